@@ -1,4 +1,4 @@
-/* The table of commands, and what all commands share; see cmd.h. */
+/* The table of commands and the code that all commands share; see cmd.h. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -11,31 +11,54 @@
 #include "base/text/suggest.h"
 #include "cmd/cmd_table.h"
 
-/* In the order of the help: capture, read, around. */
+/* In the order of the help. */
 const struct cmd cmd_table[] = {
-	{"cpu", "where the CPU time of a program goes", cmd_cpu},
-	{"events", "count events by name, exactly, with their stacks", cmd_events},
-	{"io", "what a program reads, writes and syncs", cmd_io},
-	{"faults", "page faults and memory pressure", cmd_faults},
-	{"offcpu", "what the threads of a program wait for", cmd_offcpu},
-	{"latency", "how long calls of a function take, and why", cmd_latency},
-	{"heap", "who allocates memory, what lives, what leaks", cmd_heap},
-	{"limit", "run a command under a limit of memory, and see what that costs", cmd_limit},
-	{"env", "run a command with jemalloc's profiling switched on", cmd_env},
-	{"watch", "the memory of a program, live", cmd_watch},
-	{"report", "where the time goes: tables and trees", cmd_report},
-	{"flame", "draw a flame graph (SVG)", cmd_flame},
-	{"diff", "compare two profiles: what grew, what shrank", cmd_diff},
-	{"convert", "write a profile in another format", cmd_convert},
-	{"script", "samples one by one, as perf script prints them", cmd_script},
-	{"ls", "list recordings", cmd_ls},
-	{"list", "what can be counted by name; recordings", cmd_list},
-	{"clean", "remove old recordings", cmd_clean},
-	{"mark", "set a phase boundary in running captures", cmd_mark},
-	{"doctor", "what may be measured here, what not, and the remedy", cmd_doctor},
-	{"help", "show help for a command", cmd_help},
+	{"cpu", CMD_GROUP_CPU, "sample where a program spends its CPU time", cmd_cpu},
+
+	{"offcpu", CMD_GROUP_WAIT, "what threads wait for: locks, I/O, timers, a free CPU",
+	 cmd_offcpu},
+	{"latency", CMD_GROUP_WAIT, "how long calls of a function take, and what they wait for",
+	 cmd_latency},
+	{"io", CMD_GROUP_WAIT, "read, write and sync calls by file and function", cmd_io},
+	{"events", CMD_GROUP_WAIT, "count tracepoints and software events, with call stacks",
+	 cmd_events},
+
+	{"heap", CMD_GROUP_MEMORY, "allocations by call stack: live bytes, peak, leaks", cmd_heap},
+	{"watch", CMD_GROUP_MEMORY, "RSS and its parts over time, live, with their growth",
+	 cmd_watch},
+	{"limit", CMD_GROUP_MEMORY, "run a command under a memory limit and show what it costs",
+	 cmd_limit},
+	{"faults", CMD_GROUP_MEMORY, "page faults by file and function, and memory pressure",
+	 cmd_faults},
+
+	{"diff", CMD_GROUP_COMPARE, "compare two profiles: what grew, what shrank", cmd_diff},
+
+	{"report", CMD_GROUP_READ, "tables and call trees of a recording", cmd_report},
+	{"flame", CMD_GROUP_READ, "draw a flame graph (SVG)", cmd_flame},
+	{"script", CMD_GROUP_READ, "print samples one by one, in the format of perf script",
+	 cmd_script},
+	{"convert", CMD_GROUP_READ, "write perf.data, pprof, folded stacks and other formats",
+	 cmd_convert},
+	{"ls", CMD_GROUP_READ, "list recordings", cmd_ls},
+
+	{"doctor", CMD_GROUP_MANAGE, "check what this machine permits, and how to permit more",
+	 cmd_doctor},
+	{"list", CMD_GROUP_MANAGE, "list the events that can be counted", cmd_list},
+	{"mark", CMD_GROUP_MANAGE, "mark the start of a phase in running captures", cmd_mark},
+	{"env", CMD_GROUP_MANAGE, "run a command with jemalloc profiling enabled", cmd_env},
+	{"clean", CMD_GROUP_MANAGE, "remove old recordings", cmd_clean},
+	{"help", CMD_GROUP_MANAGE, "show help for a command", cmd_help},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);
+
+const char *const cmd_group_titles[] = {
+	[CMD_GROUP_CPU] = "Where does CPU time go?",
+	[CMD_GROUP_WAIT] = "What does the program wait for?",
+	[CMD_GROUP_MEMORY] = "Where is the memory?",
+	[CMD_GROUP_COMPARE] = "Compare",
+	[CMD_GROUP_READ] = "Look at a recording",
+	[CMD_GROUP_MANAGE] = "Manage",
+};
 
 struct common_opts {
 	bool wants_help;
@@ -66,26 +89,22 @@ static int want_help(void *to, const char *arg, struct err *err)
 	return 0;
 }
 
-static int want_short_help(void *to, const char *arg, struct err *err)
-{
-	(void)arg;
-	return want_help(to, NULL, err);
-}
-
 static const struct opt common_opts[] = {
-	OPT_CALL_NO_ARG('h', NULL, want_short_help, "show this help"),
 	{.kind = OPT_KIND_CALL,
+	 .short_name = 'h',
 	 .long_name = "help",
 	 .call = want_help,
 	 .arg = "FORM",
 	 .flags = OPT_ARG_OPTIONAL,
-	 .help = "the same; FORM man or words (for completion): in that form"},
-	OPT_FLAG('q', "quiet", struct common_opts, is_quiet, "errors only"),
-	OPT_COUNT('v', "verbose", struct common_opts, nr_verbose, "say more; twice: debug"),
+	 .help = "show this help; FORM: man (Markdown), words (shell completion)"},
+	OPT_FLAG('q', "quiet", struct common_opts, is_quiet, "print errors only"),
+	OPT_COUNT('v', "verbose", struct common_opts, nr_verbose,
+		  "print more messages; -vv: debug messages"),
 	OPT_STR(0, "debug", struct common_opts, debug, "DOMAIN[:N],...",
-		"debug messages of perf, bpf, unwind, symbol, ingest, format, session, host, all"),
+		"debug messages of these domains, N from 1 to 3: perf, bpf, unwind, symbol, "
+		"ingest, format, session, host, all"),
 	OPT_ENUM(0, "color", struct common_opts, color, color_choices, "WHEN",
-		 "colours on the terminal"),
+		 "use colours on the terminal (default auto)"),
 	OPT_END,
 };
 static const struct opt_group common_group = {"General", common_opts};
@@ -99,7 +118,7 @@ static void print_help(const struct opt_cmd *cmd, const char *form)
 		opt_man(&b, cmd);
 	else
 		opt_words(&b, cmd);
-	(void)cmd_print(&b); /* a reader that leaves has seen enough */
+	(void)cmd_print(&b); /* a closed pipe is no failure of --help */
 }
 
 bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
@@ -113,6 +132,9 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 	ASSERT(g < OPT_GROUPS_MAX);
 	all.groups[g] = (struct opt_bind){&common_group, &common};
 
+	const struct cmd *row = cmd->name ? cmd_find(cmd->name) : NULL;
+	if (row)
+		all.summary = row->summary;
 	log_set_command(cmd->name);
 	CLEANUP(err_release) struct err err = {0};
 	int rc = opt_parse(ret_args, &all, argc, argv, &err);
@@ -166,6 +188,12 @@ int cmd_usage(const char *name, const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
+int cmd_usage_no_command(const char *name, const struct opt_args *args)
+{
+	return cmd_usage(name, "unexpected '-- %s': assay %s runs no command",
+			 args->nr_command ? args->command[0] : "", name);
+}
+
 int cmd_print(const struct buf *b)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -193,9 +221,9 @@ int cmd_unknown(const char *name)
 	log_set_command(NULL);
 	log_error("unknown command '%s'", name);
 	if (s.best.n)
-		log_hint("did you mean '%.*s'? `assay help` lists the commands", SV_ARGS(s.best));
+		log_hint("did you mean '%.*s'? to list all commands: assay help", SV_ARGS(s.best));
 	else
-		log_hint("`assay help` lists the commands");
+		log_hint("assay help");
 	return EXIT_USAGE;
 }
 

@@ -1,7 +1,9 @@
 /*
- * The table of commands. To add one: write src/cmd/cmd_<name>.c with its option table and
- * `int cmd_<name>(int argc, char **argv)`, declare it below, add its row in cmd.c, its page in
- * docs/man/, a golden test of its --help. argv[0] is the command's name.
+ * Commands, and the functions that all of them use: parsing, errors, exit codes, output.
+ *
+ * To add a command: write cmd_<name>.c in src/cmd/capture, read or manage, with its option table and
+ * `int cmd_<name>(int argc, char **argv)`; declare it below; add its row to cmd_table in cmd.c, a
+ * page in docs/man/ and a golden test of its --help. argv[0] is the name of the command.
  *
  *	int cmd_ls(int argc, char **argv)
  *	{
@@ -28,38 +30,58 @@ enum cmd_exit {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_NOTHING = 3,   /* nothing recorded */
-	EXIT_THRESHOLD = 4, /* slower, over a limit */
-	EXIT_INCONCLUSIVE = 5,
+	EXIT_NOTHING = 3,      /* nothing was recorded */
+	EXIT_THRESHOLD = 4,    /* a limit given by the user was exceeded */
+	EXIT_INCONCLUSIVE = 5, /* the change is within its confidence interval */
 	EXIT_INVALID = 6,
 	EXIT_ASSAY_FAILED = 125, /* with -- CMD: assay itself failed */
 };
 
+/* The question that a command answers; `assay help` lists the commands by it. */
+enum cmd_group {
+	CMD_GROUP_CPU,
+	CMD_GROUP_WAIT,
+	CMD_GROUP_MEMORY,
+	CMD_GROUP_COMPARE,
+	CMD_GROUP_READ,
+	CMD_GROUP_MANAGE,
+};
+
 struct cmd {
 	const char *name;
-	const char *summary;
+	enum cmd_group group;
+	const char *summary; /* also the first line of its --help */
 	int (*run)(int argc, char **argv);
 };
 
+/* Runs the command that argv[1] names. Returns the exit status of the process. */
 int cmd_main(int argc, char **argv);
 
 /*
- * Parses with the common options (-h, -q, -v, --debug, --color) added, and acts on those. False:
- * the command ends with *ret_status (help was printed, or a usage error was told).
+ * Parses the options of @cmd and the common ones (-h, -q, -v, --debug, --color), applies the common
+ * ones, and takes the summary from the command table. Returns false when the command is over: help
+ * was printed, or a usage error; *ret_status is then the exit status.
  */
 bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	       int *ret_status);
-/* --color, by default TERM_AUTO. */
+/* Returns the value of --color, TERM_AUTO without it. */
 enum term_when cmd_color(void);
-/* Tells the error; EXIT_FAILED, or EXIT_USAGE for cmd_usage, which adds "see assay X --help". */
+
+/* Prints the error. Returns EXIT_FAILED. */
 int cmd_fail(const struct err *err);
-/* The same, where -EINVAL says that the command line is wrong: EXIT_USAGE. */
+/* Prints the error. Returns EXIT_USAGE for -EINVAL (the command line is wrong), else EXIT_FAILED. */
 int cmd_refuse(const struct err *err);
+/* Prints a usage error with the hint "assay NAME --help". Returns EXIT_USAGE. */
 int cmd_usage(const char *name, const char *fmt, ...) PRINTF(2, 3);
-/* Writes the result to stdout and flushes; EXIT_OK, quiet EXIT_FAILED when the reader left. */
+/* Prints the usage error of a command that got -- CMD and cannot run one. Returns EXIT_USAGE. */
+int cmd_usage_no_command(const char *name, const struct opt_args *args);
+/*
+ * Writes the result to stdout and flushes. Returns EXIT_OK, or EXIT_FAILED after an error message;
+ * no message where the reader closed the pipe.
+ */
 int cmd_print(const struct buf *b);
 
-/* One line a command, by name. */
+/* The commands, by name. Each returns the exit status. */
 int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* The rows of cmd.c, for help. */
+/* The rows of the command table, for dispatch and for `assay help`. */
 #ifndef ASSAY_CMD_CMD_TABLE_H
 #define ASSAY_CMD_CMD_TABLE_H
 
@@ -7,10 +7,12 @@
 
 extern const struct cmd cmd_table[];
 extern const size_t nr_cmds;
+/* Titles of the groups of commands, by enum cmd_group. */
+extern const char *const cmd_group_titles[];
 
-/* NULL when there is none. */
+/* Returns the command of this name, or NULL. */
 const struct cmd *cmd_find(const char *name);
-/* Tells the unknown command with the nearest name; EXIT_USAGE. */
+/* Prints an error that suggests the nearest command name. Returns EXIT_USAGE. */
 int cmd_unknown(const char *name);
 
 #endif

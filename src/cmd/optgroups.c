@@ -1,4 +1,4 @@
-/* Shared option groups; see optgroups.h. */
+/* Option groups that several commands share; see optgroups.h. */
 #include "base/base.h"
 #include "cmd/optgroups.h"
 
@@ -16,7 +16,7 @@
 
 #define SUPPRESS_BYTES_MAX ((size_t)1 << 20)
 
-/* As in captures; the filter takes a word of digits for an id. */
+/* Only digits: the selection takes a word of digits for an id, any other for a regex. */
 static int set_tid(void *to, const char *arg, struct err *err)
 {
 	struct filter_opts *f = to;
@@ -28,63 +28,78 @@ static int set_tid(void *to, const char *arg, struct err *err)
 	return err_hint(err, "threads by name: --thread REGEX");
 }
 
-static const struct opt filter_opts[] = {
+static const struct opt event_opts[] = {
 	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
-		"which event (default: the one with most samples)"),
+		"event to show (default: the one with most samples)"),
 	OPT_STR(0, "weight", struct filter_opts, weight, "COLUMN",
-		"what is added up where an event has several columns: calls, bytes, time ... "
-		"(default: the event's own, mostly time); of memory: allocated, calls, live, "
-		"leaked, peak, temporary, temporary-bytes, freed, mapped, growth"),
-	OPT_STR(0, "at", struct filter_opts, spec.heap.at, "TIME",
-		"memory that lived at that time from the start: 12s, 500ms"),
-	OPT_STR(0, "older-than", struct filter_opts, spec.heap.older_than, "TIME",
-		"memory that lives at the end counts as leaked from that age (default: half of the "
-		"capture; all of it where the program has ended)"),
-	OPT_STR(0, "suppress", struct filter_opts, suppress_path, "FILE",
-		"known leaks: lines leak:PATTERN as LeakSanitizer reads them; shown as one row"),
-	OPT_STR(0, "dumps", struct filter_opts, dumps, "WHICH",
-		"of an allocator's dumps (FILE is a folder or a pattern): latest (default), all, "
-		"last:N, NAME,NAME, PID:WHICH; several become their mean, never their sum"),
-	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
-		"window from the start: 2..5 (s), 500ms..2s, ..3s, 10%..20%"),
-	OPT_CALL('t', "tid", set_tid, "TID", "only the thread with this id"),
-	OPT_STR(0, "thread", struct filter_opts, spec.thread, "REGEX",
-		"threads whose name matches"),
-	OPT_STR('p', "pid", struct filter_opts, spec.pid, "PID,...", "only these processes"),
-	OPT_STR(0, "comm", struct filter_opts, spec.comm, "REGEX",
-		"processes whose name (of the main thread) matches"),
-	OPT_STR(0, "module", struct filter_opts, spec.module, "REGEX",
-		"samples that hit in a binary or library that matches"),
-	OPT_STR(0, "function", struct filter_opts, spec.function, "REGEX",
-		"samples with a matching function on their stack"),
-	OPT_STR(0, "exclude", struct filter_opts, spec.exclude, "REGEX",
-		"samples without a matching function on their stack"),
-	OPT_STR(0, "within", struct filter_opts, spec.within, "REGEX",
-		"what the outermost matching function does becomes 100 %"),
-	OPT_SET('U', "user", struct filter_opts, mode, SELECT_USER,
-		"samples that hit in user mode"),
-	OPT_SET('K', "kernel", struct filter_opts, mode, SELECT_KERNEL,
-		"samples that hit in the kernel"),
-	OPT_LIST(0, "phase", struct filter_opts, phases, "NAME=RULE",
-		 "a phase: RULE is a regex on functions (the one nearest to the root wins) or "
-		 "@FROM..TO; may be repeated"),
-	OPT_STR(0, "only-phase", struct filter_opts, spec.phase, "NAME", "samples of this phase"),
-	OPT_STR(0, "reason", struct filter_opts, spec.reason, "REASON,...",
-		"waits for these: lock, park, fsync, fault ... (the ledger lists them), idle, "
-		"active, futex; !REASON leaves one out"),
-	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
-		 "also waits for something to do (parked, poll, sleep), which are left out else"),
-	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",
-		"waits at least that long: 500us, 10ms, 2s; to a power of two"),
-	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",
-		"waits at most that long"),
-	OPT_STR(0, "object", struct filter_opts, spec.object, "REGEX",
-		"waits for a file, peer or lock that matches"),
-	OPT_STR(0, "waker", struct filter_opts, spec.waker, "REGEX",
-		"waits ended by a thread that matches, or in such a function"),
+		"value to add up, if the event has several columns: calls, bytes, time ... "
+		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary, "
+		"temporary-bytes, freed, mapped, growth"),
 	OPT_END,
 };
-const struct opt_group filter_group = {"Filters (Perl regexes, searched anywhere)", filter_opts};
+const struct opt_group filter_event_group = {"Event", event_opts};
+
+static const struct opt sample_opts[] = {
+	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
+		"only this time window, from the start: 2..5 (seconds), 500ms..2s, ..3s, "
+		"10%..20%"),
+	OPT_STR(0, "function", struct filter_opts, spec.function, "REGEX",
+		"only samples with a matching function on the stack"),
+	OPT_STR(0, "exclude", struct filter_opts, spec.exclude, "REGEX",
+		"only samples without a matching function on the stack"),
+	OPT_STR(0, "within", struct filter_opts, spec.within, "REGEX",
+		"only what the outermost matching function calls; it becomes 100 %"),
+	OPT_STR(0, "module", struct filter_opts, spec.module, "REGEX",
+		"only samples whose leaf is in a matching binary or library"),
+	OPT_STR('p', "pid", struct filter_opts, spec.pid, "PID,...", "only these processes"),
+	OPT_STR(0, "comm", struct filter_opts, spec.comm, "REGEX",
+		"only processes whose name (of the main thread) matches"),
+	OPT_CALL('t', "tid", set_tid, "TID", "only the thread with this id"),
+	OPT_STR(0, "thread", struct filter_opts, spec.thread, "REGEX",
+		"only threads whose name matches"),
+	OPT_SET('U', "user", struct filter_opts, mode, SELECT_USER, "only samples in user mode"),
+	OPT_SET('K', "kernel", struct filter_opts, mode, SELECT_KERNEL,
+		"only samples in the kernel"),
+	OPT_LIST(0, "phase", struct filter_opts, phases, "NAME=RULE",
+		 "define a phase: RULE is a regex on functions (the one nearest to the root wins) "
+		 "or @FROM..TO; may be repeated"),
+	OPT_STR(0, "only-phase", struct filter_opts, spec.phase, "NAME",
+		"only samples of this phase"),
+	OPT_END,
+};
+const struct opt_group filter_group = {"Filters (REGEX: Perl syntax, matches anywhere)",
+				       sample_opts};
+
+static const struct opt wait_opts[] = {
+	OPT_STR(0, "reason", struct filter_opts, spec.reason, "REASON,...",
+		"only waits for these reasons: lock, park, fsync, fault ... (the first page lists "
+		"them), idle, active, futex; !REASON: all but this one"),
+	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
+		 "also idle waits (parked, poll, sleep), which are hidden by default"),
+	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",
+		"only waits at least that long: 500us, 10ms, 2s; to a power of two"),
+	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",
+		"only waits at most that long; to a power of two"),
+	OPT_STR(0, "object", struct filter_opts, spec.object, "REGEX",
+		"only waits for a matching file, peer or lock"),
+	OPT_STR(0, "waker", struct filter_opts, spec.waker, "REGEX",
+		"only waits ended by a matching thread or function"),
+	OPT_END,
+};
+const struct opt_group filter_wait_group = {"Filters of waits", wait_opts};
+
+static const struct opt heap_opts[] = {
+	OPT_STR(0, "at", struct filter_opts, spec.heap.at, "TIME",
+		"memory that was live TIME after the start: 12s, 500ms"),
+	OPT_STR(0, "older-than", struct filter_opts, spec.heap.older_than, "TIME",
+		"count memory live at the end as leaked from this age (default: half of the "
+		"capture; any age if the program has ended)"),
+	OPT_STR(0, "suppress", struct filter_opts, suppress_path, "FILE",
+		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
+	OPT_STR(0, "dumps", struct filter_opts, dumps, "WHICH", DUMPS_HELP),
+	OPT_END,
+};
+const struct opt_group filter_heap_group = {"Filters of memory", heap_opts};
 
 int filter_finish(struct filter_opts *f, struct err *err)
 {
@@ -130,7 +145,7 @@ void filter_release(struct filter_opts *f)
 
 static const struct opt output_opts[] = {
 	OPT_STR('o', "output", struct output_opts, path, "FILE",
-		"write to FILE instead of standard output ('-')"),
+		"write to FILE (default '-', standard output)"),
 	OPT_END,
 };
 const struct opt_group output_group = {"Output", output_opts};

@@ -1,10 +1,12 @@
 /*
- * Option groups that several commands share, so that a flag means the same everywhere: what part
- * of a profile is looked at (filter), and where the result goes (output).
+ * Option groups of the commands that read profiles: which part of a profile is shown (filters), and
+ * where the result is written (output). Shared, so that an option means the same in each command.
  *
- *	struct filter_opts filter = {0};
- *	... .groups = {{&filter_group, &filter}, {&output_group, &output}}
- *	if (filter_finish(&filter, &err)) return cmd_fail(&err);
+ *	CLEANUP(filter_release) struct filter_opts filter = {0};
+ *	... .groups = {FILTER_GROUPS(&filter), {&output_group, &output}}
+ *	if (filter_finish(&filter, &err)) return cmd_refuse(&err);     after parsing
+ *	load the profile p
+ *	if (filter_weigh(&filter, p, &err)) return cmd_refuse(&err);   before any selection
  *	select_run(&arena, p, &filter.spec, &sel, &err);
  */
 #ifndef ASSAY_CMD_OPTGROUPS_H
@@ -30,11 +32,25 @@ struct filter_opts {
 	struct arena arena;     /* of the phases' rules */
 };
 
+extern const struct opt_group filter_event_group;
 extern const struct opt_group filter_group;
+extern const struct opt_group filter_wait_group;
+extern const struct opt_group filter_heap_group;
+/* All of them, bound to one struct filter_opts. */
+#define FILTER_GROUPS(f)                                                             \
+	{&filter_event_group, (f)}, {&filter_group, (f)}, {&filter_wait_group, (f)}, \
+	{                                                                            \
+		&filter_heap_group, (f)                                              \
+	}
 
-/* Splits the phases into rules; -EINVAL. */
+/* Help of --dumps, which assay convert has, too. */
+#define DUMPS_HELP                                                                                 \
+	"if FILE is a folder or a pattern of an allocator's dumps, read these: latest (default), " \
+	"all, last:N, NAME,NAME, PID:WHICH; several become their mean, not their sum"
+
+/* Completes the spec: phases become rules, the suppressions are read. -EINVAL, -errno of the file. */
 int filter_finish(struct filter_opts *f, struct err *err);
-/* Has the profile weighed as --weight says, before anything is selected; -EINVAL, -ENOENT. */
+/* Makes --weight the weight of the profile's rows. Call it before anything is selected. */
 int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err);
 void filter_release(struct filter_opts *f);
 
@@ -45,13 +61,16 @@ struct output_opts {
 
 extern const struct opt_group output_group;
 
-/* The report in the form that was asked for, as output_write takes it. */
+/* Renders the report in the chosen format, as output_write expects it. */
 void output_render(const struct output_opts *o, struct buf *to, const struct report *r);
-/* Both: an exit code. */
+/* Renders and writes. Returns an exit status. */
 int output_report(const struct output_opts *o, const struct report *r);
-/* How text looks there: names cut and headings bold on terminals only. */
+/* The style of text written to @fd: names are shortened and headings bold on a terminal only. */
 struct text_style output_style(int fd);
-/* To the file, whole or not at all, or to standard output. An exit code; errors are told. */
+/*
+ * Writes to the file, whole or not at all, or to standard output. Prints errors; returns an exit
+ * status.
+ */
 int output_write(const struct output_opts *o, const struct buf *b);
 
 #endif

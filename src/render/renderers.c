@@ -23,12 +23,12 @@ static void (*const renderers[])(struct buf *to, const struct report *r,
 
 static const struct opt options[] = {
 	OPT_SET('j', "json", struct renderer_choice, idx, JSON,
-		"as JSON, schema in docs/formats/report-json.md"),
+		"print JSON; its schema is in docs/formats/report-json.md"),
 	OPT_SET(0, "md", struct renderer_choice, idx, MARKDOWN,
-		"as Markdown, for an issue or a pull request"),
+		"print Markdown, for an issue or a pull request"),
 	OPT_END,
 };
-const struct opt_group renderer_group = {"Form of the report (default: text)", options};
+const struct opt_group renderer_group = {"Format of the report (default: text)", options};
 
 void renderer_render(const struct renderer_choice *choice, struct buf *to, const struct report *r,
 		     const struct text_style *style)

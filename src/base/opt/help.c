@@ -1,11 +1,11 @@
-/* Help, man page fragment and completion words from option tables; see opt.h. */
+/* Prints help, man page sections and completion words from option tables; see opt.h. */
 #include "base/base.h"
 #include "base/opt/opt.h"
 
 #include "base/opt/value.h"
 
-#define HELP_COLUMN 27 /* where the explanations begin */
-#define HELP_WIDTH  92 /* fixed: help does not depend on the terminal */
+#define HELP_COLUMN 27 /* where explanations of options begin */
+#define HELP_WIDTH  80 /* fixed: help does not depend on the terminal */
 
 static void add_spelling(struct buf *to, const struct opt *o)
 {
@@ -24,17 +24,17 @@ static void add_spelling(struct buf *to, const struct opt *o)
 		buf_addf(to, " %s", arg);
 }
 
-/* Wraps text at words between HELP_COLUMN and HELP_WIDTH, starting at HELP_COLUMN. */
-static void add_wrapped(struct buf *to, struct sv text)
+/* Wraps at words between @indent and HELP_WIDTH. The cursor is at @indent already. */
+static void add_wrapped(struct buf *to, struct sv text, size_t indent)
 {
-	size_t col = HELP_COLUMN;
+	size_t col = indent;
 	while (text.n) {
 		struct sv word = sv_split(&text, ' ');
-		if (col > HELP_COLUMN && col + 1 + word.n > HELP_WIDTH) {
+		if (col > indent && col + 1 + word.n > HELP_WIDTH) {
 			buf_add_ch(to, '\n');
-			buf_add_repeat(to, ' ', HELP_COLUMN);
-			col = HELP_COLUMN;
-		} else if (col > HELP_COLUMN) {
+			buf_add_repeat(to, ' ', indent);
+			col = indent;
+		} else if (col > indent) {
 			buf_add_ch(to, ' ');
 			col++;
 		}
@@ -44,7 +44,14 @@ static void add_wrapped(struct buf *to, struct sv text)
 	buf_add_ch(to, '\n');
 }
 
-static void add_option(struct buf *to, const struct opt *o)
+static void add_details(struct buf *to, const char *details)
+{
+	buf_add_ch(to, '\n');
+	for (struct sv left = sv_from_str(details); left.n;)
+		add_wrapped(to, sv_split(&left, '\n'), 0);
+}
+
+static void add_option(struct buf *to, const struct opt_cmd *cmd, const struct opt *o)
 {
 	CLEANUP(buf_release) struct buf left = {0};
 	add_spelling(&left, o);
@@ -57,20 +64,46 @@ static void add_option(struct buf *to, const struct opt *o)
 	}
 	CLEANUP(buf_release) struct buf help = {0};
 	buf_add_str(&help, o->help ? o->help : "");
-	bool has_list = o->choices && o->choices->name;
-	for (const struct opt_choice *c = o->choices; has_list && c->name; c++)
-		buf_addf(&help, "%s%s", c == o->choices ? ": " : ", ", c->name);
-	add_wrapped(to, buf_sv(&help));
+	const char *before = ": ";
+	for (const struct opt_choice *c = o->choices; c && c->name; c++) {
+		if (opt_why_excluded(cmd, o, c->name))
+			continue;
+		buf_addf(&help, "%s%s", before, c->name);
+		before = ", ";
+	}
+	add_wrapped(to, buf_sv(&help), HELP_COLUMN);
 }
 
-static void add_examples(struct buf *to, const char *examples)
+#define COMMENT_BEFORE "  # "
+#define ALIGN_MAX      44 /* comments of longer commands are not aligned */
+#define ALIGN_MAX      44 /* comments of longer commands are not aligned */
+
+/* The comment is behind the command, or on a line above it where both do not fit in one. */
+static void add_example(struct buf *to, struct sv command, struct sv comment, size_t width)
+{
+	size_t pad = command.n < width ? width - command.n : 0;
+	size_t columns = 2 + command.n + strlen(COMMENT_BEFORE) + comment.n;
+	bool is_above = comment.n && columns > HELP_WIDTH;
+	if (columns + pad > HELP_WIDTH)
+		pad = 0;
+	if (is_above)
+		buf_addf(to, "%s%.*s\n", COMMENT_BEFORE, SV_ARGS(comment));
+	buf_addf(to, "  %.*s", SV_ARGS(command));
+	if (comment.n && !is_above) {
+		buf_add_repeat(to, ' ', pad);
+		buf_addf(to, "%s%.*s", COMMENT_BEFORE, SV_ARGS(comment));
+	}
+	buf_add_ch(to, '\n');
+}
+
+void opt_add_examples(struct buf *to, const char *examples)
 {
 	struct sv left = sv_from_str(examples);
 	size_t width = 0;
 	while (left.n) {
 		struct sv line = sv_split(&left, '\n');
 		struct sv command = sv_split(&line, '\t');
-		if (command.n <= 48)
+		if (command.n <= ALIGN_MAX)
 			width = MAX(width, command.n);
 	}
 	left = sv_from_str(examples);
@@ -78,45 +111,44 @@ static void add_examples(struct buf *to, const char *examples)
 	while (left.n) {
 		struct sv line = sv_split(&left, '\n');
 		struct sv command = sv_split(&line, '\t');
-		buf_addf(to, "  %.*s", SV_ARGS(command));
-		if (line.n) {
-			buf_add_repeat(to, ' ', command.n < width ? width - command.n : 0);
-			buf_addf(to, "  # %.*s", SV_ARGS(line));
-		}
-		buf_add_ch(to, '\n');
+		add_example(to, command, line, width);
 	}
 }
 
-/* Appends the titles of groups that have a visible option, between @before and @after. */
+/* Adds the listed options under the titles of their groups, which are put between @before, @after. */
 static void add_groups(struct buf *to, const struct opt_cmd *cmd, const char *before,
-		       const char *after, void (*add)(struct buf *to, const struct opt *o))
+		       const char *after,
+		       void (*add)(struct buf *to, const struct opt_cmd *cmd, const struct opt *o))
 {
 	const struct opt_group *group = NULL;
 	for (struct opt_at at = {0}; opt_next(cmd, &at);) {
-		if (at.opt->flags & OPT_HIDDEN)
+		if (!opt_is_listed(cmd, at.opt))
 			continue;
-		if (group != at.bind->group)
+		bool is_new = !group || strcmp(group->title, at.bind->group->title) != 0;
+		if (is_new)
 			buf_addf(to, "%s%s%s", before, at.bind->group->title, after);
 		group = at.bind->group;
-		add(to, at.opt);
+		add(to, cmd, at.opt);
 	}
 }
 
 void opt_help(struct buf *to, const struct opt_cmd *cmd)
 {
-	for (size_t i = 0; i < OPT_USAGE_MAX && cmd->usage[i]; i++)
-		buf_addf(to, "%s assay%s%s %s\n", i ? "      " : "usage:", cmd->name ? " " : "",
-			 cmd->name ? cmd->name : "", cmd->usage[i]);
+	const char *blank = cmd->name ? " " : "";
+	const char *name = cmd->name ? cmd->name : "";
 	if (cmd->summary)
-		buf_addf(to, "\n%s\n", cmd->summary);
+		buf_addf(to, "assay%s%s: %s\n\n", blank, name, cmd->summary);
+	for (size_t i = 0; i < OPT_USAGE_MAX && cmd->usage[i]; i++)
+		buf_addf(to, "%s assay%s%s %s\n", i ? "      " : "usage:", blank, name,
+			 cmd->usage[i]);
 	if (cmd->details)
-		buf_addf(to, "\n%s\n", cmd->details);
+		add_details(to, cmd->details);
 	add_groups(to, cmd, "\n", ":\n", add_option);
 	if (cmd->examples)
-		add_examples(to, cmd->examples);
+		opt_add_examples(to, cmd->examples);
 }
 
-static void add_man_option(struct buf *to, const struct opt *o)
+static void add_man_option(struct buf *to, const struct opt_cmd *cmd, const struct opt *o)
 {
 	const char *arg = opt_takes_arg(o) ? (o->arg ? o->arg : "ARG") : NULL;
 	bool is_optional = o->flags & OPT_ARG_OPTIONAL;
@@ -128,9 +160,14 @@ static void add_man_option(struct buf *to, const struct opt *o)
 	if (arg)
 		buf_addf(to, is_optional ? "[=*%s*]" : " *%s*", arg);
 	buf_addf(to, "\n: %s", o->help ? o->help : "");
-	for (const struct opt_choice *c = o->choices; c && c->name; c++)
-		buf_addf(to, "%s`%s`%s%s%s", c == o->choices ? ": " : ", ", c->name,
-			 c->help ? " (" : "", c->help ? c->help : "", c->help ? ")" : "");
+	const char *before = ": ";
+	for (const struct opt_choice *c = o->choices; c && c->name; c++) {
+		if (opt_why_excluded(cmd, o, c->name))
+			continue;
+		buf_addf(to, "%s`%s`%s%s%s", before, c->name, c->help ? " (" : "",
+			 c->help ? c->help : "", c->help ? ")" : "");
+		before = ", ";
+	}
 	buf_add_ch(to, '\n');
 }
 
@@ -143,7 +180,7 @@ void opt_words(struct buf *to, const struct opt_cmd *cmd)
 {
 	for (struct opt_at at = {0}; opt_next(cmd, &at);) {
 		const struct opt *o = at.opt;
-		if (o->flags & OPT_HIDDEN)
+		if (!opt_is_listed(cmd, o))
 			continue;
 		if (o->short_name)
 			buf_addf(to, "-%c\n", o->short_name);

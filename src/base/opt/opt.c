@@ -1,4 +1,4 @@
-/* Parsing of command lines by option tables; see opt.h. Values: value.c, help: help.c. */
+/* Parses command lines; see opt.h. value.c converts arguments, help.c prints the help. */
 #include "base/base.h"
 #include "base/opt/opt.h"
 
@@ -29,7 +29,34 @@ bool opt_next(const struct opt_cmd *cmd, struct opt_at *at)
 	return true;
 }
 
-/* Finds an option by long or short name; the other one is empty or 0. */
+const char *opt_why_excluded(const struct opt_cmd *cmd, const struct opt *o, const char *choice)
+{
+	for (const struct opt_exclusion *e = cmd->excluded; e && e->long_name && o->long_name; e++)
+		if (!strcmp(e->long_name, o->long_name) &&
+		    (!e->choice || (choice && !strcmp(e->choice, choice))))
+			return e->reason;
+	return NULL;
+}
+
+bool opt_is_listed(const struct opt_cmd *cmd, const struct opt *o)
+{
+	return !(o->flags & OPT_HIDDEN) && !opt_why_excluded(cmd, o, NULL);
+}
+
+/* Stores the value, unless the command excludes the option or this choice of it. */
+static int store(const struct opt_cmd *cmd, const struct opt_at *at, const char *arg,
+		 struct err *err)
+{
+	const char *choice = at->opt->kind == OPT_KIND_ENUM ? arg : NULL;
+	const char *reason = opt_why_excluded(cmd, at->opt, choice);
+	if (!reason)
+		return opt_set_value(at->opt, at->bind->to, arg, err);
+	bool is_whole = opt_why_excluded(cmd, at->opt, NULL) != NULL;
+	return err_set(err, -EINVAL, "option '--%s%s%s' does not apply: %s", at->opt->long_name,
+		       is_whole ? "" : " ", is_whole ? "" : choice, reason);
+}
+
+/* By long name or by letter; the other one is empty or 0. */
 static bool find_option(struct opt_at *ret_at, const struct opt_cmd *cmd, struct sv name,
 			char letter)
 {
@@ -48,14 +75,14 @@ static int unknown_long(const struct opt_cmd *cmd, struct sv name, struct err *e
 	err_set(err, -EINVAL, "unknown option '--%.*s'", SV_ARGS(name));
 	struct suggest s = suggest_for(name);
 	for (struct opt_at at = {0}; opt_next(cmd, &at);)
-		if (at.opt->long_name && !(at.opt->flags & OPT_HIDDEN))
+		if (at.opt->long_name && opt_is_listed(cmd, at.opt))
 			suggest_offer(&s, sv_from_str(at.opt->long_name));
 	if (s.best.n)
 		err_hint(err, "did you mean '--%.*s'?", SV_ARGS(s.best));
 	return -EINVAL;
 }
 
-/* @arg: the text after '=', or NULL. Takes the next word and advances *i if one is needed. */
+/* Parses argv[*i], and advances *i where the next word is its argument. */
 static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
 {
 	struct sv rest = sv_from_str(argv[*i] + 2);
@@ -77,7 +104,7 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 		}
 		arg = argv[++*i];
 	}
-	return opt_set_value(f.opt, f.bind->to, arg, err);
+	return store(cmd, &f, arg, err);
 }
 
 static bool takes_seconds(const struct opt_cmd *cmd)
@@ -97,18 +124,18 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 				err_hint(err, "SECONDS is a positive number");
 			return -EINVAL;
 		}
-		if (!opt_takes_arg(f.opt)) {
-			TRY(opt_set_value(f.opt, f.bind->to, NULL, err));
+		if (!opt_takes_arg(f.opt) || f.opt->flags & OPT_ARG_OPTIONAL) {
+			TRY(store(cmd, &f, NULL, err));
 			continue;
 		}
 		const char *arg = s[1] ? s + 1 : NULL;
-		if (!arg && !(f.opt->flags & OPT_ARG_OPTIONAL)) {
+		if (!arg) {
 			if (*i + 1 >= argc)
 				return err_set(err, -EINVAL, "option '-%c' needs an argument %s",
 					       *s, f.opt->arg ? f.opt->arg : "");
 			arg = argv[++*i];
 		}
-		return opt_set_value(f.opt, f.bind->to, arg, err);
+		return store(cmd, &f, arg, err);
 	}
 	return 0;
 }

@@ -1,17 +1,17 @@
 /*
- * Command-line options as tables. One table is used for parsing, for --help, for the man page's
- * OPTIONS section and for shell completion, so they always agree.
+ * Parses command lines from tables of options. The same table gives --help, the OPTIONS section of
+ * the man page and the word list for shell completion, so these always agree with the parser.
  *
  *	struct out_opts { const char *file; bool is_json; uint64_t limit; };
  *	static const struct opt out_opts[] = {
  *		OPT_STR('o', "output", struct out_opts, file, "FILE", "write to FILE"),
  *		OPT_FLAG('j', "json", struct out_opts, is_json, "JSON instead of text"),
- *		OPT_U64('n', "limit", struct out_opts, limit, "N", "at most N rows"),
+ *		OPT_U64('n', "limit", struct out_opts, limit, "N", "at most N rows (default 20)"),
  *		OPT_END,
  *	};
  *	const struct opt_group out_group = {"Output", out_opts};
  *
- * A group is const and may be shared by commands; each command binds it to a structure that
+ * A group is const and may be shared by commands. Each command binds it to a structure that
  * receives the values:
  *
  *	struct out_opts out = {.limit = 20};
@@ -20,14 +20,18 @@
  *	CLEANUP(opt_args_release) struct opt_args args = {0};
  *	int rc = opt_parse(&args, &cmd, argc, argv, &err);
  *
- * (A command calls cmd_parse of cmd/cmd.h, which adds the common options and prints.)
+ * Commands of assay call cmd_parse (cmd/cmd.h), which adds the common options and prints errors.
+ *
+ * Where a command cannot honour an option of a shared group, it lists the option in `excluded` with
+ * the reason: opt_parse then returns an error with that reason, and help, man page and completion
+ * omit the option.
  *
  * Syntax: options and operands in any order up to "--"; -oFILE, -o FILE, --output=FILE,
- * --output FILE, clusters -jq, exact long names only (an unknown one gets a suggestion). What
- * follows "--" is a command to run, stored separately. A single "-" is an operand.
- * Values: durations are seconds unless ns, us, ms, s, m, h or d follows (1.5s, 7d); sizes are
- * bytes, as num.h and clock.h read them.
- * Strings are borrowed from argv. Lists in the bound structures live until opt_args_release.
+ * --output FILE, clusters -jq. Long names are not abbreviated; an unknown name gets a suggestion.
+ * Words after "--" are the command to run. A lone "-" is an operand.
+ * Values: durations are seconds, or have the suffix ns, us, ms, s, m, h or d (1.5s, 7d); sizes are
+ * bytes, or have a suffix (num.h).
+ * Strings are borrowed from argv. Lists in the bound structures are valid until opt_args_release.
  */
 #ifndef ASSAY_BASE_OPT_OPT_H
 #define ASSAY_BASE_OPT_OPT_H
@@ -48,7 +52,7 @@ enum opt_kind {
 	OPT_KIND_DOUBLE,   /* double */
 	OPT_KIND_DURATION, /* uint64_t, ns */
 	OPT_KIND_SIZE,     /* uint64_t, bytes */
-	OPT_KIND_LIST,     /* struct opt_list, one entry per use */
+	OPT_KIND_LIST,     /* struct opt_list, one entry for each use */
 	OPT_KIND_ENUM,     /* int, one of choices */
 	OPT_KIND_CALL,     /* call(bound structure, argument) */
 };
@@ -69,9 +73,10 @@ struct opt_choice {
 typedef int (*opt_call_fn)(void *to, const char *arg, struct err *err);
 
 enum opt_flags {
-	OPT_ARG_OPTIONAL = 1 << 0, /* --name[=ARG]; STR and CALL only; STR then gets `absent` */
-	OPT_HIDDEN = 1 << 1,       /* not shown in the help */
-	OPT_NO_ARG = 1 << 2,       /* CALL without an argument */
+	/* --name[=ARG], STR and CALL only; -n takes none. Without ARG, STR stores `absent`. */
+	OPT_ARG_OPTIONAL = 1 << 0,
+	OPT_HIDDEN = 1 << 1, /* accepted, omitted from help, man page and completion */
+	OPT_NO_ARG = 1 << 2, /* CALL without an argument */
 };
 
 struct opt {
@@ -80,7 +85,7 @@ struct opt {
 	const char *long_name; /* NULL = none */
 	size_t at;             /* offset of the value in the bound structure */
 	const char *arg;       /* the argument's name in the help */
-	const char *help;      /* lower case, no full stop; "(default N)" is part of it */
+	const char *help;      /* lower case, no full stop; states default and unit */
 	unsigned flags;        /* enum opt_flags */
 	uint64_t min;          /* U64, DURATION, SIZE: smallest and largest value; max 0 = any */
 	uint64_t max;
@@ -141,7 +146,14 @@ struct opt_group {
 
 struct opt_bind {
 	const struct opt_group *group;
-	void *to; /* the structure that `opt.at` is an offset in */
+	void *to; /* the structure that receives the values; opt.at is an offset in it */
+};
+
+/* An option of a shared group that a command refuses, or one choice of an ENUM option. */
+struct opt_exclusion {
+	const char *long_name;
+	const char *choice; /* NULL: the whole option */
+	const char *reason; /* for the error message */
 };
 
 #define OPT_GROUPS_MAX 16
@@ -151,8 +163,9 @@ struct opt_cmd {
 	const char *name;                       /* "cpu"; NULL: the program itself */
 	const char *usage[OPT_USAGE_MAX];       /* what follows the name, one line each */
 	const char *summary;                    /* one line */
-	const char *details;                    /* paragraphs, wrapped by hand at 78; may be NULL */
+	const char *details;                    /* a paragraph a line; may be NULL */
 	const char *examples;                   /* lines "command\tcomment\n"; may be NULL */
+	const struct opt_exclusion *excluded;   /* ends with a NULL long_name; may be NULL */
 	struct opt_bind groups[OPT_GROUPS_MAX]; /* ends with a NULL group */
 };
 
@@ -162,20 +175,23 @@ struct opt_args {
 	int nr_command;
 	VEC(struct opt_list *) lists; /* in the bound structures */
 };
-/* Frees lists in the bound structures too, which must still exist. */
+/* Also frees the lists in the bound structures, so these must still be valid. */
 void opt_args_release(struct opt_args *a);
 
-/* Parses argv[1...]. -EINVAL with a message for a usage error. */
+/* Skips argv[0]. Returns 0, or -EINVAL with a message for a usage error. */
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err);
 
+/* Appends the text of --help, 80 columns wide. */
 void opt_help(struct buf *to, const struct opt_cmd *cmd);
-/* Appends the OPTIONS section of the man page as Markdown. */
+/* Appends its last section, from lines "command\tcomment\n". */
+void opt_add_examples(struct buf *to, const char *examples);
+/* Appends the options as sections of a man page in Markdown. */
 void opt_man(struct buf *to, const struct opt_cmd *cmd);
-/* Appends the options for shell completion, one per line: "-o", "--output=FILE", "--json". */
+/* Appends one word a line for shell completion: "-o", "--output=FILE", "--json". */
 void opt_words(struct buf *to, const struct opt_cmd *cmd);
 
-/* Parse a value, also for operands. -EINVAL with a message if it is malformed or overflows. */
+/* Parse an operand as the value of an option. -EINVAL with a message: malformed, or too large. */
 int opt_to_duration(uint64_t *ret_ns, const char *text, struct err *err);
 int opt_to_size(uint64_t *ret_bytes, const char *text, struct err *err);
 

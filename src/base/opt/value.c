@@ -1,4 +1,4 @@
-/* Text -> option values; see value.h. */
+/* Converts option arguments to values; see value.h. */
 #include "base/base.h"
 #include "base/opt/value.h"
 

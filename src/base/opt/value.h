@@ -1,4 +1,4 @@
-/* Used by the files of base/opt only: iteration over options, and parsing of option values. */
+/* Converts option arguments to values. Shared by the files of base/opt; others include opt.h. */
 #ifndef ASSAY_BASE_OPT_VALUE_H
 #define ASSAY_BASE_OPT_VALUE_H
 
@@ -7,10 +7,7 @@
 #include "base/opt/opt.h"
 
 bool opt_takes_arg(const struct opt *o);
-/*
- * Parses @arg and stores the value in the bound structure @to. @arg may be NULL if the option takes
- * no argument or an optional one.
- */
+/* Stores the value of @arg in the bound structure @to. @arg may be NULL if optional or not taken. */
 int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err);
 
 /* Iterates over the options of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
@@ -19,5 +16,9 @@ struct opt_at {
 	const struct opt *opt;
 };
 bool opt_next(const struct opt_cmd *cmd, struct opt_at *at);
+/* The reason why the command refuses the option (@choice NULL) or this choice; NULL = accepted. */
+const char *opt_why_excluded(const struct opt_cmd *cmd, const struct opt *o, const char *choice);
+/* Is it in help, man page and completion? */
+bool opt_is_listed(const struct opt_cmd *cmd, const struct opt *o);
 
 #endif

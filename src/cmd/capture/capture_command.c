@@ -20,25 +20,32 @@
 
 #define FREQ_MAX 100000
 
-static const struct opt capture_table[] = {
+static const struct opt freq_table[] = {
 	OPT_U64_IN('F', "freq", struct capture_opts, freq_hz, 1, FREQ_MAX, "HZ",
-		   "samples a second of CPU time, where that is sampled (default 999)"),
+		   "samples per second of CPU time (default 999)"),
+	OPT_END,
+};
+/* Of its own: it is listed with what a command adds under the same title. */
+static const struct opt_group freq_group = {"Sampling", freq_table};
+
+static const struct opt capture_table[] = {
+	OPT_STR('o', "output", struct capture_opts, output, "FILE",
+		"write the recording to FILE, and flame graphs beside it (default "
+		"profiling/TARGET/COMMAND-TIME.assay)"),
+	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_pictures,
+		 "write only the recording: no flame graphs (SVG), no folded stacks"),
+	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
+		"rows of each printed table, 0 for all (default 5 to 15)"),
 	OPT_DURATION('D', "delay", struct capture_opts, delay_ns, "TIME",
-		     "a running target: wait this long before the capture starts"),
+		     "wait TIME before the capture of a running target starts (default 0)"),
 	OPT_FLAG(0, "no-bpf", struct capture_opts, has_no_bpf,
-		 "load no BPF programs; what is lost by that is reported"),
-	OPT_FLAG(0, "no-inlines", struct capture_opts, has_no_inlines, "physical functions only"),
+		 "load no BPF programs; the output says what is missing without them"),
+	OPT_FLAG(0, "no-inlines", struct capture_opts, has_no_inlines,
+		 "do not resolve inlined functions"),
 	OPT_FLAG(0, "hashes", struct capture_opts, has_hashes,
 		 "keep hashes and disambiguators in Rust names"),
 	OPT_LIST(0, "debug-dir", struct capture_opts, debug_dirs, "DIR",
-		 "look for debug files here, too"),
-	OPT_STR('o', "output", struct capture_opts, output, "FILE",
-		"name of the recording; pictures share its stem (default "
-		"profiling/TARGET/COMMAND-TIME.assay)"),
-	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_pictures,
-		 "write the recording only, no flame graphs and no folded stacks"),
-	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
-		"rows of a table on the first page, 0 for all (default: a few)"),
+		 "search DIR for debug files, too"),
 	OPT_END,
 };
 static const struct opt_group capture_group = {"Capture and output", capture_table};
@@ -274,14 +281,6 @@ static int check_options(const struct capture_job *job, struct err *err)
 	const struct capture_opts *o = &job->common;
 	if (o->output)
 		TRY(outputs_check_name(o->output, STORE_SUFFIX, "a recording", err));
-	if (c->no_freq && o->freq_hz)
-		return err_set(err, -EINVAL, "-F: %s", c->no_freq);
-	if (c->no_system && o->target.is_system)
-		return err_set(err, -EINVAL, "-a: %s", c->no_system);
-	if (c->no_tids && o->target.tids.n)
-		return err_set(err, -EINVAL, "-t: %s", c->no_tids);
-	if (c->no_bpf && o->has_no_bpf)
-		return err_set(err, -EINVAL, "--no-bpf: %s", c->no_bpf);
 	if (c->has_no_target && job->args.operands.n)
 		return err_set(err, -EINVAL, "unexpected '%s': the command follows --",
 			       job->args.operands.p[0]);
@@ -338,17 +337,18 @@ static struct opt_cmd command_line(const struct capture_command *c, struct captu
 {
 	struct opt_cmd cmd = {
 		.name = c->name,
-		.usage = {"[options] TARGET [SECONDS]",
-			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = c->summary,
+		.usage = {"[OPTION...] TARGET [SECONDS]",
+			  "[OPTION...] [TARGET] [SECONDS] -- CMD [ARG...]"},
 		.details = c->details,
 		.examples = c->examples,
+		.excluded = c->excluded,
 	};
 	size_t n = 0;
 	for (size_t i = 0; c->usage[0] && i < ARRAY_LEN(c->usage); i++)
 		cmd.usage[i] = c->usage[i];
 	if (!c->has_no_target)
 		cmd.groups[n++] = (struct opt_bind){&target_group, &job->common.target};
+	cmd.groups[n++] = (struct opt_bind){&freq_group, &job->common};
 	for (size_t i = 0; i < ARRAY_LEN(c->groups) && c->groups[i].group; i++)
 		cmd.groups[n++] =
 			(struct opt_bind){c->groups[i].group, (char *)job->own + c->groups[i].at};

@@ -82,7 +82,6 @@ struct capture_own_group {
 struct capture_command {
 	const char *name;     /* of the command, and the kind of its recordings */
 	const char *usage[2]; /* what follows the name; none: as all have it */
-	const char *summary;
 	const char *details;
 	const char *examples;
 	struct capture_own_group groups[3];
@@ -93,11 +92,8 @@ struct capture_command {
 	enum capture_folded folded;
 	bool has_no_target; /* takes a command and nothing else */
 
-	/* Why this option is refused; NULL: it is not. */
-	const char *no_freq;
-	const char *no_system;
-	const char *no_tids;
-	const char *no_bpf;
+	/* Shared options that this command refuses (base/opt/opt.h); may be NULL. */
+	const struct opt_exclusion *excluded;
 
 	/*
 	 * Looks at the options before a target is looked for; may be NULL. Here and in prepare

@@ -26,44 +26,47 @@ struct cpu_opts {
 };
 
 static const struct opt_choice call_graphs[] = {
-	{"auto", 0, "unwind tables, frame pointers where there are none"},
-	{"fp", PERFOPEN_FP, "frame pointers, in the kernel"},
-	{"none", PERFOPEN_NO_STACKS, "only where it hit"},
+	{"auto", 0, "unwind tables; frame pointers for code without them"},
+	{"fp", PERFOPEN_FP, "frame pointers, read by the kernel"},
+	{"none", PERFOPEN_NO_STACKS, "no call stacks, only the sampled function"},
 	{0},
 };
 
 static const struct opt cpu_table[] = {
 	OPT_STR('e', "event", struct cpu_opts, event, "EVENT",
-		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
-	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
-		   "capture N times, a recording each, and show each function's spread"),
+		"event to sample: cycles, cpu-clock, task-clock, instructions (default: cycles, "
+		"without hardware counters cpu-clock)"),
 	OPT_BITS('u', "user", struct cpu_opts, sampler_flags, PERFOPEN_USER_ONLY,
-		 "leave the kernel out"),
-	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
-		 "how stacks are taken"),
-	OPT_BITS('g', NULL, struct cpu_opts, sampler_flags, 0, "call stacks; always on"),
+		 "sample user mode only"),
 	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
-		 "record what threads wait for as well: one graph of all their time"),
+		 "also record off-CPU time: one flame graph of all thread time"),
 	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
-		 "with --offcpu: do not ask who ended a wait, costs less"),
+		 "with --offcpu: do not record who ended each wait; costs less"),
+	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
+		   "capture N times, one recording each, and print each function's spread"),
+	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
+		 "how call stacks are unwound (default auto)"),
+	OPT_BITS('g', NULL, struct cpu_opts, sampler_flags, 0,
+		 "record call stacks; accepted as in perf, always on"),
 	OPT_END,
 };
 static const struct opt_group cpu_group = {"Sampling", cpu_table};
 
 static const char details[] =
-	"Samples where a program spends its CPU time, with whole stacks, and writes a recording, a\n"
-	"flame graph (SVG) and folded stacks. TARGET is a process name (see also -p, -t, --match,\n"
-	"-a). SECONDS is 60 for a running target; a launched CMD is profiled to its end. With both\n"
-	"a target and CMD, the target is profiled exactly while CMD runs. Ctrl-C stops early and\n"
-	"still writes everything.";
+	"Samples CPU time with full call stacks. Prints the hottest functions, and writes a "
+	"recording, a flame graph (SVG) and folded stacks.\n"
+	"\n"
+	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
+	"everything. With both a target and CMD, the target is recorded while CMD runs.";
 
 static const char examples[] =
-	"assay cpu redis-server 10\tten seconds of a running service\n"
-	"assay cpu -- ./server --port 80\ta program from start to end\n"
-	"assay cpu -p 4242 -F 4999 5\tmore samples\n"
-	"assay cpu redis-server -- redis-benchmark -q\twhile a load runs\n"
-	"sudo assay cpu -a 10\tthe whole machine\n"
-	"assay cpu --offcpu redis-server 10\trunning and waiting in one graph\n"
+	"assay cpu redis-server 10\ta running service, for 10 seconds\n"
+	"assay cpu -- ./server --port 80\ta program, from start to end\n"
+	"assay cpu -p 4242 -F 4999 5\tmore samples per second\n"
+	"assay cpu redis-server -- redis-benchmark -q\tredis-server while a load runs\n"
+	"sudo assay cpu -a 10\tthe whole system\n"
+	"assay cpu --offcpu redis-server 10\tCPU and off-CPU time in one graph\n"
 	"assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
 
 /* The event's name is right. */
@@ -166,7 +169,6 @@ static void say(const struct capture_job *job, const struct capture_result *r)
 
 static const struct capture_command command = {
 	.name = "cpu",
-	.summary = "where the CPU time of a program goes",
 	.details = details,
 	.examples = examples,
 	.groups = {{&cpu_group, 0}},

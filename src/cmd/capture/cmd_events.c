@@ -31,41 +31,47 @@ struct events_opts {
 
 static const struct opt events_table[] = {
 	OPT_LIST('e', "event", struct events_opts, events, "EVENT[,EVENT]",
-		 "count these: tracepoints, software events, patterns ('vmscan:*')"),
+		 "count these events: tracepoints, software events, patterns ('vmscan:*')"),
 	OPT_LIST(0, "set", struct events_opts, sets, "NAME",
-		 "a ready set: default, context-switches, io-bandwidth, page-faults"),
+		 "count a predefined set of events: default, context-switches, io-bandwidth, "
+		 "page-faults (default: default)"),
 	OPT_LIST('f', "file", struct events_opts, files, "FILE",
-		 "names of events from a file, one a line, # begins a comment"),
-	OPT_FLAG(0, "each-event", struct events_opts, is_each,
-		 "keep every single event with its time, CPU, thread, arguments and stack"),
-	OPT_SIZE(0, "max-size", struct events_opts, max_bytes, "SIZE",
-		 "of single events, uncompressed; what comes after is only counted (default 256M)"),
+		 "count the events named in FILE, one name a line, # starts a comment"),
+	OPT_FLAG(0, "no-stacks", struct events_opts, has_no_stacks,
+		 "count only, without call stacks"),
 	OPT_U64_IN(0, "stack-budget", struct events_opts, stack_pct, 0, 100, "PERCENT",
-		   "of a CPU's time, for taking the stacks of one event; beyond it only some hits "
-		   "get one; 0: no limit (default 5)"),
-	OPT_FLAG(0, "no-stacks", struct events_opts, has_no_stacks, "counts only"),
+		   "CPU time that the call stacks of one event may cost, in percent of one CPU; "
+		   "above it only some events get a stack; 0: no limit (default 5)"),
+	OPT_FLAG(0, "each-event", struct events_opts, is_each,
+		 "record each single event: time, CPU, thread, arguments, call stack"),
+	OPT_SIZE(0, "max-size", struct events_opts, max_bytes, "SIZE",
+		 "with --each-event: bytes of single events, uncompressed; later ones are only "
+		 "counted (default 256M)"),
 	OPT_END,
 };
 static const struct opt_group events_group = {"Events", events_table};
 
 static const char details[] =
-	"Counts events by name, every one of them, in the kernel: by second, thread, outcome and\n"
-	"whole stack. Writes a recording and a flame graph of each event. TARGET and SECONDS are as\n"
-	"in assay cpu; a FILE of event names may follow them. Without -e, --set and FILE the set\n"
-	"\"default\" is counted. assay list events shows what there is.\n"
+	"Counts events by name in the kernel, by second, thread, outcome and call stack. Writes "
+	"a recording and a flame graph of each event. Without -e, --set and FILE it counts the "
+	"set \"default\". assay list events prints the names of events.\n"
 	"\n"
-	"Counts are exact. Stacks are limited by what they cost (--stack-budget), and the share of\n"
-	"events that have one is printed. Events of interrupts and of other threads that the kernel\n"
-	"lets work for everybody (block:, writeback:, kswapd) are counted for the whole machine,\n"
-	"with the stack only where the target itself caused them. Counting a system call costs\n"
-	"every system call of every process some 25 ns, so none is counted that was not asked for.";
+	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"launched CMD is recorded until it ends. A FILE with names of events may follow.\n"
+	"\n"
+	"Counts are exact. Call stacks are limited by what they cost (--stack-budget), and the "
+	"share of events that have one is printed. Events of interrupts and of kernel threads "
+	"that work for all processes (block:, writeback:, kswapd) are counted for the whole "
+	"machine, with a stack only where the target itself caused them. Counting a system call "
+	"costs every system call of every process about 25 ns, so none is counted unless asked "
+	"for.";
 
 static const char examples[] =
-	"assay events redis-server 10\tlocks, syncs, block requests, switches, faults\n"
+	"assay events redis-server 10\tlocks, syncs, block I/O, switches, faults\n"
 	"assay events redis-server 60 ./my-events.conf\tevents named in a file\n"
-	"assay events -e major-faults,'vmscan:*' -p 4242 30\t\n"
-	"assay events --set io-bandwidth -- ./server\t\n"
-	"assay events --each-event -e syscalls:sys_enter_fsync postgres 5\tsingle events; then\n"
+	"assay events -e major-faults,'vmscan:*' -p 4242 30\tthese events only\n"
+	"assay events --set io-bandwidth -- ./server\ta predefined set\n"
+	"assay events --each-event -e syscalls:sys_enter_fsync postgres 5\tsingle events\n"
 	"assay script --event syscalls:sys_enter_fsync\tprint them\n";
 
 /* ---- which events ------------------------------------------------------------------------- */
@@ -202,19 +208,23 @@ static void say(const struct capture_job *job, const struct capture_result *r)
 		log_warn("--each-event needs BPF programs: no single events were kept");
 }
 
+static const struct opt_exclusion excluded[] = {
+	{"freq", NULL, "every event is counted, none is sampled"},
+	{0},
+};
+
 static const struct capture_command command = {
 	.name = "events",
-	.usage = {"[options] TARGET [SECONDS] [FILE]",
-		  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-	.summary = "count events by name, exactly, with their stacks",
+	.usage = {"[OPTION...] TARGET [SECONDS] [FILE]",
+		  "[OPTION...] [TARGET] [SECONDS] -- CMD [ARG...]"},
 	.details = details,
 	.examples = examples,
+	.excluded = excluded,
 	.groups = {{&events_group, 0}},
 	.view = VIEW_EVENTS,
 	.nr_rows = 5,
 	.noun = "events",
 	.nothing = "none of these events happened in this window",
-	.no_freq = "every event is counted, none is sampled",
 	.check = check,
 	.prepare = prepare,
 	.page = page,

@@ -28,46 +28,52 @@ struct heap_opts {
 
 static const struct opt heap_table[] = {
 	OPT_STR(0, "older-than", struct heap_opts, older_than, "TIME",
-		"blocks that live at the end and are older count as leaked (default: half of the "
+		"count blocks live at the end as leaked from this age (default: half of the "
 		"capture)"),
 	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
-		"leaks that are known, not to be shown"),
+		"hide known leaks: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_pictures,
-		 "a flame graph of each weight that there is, not of the usual ones alone"),
+		 "write a flame graph of every weight, not only of the usual ones"),
 	OPT_END,
 };
-static const struct opt_group heap_group = {"Leaks and pictures", heap_table};
+static const struct opt_group heap_group = {"Leaks and flame graphs", heap_table};
 
 static const char details[] =
-	"Who allocates memory, how much and how often, what of it lives, what leaks, what lived at\n"
-	"the peak, what was freed at once. Works on running processes and launched commands, with\n"
-	"glibc, musl, jemalloc (static and prefixed too), tcmalloc, mimalloc; how it gets at the\n"
-	"allocator is chosen by what the process has and told, with the reason.\n"
+	"Records allocations and frees with their call stacks: how much and how often a program "
+	"allocates, what is live, what leaks, what was live at the peak, what was freed at "
+	"once. Works on running processes and launched commands, with glibc, musl, jemalloc "
+	"(static and prefixed, too), tcmalloc and mimalloc. How allocations are recorded "
+	"depends on the allocator; the method is printed with the reason.\n"
 	"\n"
-	"By default a sample is taken every 512 KiB of allocated bytes, at random, which costs next\n"
-	"to nothing; numbers are estimates then, with their 95 % intervals. --all-allocations\n"
-	"records all.\n"
-	"Live is what was allocated in the capture and not freed; leaked is what lives at the end\n"
-	"and is older than half of the capture (--older-than). Frees of blocks from before the\n"
-	"capture are counted apart.\n"
+	"By default, allocations are sampled at random, one per 512 KiB of allocated bytes on "
+	"average, which costs next to nothing. The numbers are then estimates and have 95 % "
+	"confidence intervals. --all-allocations records all.\n"
 	"\n"
-	"A small recorder is put into the process for the capture; it unwinds there and writes to\n"
-	"memory that is shared with assay. Without assay it falls silent after two seconds. Nothing\n"
-	"of it is active afterwards. Its code, about 100 kB, stays mapped for the next time, and so\n"
-	"do the addresses of the shared memory, without memory behind them: VmSize stays up to\n"
-	"1 GiB larger (4.5 GiB with --all-allocations), RSS does not.\n"
-	"TARGET is a process name (see also -p, --match). SECONDS is 60 for a running target; a\n"
-	"launched CMD is followed to its end. Ctrl-C stops early and still writes everything.\n"
+	"Live: allocated during the capture and not freed. Leaked: live at the end and older "
+	"than half of the capture (--older-than). Frees of blocks allocated before the capture "
+	"are counted separately.\n"
 	"\n"
-	"--dump, --dump-every and --stats ask a jemalloc for what it knows itself.";
+	"A small recorder is loaded into the process for the capture; it unwinds there and "
+	"writes to memory that it shares with assay. If assay dies, it stops after two seconds. "
+	"Nothing of it is active after the capture, but its code, about 100 kB, stays mapped "
+	"for the next time, and so does the address range of the shared memory, without memory "
+	"behind it: VmSize stays up to 1 GiB larger (4.5 GiB with --all-allocations), RSS does "
+	"not.\n"
+	"\n"
+	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
+	"everything.\n"
+	"\n"
+	"--dump, --dump-every and --stats read what jemalloc itself knows, and write no "
+	"recording.";
 
 static const char examples[] =
-	"assay heap myserver 30\tthirty seconds of a running service, sampled\n"
-	"assay heap --all-allocations -- ./program\tevery allocation from start to end\n"
-	"assay heap --sample 64K -p 4242 60\tfiner samples\n"
-	"assay heap --older-than 10s myserver\twhat lives for ten seconds counts as leaked\n"
-	"assay heap --dump-every +1GiB-rss myserver 3600\tdumps of jemalloc's profile as it grows\n"
-	"assay heap --stats myserver\tjemalloc's statistics, now\n";
+	"assay heap myserver 30\ta running service, sampled\n"
+	"assay heap --all-allocations -- ./program\tevery allocation, from start to end\n"
+	"assay heap --sample 64K -p 4242 60\tmore samples\n"
+	"assay heap --older-than 10s myserver\tleaked: live for 10 seconds\n"
+	"assay heap --dump-every +1GiB-rss myserver 3600\tjemalloc dumps while it grows\n"
+	"assay heap --stats myserver\tjemalloc's statistics\n";
 
 static int check(struct capture_job *job, struct err *err)
 {
@@ -154,11 +160,19 @@ static int prepare(struct capture_job *job, struct err *err)
 						 : heap_job_prepare(&o->rec, job, err);
 }
 
+static const struct opt_exclusion excluded[] = {
+	{"freq", NULL, "allocations are sampled by bytes, with --sample SIZE"},
+	{"all", NULL,
+	 "heaps are recorded process by process, name one or several with --all-matching"},
+	{"tid", NULL, "a heap belongs to the whole process, name it with -p PID"},
+	{0},
+};
+
 static const struct capture_command command = {
 	.name = "heap",
-	.summary = "who allocates memory, what lives, what leaks",
 	.details = details,
 	.examples = examples,
+	.excluded = excluded,
 	.groups = {{&heap_job_group, offsetof(struct heap_opts, rec)},
 		   {&heap_group, 0},
 		   {&heap_dump_group, offsetof(struct heap_opts, dump)}},
@@ -166,9 +180,6 @@ static const struct capture_command command = {
 	.nr_rows = 12,
 	.noun = "allocations",
 	.nothing = "nothing was recorded: the target allocated nothing, was stopped, or has ended",
-	.no_freq = "allocations are sampled by bytes, with --sample SIZE",
-	.no_system = "heaps are recorded process by process, name some",
-	.no_tids = "a heap belongs to the whole process, name it with -p",
 	.check = check,
 	.prepare = prepare,
 	.say = heap_job_say,

@@ -10,31 +10,38 @@ struct io_opts {
 
 static const struct opt io_table[] = {
 	OPT_FLAG(0, "no-block", struct io_opts, has_no_block,
-		 "leave requests of block devices out; they are of the whole machine"),
+		 "leave out block device requests, which are those of the whole machine"),
 	OPT_END,
 };
 static const struct opt_group io_group = {"Input and output", io_table};
 
 static const char details[] =
-	"Counts every call of a program that reads, writes or syncs: bytes that the call returned\n"
-	"(not those that it asked for), time from entry to return, by file or peer, by function and\n"
-	"by stack, exactly. Files have names although they were open for a moment only. Requests of\n"
-	"block devices are counted for the whole machine, with the process that issued each and the\n"
-	"file that it was for: writes are issued later, by a worker of the file system.\n"
+	"Counts every call of a program that reads, writes or syncs: the bytes that the call "
+	"returned (not those that it asked for), and its duration from entry to return, by file "
+	"or peer, by function and by call stack. Numbers are exact. Files that were open only "
+	"for a moment have names, too.\n"
 	"\n"
-	"Calls: read, write and their vectors and positions, send and receive, sendfile, splice,\n"
-	"copy_file_range, fsync, fdatasync, sync_file_range, msync, sync, syncfs; requests of io_uring.\n"
-	"libaio: the calls that hand requests in, not what each moves. Memory that is mapped from a file is\n"
-	"read by page faults instead: see assay faults.\n"
+	"Block device requests are counted for the whole machine, with the process that issued "
+	"each and the file that it was for: writes are issued later, by a worker of the file "
+	"system.\n"
 	"\n"
-	"While it runs, each of these calls costs about half a microsecond more in the target and some\n"
-	"150 ns in other processes; every other system call of the machine some 20 ns. Needs root, or\n"
-	"CAP_BPF, CAP_PERFMON and the trace file system.";
+	"Calls: read, write and their vectored and positioned forms, send and receive, "
+	"sendfile, splice, copy_file_range, fsync, fdatasync, sync_file_range, msync, sync, "
+	"syncfs; requests of io_uring. For libaio, the calls that submit requests, not the "
+	"bytes of each request. Memory mapped from a file is read by page faults instead: see "
+	"assay faults.\n"
+	"\n"
+	"While the capture runs, each of these calls costs about half a microsecond more in the "
+	"target and about 150 ns in other processes; every other system call of the machine "
+	"about 20 ns.\n"
+	"\n"
+	"Needs root, or CAP_BPF, CAP_PERFMON and access to tracefs.";
 
-static const char examples[] = "assay io redis-server 10\tten seconds of a running service\n"
-			       "assay io -- ./import data.csv\ta program from start to end\n"
-			       "assay io postgres 30 --all-matching --json\tfor a script\n"
-			       "assay report --event io --by function\tits recording again\n";
+static const char examples[] =
+	"assay io redis-server 10\ta running service, for 10 seconds\n"
+	"assay io -- ./import data.csv\ta program, from start to end\n"
+	"assay io postgres 30 --all-matching --json\tall postgres processes, as JSON\n"
+	"assay report --event io --by function\tits recording again, by function\n";
 
 static int prepare(struct capture_job *job, struct err *err)
 {
@@ -44,17 +51,21 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
+static const struct opt_exclusion excluded[] = {
+	{"freq", NULL, "every call is counted, none is sampled"},
+	{"no-bpf", NULL, "calls are counted by BPF programs, there is no other way"},
+	{0},
+};
+
 static const struct capture_command command = {
 	.name = "io",
-	.summary = "what a program reads, writes and syncs, by file and function",
 	.details = details,
 	.examples = examples,
+	.excluded = excluded,
 	.groups = {{&io_group, 0}},
 	.view = VIEW_IO,
 	.nr_rows = 15,
 	.nothing = "no reads, writes or syncs in this window",
-	.no_freq = "every call is counted, none is sampled",
-	.no_bpf = "calls are counted by BPF programs, there is no other way",
 	.prepare = prepare,
 };
 

@@ -22,40 +22,40 @@ struct latency_opts {
 
 static const struct opt latency_table[] = {
 	OPT_LIST(0, "span", struct latency_opts, spans, "FUNCTION",
-		 "from entry to return of FUNCTION, a name or a pattern with * and ?; A..B: from "
-		 "entry of A to entry of B, where either may be a static probe (USDT), "
-		 "PROVIDER:PROBE; several"),
+		 "measure from entry to return of FUNCTION, a name or a pattern with * and ?; "
+		 "A..B: from entry of A to entry of B, which may be static probes (USDT), "
+		 "PROVIDER:PROBE; may be repeated"),
 	OPT_FLAG(0, "no-waits", struct latency_opts, has_no_waits,
-		 "durations only, not what the calls waited for"),
+		 "measure durations only, not what the calls waited for"),
 	OPT_END,
 };
 static const struct opt_group latency_group = {"Spans", latency_table};
 
 static const char details[] =
-	"Measures every call of a function of a running program: how many, how long (mean, p50, p99,\n"
-	"longest, histogram), where the time of the calls went: on a CPU, in the run queue, in each\n"
-	"kind of waiting; these add up to the wall time. The ten slowest calls are shown singly, each\n"
-	"with its longest wait and the stack of that.\n"
+	"Measures every call of a function: the number of calls, their duration (mean, p50, "
+	"p99, longest, histogram) and where their time went: on a CPU, in the run queue, in "
+	"each kind of wait. These parts add up to the duration. The ten slowest calls are "
+	"printed one by one, each with its longest wait and the stack of that wait.\n"
 	"\n"
-	"Names are those that assay report shows; of one that is there several times (generics,\n"
-	"several libraries) all are measured. Recursion counts once, from the outermost entry. A thread\n"
-	"is in one span at a time: calls of one measured function within another are not measured.\n"
-	"An async function's calls are its polls.\n"
+	"Function names are those that assay report prints. If a name exists several times "
+	"(generics, several libraries), all of them are measured. Recursive calls count once, "
+	"from the outermost entry. A thread is in one span at a time: a measured function "
+	"called within another measured one is not measured. For an async function, each poll "
+	"is a call.\n"
 	"\n"
-	"The kernel writes a breakpoint into the function, in the processes named and in no other. A\n"
-	"call costs 1 to 2 microseconds more where the function begins with an instruction that the\n"
-	"kernel can emulate, 10 to 20 where it has to step over it; the capture says which. Not for\n"
-	"functions that are called more than some 100,000 times a second.\n"
+	"The kernel writes a breakpoint into the function, only in the target processes. Each "
+	"call then takes 1 to 2 microseconds longer if the kernel can emulate the function's "
+	"first instruction, and 10 to 20 if it must single-step it; the capture prints which. "
+	"Do not measure functions that are called more than about 100,000 times a second.\n"
 	"\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON.";
 
 static const char examples[] =
-	"assay latency --span Database::commit myserver 10\tone operation\n"
-	"assay latency --span 'engine::*' -p 4242 30\ta family of functions\n"
-	"assay latency --span parse..execute myserver 10\tfrom one to another\n"
-	"assay latency --span 'postgresql:query__start..postgresql:query__done' postgres "
-	"--all-matching\tby static probes\n"
-	"assay latency --span handle_request -- ./server\ta program from start to end\n";
+	"assay latency --span Database::commit myserver 10\tone function\n"
+	"assay latency --span 'engine::*' -p 4242 30\tall that match\n"
+	"assay latency --span parse..execute myserver 10\tentry of parse to entry of execute\n"
+	"assay latency --span 'postgresql:query__start..postgresql:query__done' -p 4242\tbetween two static probes (USDT)\n"
+	"assay latency --span handle_request -- ./server\ta program, from start to end\n";
 
 static int check(struct capture_job *job, struct err *err)
 {
@@ -108,19 +108,24 @@ static void say(const struct capture_job *job, const struct capture_result *r)
 			 nr_unfinished, nr_unfinished == 1 ? "" : "s");
 }
 
+static const struct opt_exclusion excluded[] = {
+	{"freq", NULL, "every call is measured, none is sampled"},
+	{"no-bpf", NULL, "calls are measured by BPF programs, there is no other way"},
+	{"all", NULL, "calls are measured in processes, name one or several with --all-matching"},
+	{0},
+};
+
 static const struct capture_command command = {
 	.name = "latency",
-	.usage = {"--span FUNCTION [options] TARGET [SECONDS]",
-		  "--span FUNCTION [options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-	.summary = "how long calls of a function take, and why",
+	.usage = {"--span FUNCTION [OPTION...] TARGET [SECONDS]",
+		  "--span FUNCTION [OPTION...] [TARGET] -- CMD [ARG...]"},
 	.details = details,
 	.examples = examples,
+	.excluded = excluded,
 	.groups = {{&latency_group, 0}},
 	.view = VIEW_SPANS,
 	.nr_rows = 10,
 	.nothing = "no call ended in this window",
-	.no_freq = "every call is measured, none is sampled",
-	.no_bpf = "calls are measured by BPF programs, there is no other way",
 	.check = check,
 	.prepare = prepare,
 	.say = say,

@@ -27,40 +27,44 @@ struct limit_opts {
 
 static const struct opt limit_table[] = {
 	OPT_SIZE('m', "memory", struct limit_opts, spec.memory_bytes, "SIZE",
-		 "most memory that CMD and all that it starts may use: 512M, 2G"),
+		 "memory limit of CMD and all that it starts: 512M, 2G"),
 	OPT_SIZE(0, "swap", struct limit_opts, spec.swap_bytes, "SIZE",
-		 "most swap beside it, 0 for none (default: as much as there is)"),
+		 "swap limit beside it, 0 for no swap (default: no limit)"),
 	OPT_FLAG(0, "rlimit", struct limit_opts, has_rlimit,
-		 "without cgroups: limit what each process may ask for (RLIMIT_DATA)"),
+		 "without a cgroup: limit what each process may allocate (RLIMIT_DATA)"),
 	OPT_FLAG(0, "heap", struct limit_opts, has_heap,
-		 "record the heap as well: what lived when the kernel killed, by stack"),
+		 "also record the heap: live memory by call stack at the OOM kill"),
 	OPT_END,
 };
 static const struct opt_group limit_group = {"Limit", limit_table};
 
 static const char details[] =
-	"Runs CMD in a memory cgroup of its own, version 1 or 2, and says at the end how near it came\n"
-	"to the limit and what that cost: the peak, how often it was at the limit, reclaim by its own\n"
-	"threads, pages read again, major faults, pressure, swap, and whether the kernel killed.\n"
-	"assay itself stays outside of the group. The exit status is CMD's: 137 when it was killed.\n"
+	"Runs CMD in a memory cgroup of its own, version 1 or 2. At the end it prints how near "
+	"CMD came to the limit and what that cost: the peak, how often the limit was reached, "
+	"direct reclaim, pages read again, major faults, pressure, swap, and whether the kernel "
+	"killed it. assay itself is outside of the cgroup. The exit status is that of CMD: 137 "
+	"if it was killed.\n"
 	"\n"
-	"Page cache counts: a program that reads files is at its limit soon, and that alone is no\n"
-	"harm. What hurts is pages read again, time in reclaim, and anonymous memory near the limit.\n"
+	"Page cache counts: a program that reads files soon reaches its limit, and that alone "
+	"does no harm. What costs time is pages read again, direct reclaim, and anonymous "
+	"memory near the limit.\n"
 	"\n"
-	"The group is removed at the end, also when assay is killed; what CMD left running then goes\n"
-	"on without a limit.\n"
+	"The cgroup is removed at the end, even if assay is killed; processes that CMD left "
+	"running then continue without a limit.\n"
 	"\n"
-	"With -o there is a recording: reclaim by stack. With --heap there is one in any case, of the\n"
-	"heap up to the kill, whose \"live\" is what the program had then, and the sentence about the\n"
-	"kill names the largest allocators.\n"
+	"With -o, a recording of direct reclaim by call stack is written. With --heap, a "
+	"recording of the heap until the OOM kill is always written; its live memory is what "
+	"the program had then, and the sentence about the kill names the largest allocation "
+	"sites.\n"
 	"\n"
-	"Needs root (the command still runs as the user who called sudo), or a group that was given\n"
-	"to you. --rlimit does without: it limits what each process asks for, not what it uses.";
+	"Needs root (the command still runs as the user who called sudo), or a cgroup that was "
+	"delegated to you. --rlimit needs neither: it limits what each process allocates, not "
+	"what it uses.";
 
 static const char examples[] =
-	"sudo assay limit --memory 2G -- ./server\tdoes it live in 2 GiB?\n"
-	"sudo assay limit -m 2G --heap -- ./server\twhat is in it when it is full?\n"
-	"sudo assay limit -m 512M --swap 0 --json -- ./job\tfor a script\n";
+	"sudo assay limit --memory 2G -- ./server\tdoes it run in 2 GiB?\n"
+	"sudo assay limit -m 2G --heap -- ./server\twhat is live when it is full?\n"
+	"sudo assay limit -m 512M --swap 0 --json -- ./job\tno swap, result as JSON\n";
 
 /* ---- hooks of the capture ----------------------------------------------------------------- */
 
@@ -147,9 +151,6 @@ static int check(struct capture_job *job, struct err *err)
 	    (h->is_all || h->method != HEAP_METHOD_NONE || h->interval_bytes || h->every_ns))
 		return err_set(err, -EINVAL,
 			       "--all-allocations, --sample, --method and --every go with --heap");
-	if (h->method == HEAP_METHOD_PROF)
-		return err_set(err, -EINVAL,
-			       "--method prof is of one running process, not of a command");
 	return heap_job_check(h, job, err);
 }
 
@@ -185,19 +186,25 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
+static const struct opt_exclusion excluded[] = {
+	{"freq", NULL, "allocations are sampled by bytes, with --sample SIZE"},
+	{"delay", NULL, "the command is recorded from its start"},
+	{"method", "prof", "it records one running process, not a command"},
+	{0},
+};
+
 static const struct capture_command command = {
 	.name = "limit",
-	.usage = {"--memory SIZE [options] -- CMD [ARG...]"},
-	.summary = "run a command under a limit of memory, and see what that costs",
+	.usage = {"--memory SIZE [OPTION...] -- CMD [ARG...]"},
 	.details = details,
 	.examples = examples,
+	.excluded = excluded,
 	.groups = {{&limit_group, 0}, {&heap_job_group, offsetof(struct limit_opts, heap)}},
 	.view = VIEW_NR,
 	.nr_rows = 12,
 	.noun = "rows",
 	.nothing = "nothing was recorded: the command allocated nothing",
 	.has_no_target = true,
-	.no_freq = "allocations are sampled by bytes, with --sample SIZE",
 	.check = check,
 	.prepare = prepare,
 	.page = page,

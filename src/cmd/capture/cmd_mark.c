@@ -16,23 +16,23 @@ struct mark_opts {
 
 static const struct opt mark_opts[] = {
 	OPT_LIST('p', "pid", struct mark_opts, target.pids, "PID[,PID]",
-		 "captures of these processes"),
+		 "captures of processes with these ids"),
 	OPT_LIST('n', "name", struct mark_opts, target.names, "NAME",
-		 "captures of the processes of exactly this name (a bare word is the same)"),
-	OPT_FLAG('a', "all", struct mark_opts, is_all, "all captures that run"),
+		 "captures of processes of exactly this name; the same as a bare word"),
+	OPT_FLAG('a', "all", struct mark_opts, is_all, "all running captures"),
 	OPT_END,
 };
 static const struct opt_group mark_group = {"Which captures", mark_opts};
 
 static const char details[] =
-	"Sets a mark, now, in every running capture of TARGET: a process name, -p PID, or -a for\n"
-	"all captures. TEXT names the phase that begins here. `assay report --marks` then shows\n"
-	"where the time went in each phase. A capture listens to marks of its own user, of root,\n"
-	"and of the user who started it through sudo.";
+	"Sets a mark at the present time in each running capture of TARGET: a process name, -p "
+	"PID, or -a for all captures. TEXT is the name of the phase that starts here. assay "
+	"report --marks then prints where time went in each phase. A capture accepts marks of "
+	"its own user, of root, and of the user who started it through sudo.";
 
-static const char examples[] = "assay mark redis-server \"load starts\"\t\n"
-			       "assay mark -p 4242 warm\tby process id\n"
-			       "assay mark -a \"deploy of 1.4\"\tin all captures that run\n"
+static const char examples[] = "assay mark redis-server \"load starts\"\tcaptures of redis-server\n"
+			       "assay mark -p 4242 warm\tcaptures of process 4242\n"
+			       "assay mark -a \"deploy of 1.4\"\tall running captures\n"
 			       "assay report --marks\tthe phases of the newest recording\n";
 
 /* The words after the target, with blanks between. */
@@ -108,7 +108,6 @@ int cmd_mark(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "mark",
 		.usage = {"TARGET TEXT...", "-p PID TEXT...", "-a TEXT..."},
-		.summary = "set a phase boundary in running captures",
 		.details = details,
 		.examples = examples,
 		.groups = {{&mark_group, &o}},
@@ -118,6 +117,6 @@ int cmd_mark(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (args.command)
-		return cmd_usage("mark", "a command to run makes no sense here");
+		return cmd_usage_no_command("mark", &args);
 	return mark(&o, &args);
 }

@@ -14,33 +14,38 @@ struct offcpu_opts {
 };
 
 static const struct opt offcpu_table[] = {
-	OPT_FLAG(0, "no-wakers", struct offcpu_opts, has_no_wakers,
-		 "do not ask who ended a wait: costs less, no owners of locks"),
-	OPT_BITS(0, "no-stacks", struct offcpu_opts, capture_flags, CAPTURE_NO_WAIT_STACKS,
-		 "durations and reasons only: costs least"),
-	OPT_BITS(0, "by-reason", struct offcpu_opts, picture_flags, VIEW_PICTURES_BY_REASON,
-		 "besides the flame graph of all, one a reason: STEM-lock.svg, STEM-fsync.svg ..."),
 	OPT_FLAG(0, "idle", struct offcpu_opts, has_idle,
-		 "keep waits for something to do in the pictures"),
+		 "include idle waits (for work or for a timer) in the flame graphs"),
+	OPT_BITS(0, "by-reason", struct offcpu_opts, picture_flags, VIEW_PICTURES_BY_REASON,
+		 "also write one flame graph for each reason: STEM-lock.svg, STEM-fsync.svg ..."),
+	OPT_FLAG(0, "no-wakers", struct offcpu_opts, has_no_wakers,
+		 "do not record who ended each wait: costs less, no lock holders"),
+	OPT_BITS(0, "no-stacks", struct offcpu_opts, capture_flags, CAPTURE_NO_WAIT_STACKS,
+		 "record durations and reasons, no call stacks: costs least"),
 	OPT_END,
 };
 static const struct opt_group offcpu_group = {"Waiting", offcpu_table};
 
 static const char details[] =
-	"Follows every switch of a program's threads: how long each ran, waited for a CPU, waited\n"
-	"for what and in which function, and who ended the wait. Prints the ledger of the threads'\n"
-	"time, which adds up, and writes a recording, a flame graph of the waiting time (SVG) with\n"
-	"the reason on top of each stack, and folded stacks. Waiting for something to do (idle\n"
-	"workers, timers) is told apart and left out of the pictures. TARGET is a process name (see\n"
-	"also -p, -t, --match, -a). SECONDS is 60 for a running target; a launched CMD is followed\n"
-	"to its end. Ctrl-C stops early and still writes everything.";
+	"Records every context switch of a program's threads: how long each thread ran, waited "
+	"in the run queue and was blocked, on what, in which function, and which thread ended "
+	"the wait.\n"
+	"\n"
+	"Prints the thread time breakdown, whose parts add up to the total thread time, and the "
+	"longest waits by reason and function. Writes a recording, a flame graph (SVG) of "
+	"off-CPU time with the wait reason on top of each stack, and folded stacks. Idle waits "
+	"(for work or for a timer) are counted separately and left out of the flame graph.\n"
+	"\n"
+	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
+	"everything.";
 
 static const char examples[] =
-	"assay offcpu redis-server 10\tten seconds of a running service\n"
-	"assay offcpu -- ./server --port 80\ta program from start to end\n"
-	"assay offcpu postgres --all-matching -- pgbench -T 20\tall its processes while a load runs\n"
-	"assay offcpu -p 4242 --by-reason\tone flame graph a reason\n"
-	"assay offcpu -p 4242 --no-stacks 5\tthe ledger alone, at the least cost\n";
+	"assay offcpu redis-server 10\ta running service, for 10 seconds\n"
+	"assay offcpu -- ./server --port 80\ta program, from start to end\n"
+	"assay offcpu postgres --all-matching -- pgbench -T 20\tall postgres processes, while a load runs\n"
+	"assay offcpu -p 4242 --by-reason\talso a flame graph per reason\n"
+	"assay offcpu -p 4242 --no-stacks 5\tbreakdown only, lowest overhead\n";
 
 static int prepare(struct capture_job *job, struct err *err)
 {
@@ -53,18 +58,23 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
+static const struct opt_exclusion excluded[] = {
+	{"freq", NULL,
+	 "every context switch is recorded, none is sampled; assay cpu --offcpu does both"},
+	{0},
+};
+
 static const struct capture_command command = {
 	.name = "offcpu",
-	.summary = "what the threads of a program wait for",
 	.details = details,
 	.examples = examples,
+	.excluded = excluded,
 	.groups = {{&offcpu_group, 0}},
 	.view = VIEW_WAITS,
 	.nr_rows = 12,
 	.noun = "waits",
 	.nothing = "nothing was recorded: the target has ended, or ended at once",
 	.folded = CAPTURE_FOLDED_WEIGHTS,
-	.no_freq = "every switch is followed, none is sampled; assay cpu --offcpu samples as well",
 	.prepare = prepare,
 	.say = capture_job_say_accuracy,
 };

@@ -42,50 +42,56 @@ struct watch_opts {
 
 static const struct opt table[] = {
 	OPT_DURATION(0, "every", struct watch_opts, every_ns, "TIME",
-		     "time from one reading to the next (default 1s, 10ms at least)"),
-	OPT_FLAG(
-		0, "allocator", struct watch_opts, asks_allocator,
-		"ask the allocator (jemalloc) what is in use: borrows a thread for a moment, once a "
-		"second"),
+		     "time between readings, at least 10ms (default 1s)"),
 	OPT_FLAG(0, "mappings", struct watch_opts, shows_mappings,
-		 "show every mapping, as pmap -x does"),
+		 "print every mapping, as pmap -x does"),
+	OPT_FLAG(0, "allocator", struct watch_opts, asks_allocator,
+		 "read how much of its memory the allocator (jemalloc) uses, once a second; this "
+		 "stops one thread for a moment"),
 	OPT_END,
 };
-static const struct opt_group watch_group = {"What is read", table};
+static const struct opt_group watch_group = {"Readings", table};
 
 static const struct opt out_table[] = {
-	OPT_FLAG(0, "csv", struct watch_opts, is_csv, "one line of CSV a reading; bytes are plain"),
+	OPT_STR('o', "output", struct watch_opts, output, "FILE",
+		"write a recording, for assay report and assay flame"),
+	OPT_STR(0, "chart", struct watch_opts, chart, "FILE",
+		"at the end, draw memory over time (SVG) to FILE"),
+	OPT_FLAG(0, "csv", struct watch_opts, is_csv, "print one CSV line per reading, in bytes"),
 	OPT_FLAG(0, "json", struct watch_opts, is_json,
-		 "one object a line for each reading, a last one with the summary"),
+		 "print one JSON object per line and reading, the summary last"),
 	OPT_U64(0, "limit", struct watch_opts, limit, "N",
 		"rows of the tables at the end, 0 for all (default 15)"),
-	OPT_STR(0, "chart", struct watch_opts, chart, "FILE",
-		"draw memory over time (SVG) to FILE at the end"),
-	OPT_STR('o', "output", struct watch_opts, output, "FILE",
-		"record it, for assay report and flame"),
 	OPT_END,
 };
 static const struct opt_group out_group = {"Output", out_table};
 
 static const char details[] =
-	"Shows what the kernel says of a program's memory, once a second: RSS and what it is made of\n"
-	"(anonymous memory, pages of mapped files, shared memory), PSS, swap, page faults, growth; its\n"
-	"memory cgroup's usage and how long threads waited for memory. On a terminal as a page that\n"
-	"is kept up to date (q ends it, m shows mappings, space reads now), else as lines.\n"
+	"Prints a program's memory once a second: RSS and its parts (anonymous memory, file "
+	"pages, shared memory), PSS, swap, page faults, growth; the usage of its memory cgroup, "
+	"and how long threads were stalled for want of memory (PSI). On a terminal it is a live "
+	"page (q ends it, m shows mappings, space reads now), otherwise one line per reading.\n"
 	"\n"
-	"At the end: how fast each part grew, with its 95 % interval; a verdict with its evidence\n"
-	"(leak, fragmentation, page-cache, bloat, steady, inconclusive: see assay-watch(1)); and what\n"
-	"the RSS consists of: heap, stacks, code, files by name, and what nobody can name.\n"
+	"At the end it prints how fast each part grew, with the 95 % confidence interval; a "
+	"verdict with its evidence (leak, fragmentation, page-cache, bloat, steady, "
+	"inconclusive: see assay-watch(1)); and what the RSS consists of: heap, stacks, code, "
+	"files by name, and the rest.\n"
 	"\n"
-	"Nothing of the target is stopped or changed. Of several processes the numbers are added up:\n"
-	"PSS is right then, RSS counts what they share once for each.";
+	"The target is neither stopped nor changed. For several processes the numbers are added "
+	"up: PSS is then correct, RSS counts shared pages once per process.";
 
 static const char examples[] =
 	"assay watch redis-server\tuntil q or Ctrl-C\n"
 	"assay watch -p 4242 600 --csv > memory.csv\tten minutes, for a spreadsheet\n"
-	"assay watch postgres --all-matching --every 10s -o day.assay 86400\ta day of all of them\n"
-	"assay watch --mappings -p 4242 1\twhat is mapped, like pmap -x\n"
-	"assay watch -- ./load\ta program from its start to its end\n";
+	"assay watch postgres --all-matching --every 10s -o day.assay 86400\tall postgres processes, one day\n"
+	"assay watch --mappings -p 4242 1\tthe mappings, like pmap -x\n"
+	"assay watch -- ./load\ta program, from start to end\n";
+
+static const struct opt_exclusion excluded[] = {
+	{"all", NULL,
+	 "memory is read process by process; take several with --match and --all-matching"},
+	{0},
+};
 
 struct run {
 	const struct watch_opts *o;
@@ -469,22 +475,19 @@ int cmd_watch(int argc, char **argv)
 	CLEANUP(chosen_target_release) struct chosen_target target = {0};
 	const struct opt_cmd cmd = {
 		.name = "watch",
-		.usage = {"[options] TARGET [SECONDS]",
-			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = "the memory of a program, live: what it is, how it grows",
+		.usage = {"[OPTION...] TARGET [SECONDS]",
+			  "[OPTION...] [TARGET] [SECONDS] -- CMD [ARG...]"},
 		.details = details,
 		.examples = examples,
+		.excluded = excluded,
 		.groups = {{&target_group, &o.target}, {&watch_group, &o}, {&out_group, &o}},
 	};
 	int status;
 	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
 		if (o.is_csv && o.is_json)
-			status = cmd_usage("watch", "--csv and --json are two kinds of output");
+			status = cmd_usage("watch", "--csv and --json exclude each other");
 		else if (o.every_ns < EVERY_MIN_NS)
-			status = cmd_usage("watch", "--every: readings are 10ms apart at least");
-		else if (o.target.is_system)
-			status = cmd_usage("watch", "the whole system has no one memory to watch: "
-						    "name processes, --match with --all-matching");
+			status = cmd_usage("watch", "option '--every': less than 10ms");
 		else if (target_opts_choose(&target, &o.target, &args, &status))
 			status = start(&o, &target, &args);
 	}

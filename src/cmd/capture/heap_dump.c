@@ -27,19 +27,20 @@
 #define KEEP_DEFAULT 10
 
 static const struct opt dump_opts[] = {
+	OPT_FLAG(0, "stats", struct heap_dump_opts, is_stats,
+		 "print the statistics of the allocator, with fragmentation by size class"),
 	OPT_FLAG(0, "dump", struct heap_dump_opts, is_once,
-		 "jemalloc's own profile of what is live, once: needs profiling (prof:true) in "
-		 "the process, records nothing, writes heap-<time>.heap"),
+		 "write one dump of jemalloc's own profile of live memory, heap-TIME.heap; the "
+		 "process must run with prof:true"),
 	OPT_STR(0, "dump-every", struct heap_dump_opts, every, "WHEN",
-		"a series of dumps: each 10s (a time), 8GiB-allocated (so much was allocated), "
-		"+1GiB-rss (the process has grown by so much); ends with SECONDS or Ctrl-C"),
+		"write a series of dumps: 10s (each 10 seconds), 8GiB-allocated (each 8 GiB "
+		"allocated), +1GiB-rss (each GiB of RSS growth), until SECONDS or Ctrl-C"),
 	OPT_U64_IN(0, "keep", struct heap_dump_opts, keep, 1, 1000000, "K",
 		   "keep the newest K dumps of the series (default 10)"),
-	OPT_FLAG(0, "stats", struct heap_dump_opts, is_stats,
-		 "the allocator's own statistics, with fragmentation by size class: no recording"),
 	OPT_END,
 };
-const struct opt_group heap_dump_group = {"Of the allocator itself (jemalloc)", dump_opts};
+const struct opt_group heap_dump_group = {
+	"Dumps and statistics of jemalloc itself, without a recording", dump_opts};
 
 bool heap_dump_is_asked(const struct heap_dump_opts *o)
 {

@@ -15,11 +15,11 @@
 #define FAULTS_HZ 4999
 
 static const struct opt_choice method_choices[] = {
-	{"prof", HEAP_METHOD_PROF, "jemalloc's own profiling"},
-	{"hooks", HEAP_METHOD_HOOKS, "hooks of jemalloc 5.2 to 5.3.1"},
-	{"patch", HEAP_METHOD_PATCH, "the allocator's functions are patched"},
-	{"uprobes", HEAP_METHOD_UPROBES, "BPF programs, nothing in the process"},
-	{"growth", HEAP_METHOD_GROWTH, "page faults: what grows, not what is allocated"},
+	{"prof", HEAP_METHOD_PROF, "jemalloc's own profiler"},
+	{"hooks", HEAP_METHOD_HOOKS, "allocation hooks of jemalloc 5.2 to 5.3.1"},
+	{"patch", HEAP_METHOD_PATCH, "patches the allocator's functions in memory"},
+	{"uprobes", HEAP_METHOD_UPROBES, "BPF programs on uprobes, no code in the process"},
+	{"growth", HEAP_METHOD_GROWTH, "page faults: growth of memory, not allocations"},
 	{0},
 };
 
@@ -35,19 +35,18 @@ static int set_every(void *to, const char *arg, struct err *err)
 
 static const struct opt table[] = {
 	OPT_FLAG(0, "all-allocations", struct heap_job, is_all,
-		 "every allocation instead of a sample: exact, peak and temporary blocks too"),
+		 "record every allocation instead of a sample: exact, also peak and temporary "
+		 "blocks"),
 	OPT_SIZE(0, "sample", struct heap_job, interval_bytes, "SIZE",
-		 "bytes between samples, on average (default 512K, under a limit at most a 4096th "
-		 "of it); blocks of that size and more are all seen"),
+		 "mean number of allocated bytes between samples (default 512K, in assay limit at "
+		 "most 1/4096 of the limit); blocks of SIZE and more are all recorded"),
 	OPT_ENUM(0, "method", struct heap_job, method, method_choices, "NAME",
-		 "how (default: the best that is possible, which is reported)"),
-	OPT_CALL(
-		0, "every", set_every, "TIME",
-		"time from one reading of RSS and its parts to the next (default 1s, under a limit "
-		"100ms); every allocation is --all-allocations"),
+		 "how allocations are recorded (default: the best that works, which is printed)"),
+	OPT_CALL(0, "every", set_every, "TIME",
+		 "time between readings of RSS and its parts (default 1s, in assay limit 100ms)"),
 	OPT_END,
 };
-const struct opt_group heap_job_group = {"Heap", table};
+const struct opt_group heap_job_group = {"Allocations", table};
 
 void heap_job_release(struct heap_job *rec)
 {

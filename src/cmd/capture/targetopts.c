@@ -11,17 +11,18 @@
 #include "cmd/cmd.h"
 
 static const struct opt target_opts_table[] = {
-	OPT_LIST('p', "pid", struct target_opts, pids, "PID[,PID]", "profile these processes"),
-	OPT_LIST('t', "tid", struct target_opts, tids, "TID[,TID]", "profile single threads"),
+	OPT_LIST('p', "pid", struct target_opts, pids, "PID[,PID]", "processes with these ids"),
+	OPT_LIST('t', "tid", struct target_opts, tids, "TID[,TID]",
+		 "single threads with these ids"),
 	OPT_LIST('n', "name", struct target_opts, names, "NAME",
-		 "profile the process of exactly this name (a bare word is the same)"),
+		 "the process of exactly this name; the same as a bare word"),
 	OPT_STR(0, "match", struct target_opts, match, "REGEX",
-		"profile the process whose command line matches"),
+		"the process whose command line matches"),
 	OPT_FLAG(0, "all-matching", struct target_opts, takes_all,
-		 "take all processes that a name or --match finds"),
+		 "all processes that match the name or --match, if there are several"),
 	OPT_FLAG(0, "children", struct target_opts, takes_children,
-		 "take the processes that these have started, too"),
-	OPT_FLAG('a', "all", struct target_opts, is_system, "profile the whole system"),
+		 "also the processes that these have started"),
+	OPT_FLAG('a', "all", struct target_opts, is_system, "the whole system"),
 	OPT_END,
 };
 const struct opt_group target_group = {"Target", target_opts_table};

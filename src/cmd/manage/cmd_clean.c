@@ -23,18 +23,18 @@ struct clean_opts {
 
 static const struct opt clean_opts[] = {
 	OPT_DURATION(0, "older-than", struct clean_opts, older_than_ns, "TIME",
-		     "those that began longer ago: 7d, 12h, 30m"),
-	OPT_STR('k', "kind", struct clean_opts, filter.kind, "KIND",
-		"those of this kind: cpu, ..."),
-	OPT_STR(0, "target", struct clean_opts, filter.target, "NAME", "those of this target"),
+		     "recordings that started longer ago: 7d, 12h, 30m"),
 	OPT_U64_IN(0, "keep", struct clean_opts, filter.keep, 1, UINT64_MAX, "N",
-		   "all but the newest N of each target and kind"),
-	OPT_FLAG(0, "all", struct clean_opts, is_all, "every recording"),
-	OPT_FLAG('n', "dry-run", struct clean_opts, is_dry, "only say what would be removed"),
+		   "all but the newest N recordings of each target and kind"),
+	OPT_STR('k', "kind", struct clean_opts, filter.kind, "KIND",
+		"recordings of this command: cpu, heap, ..."),
+	OPT_STR(0, "target", struct clean_opts, filter.target, "NAME", "recordings of this target"),
+	OPT_FLAG(0, "all", struct clean_opts, is_all, "all recordings"),
 	OPT_FLAG(0, "groups", struct clean_opts, has_groups,
-		 "memory cgroups that a killed `assay limit` left behind"),
+		 "memory cgroups that a killed assay limit left behind"),
+	OPT_FLAG('n', "dry-run", struct clean_opts, is_dry, "remove nothing, list what would be"),
 	OPT_STR(0, "dir", struct clean_opts, dir, "DIR",
-		"where to look (default ./" STORE_BASE ")"),
+		"folder of the recordings (default ./" STORE_BASE ")"),
 	OPT_END,
 };
 static const struct opt_group clean_group = {"Options", clean_opts};
@@ -100,14 +100,14 @@ int cmd_clean(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "clean",
 		.usage = {"[OPTION...]"},
-		.summary = "remove old recordings",
 		.details =
-			"Removes recordings below ./" STORE_BASE " that all given conditions hold "
-			"for, with the\npictures and texts that share their names. Only files "
-			"that carry assay's mark are\nremoved; a recording that is being written "
-			"stays.",
-		.examples = "assay clean --older-than 7d --kind cpu\t\n"
-			    "assay clean --keep 5 --dry-run\twhat would go\n",
+			"Removes recordings below ./" STORE_BASE
+			" for which all given conditions hold, with the flame "
+			"graphs and texts of the same name. Only files that carry assay's mark are removed, and "
+			"no recording that is being written.",
+		.examples =
+			"assay clean --older-than 7d --kind cpu\tCPU recordings older than a week\n"
+			"assay clean --keep 5 --dry-run\tlist what --keep 5 would remove\n",
 		.groups = {{&clean_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};

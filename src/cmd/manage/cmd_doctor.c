@@ -29,21 +29,27 @@ struct doctor_opts {
 
 static const struct opt doctor_table[] = {
 	OPT_FLAG('s', "short", struct doctor_opts, is_brief,
-		 "the table of commands and the remedies only"),
+		 "print only the table of commands and the remedies"),
 	OPT_END,
 };
 static const struct opt_group doctor_group = {"Output", doctor_table};
 
 static const char details[] =
-	"Tries what each command needs of this kernel, user and container: events are opened and\n"
-	"closed, a program is loaded, files are read; nothing is changed. Prints for each command\n"
-	"whether it works, what it degrades to, or why it is refused, with the remedy, and the least\n"
-	"capabilities and container flags that each needs. With a TARGET also whether it may be\n"
-	"profiled, and what its binaries lack, with the build flags that help.";
+	"Tries what each command needs from this kernel, user and container: opens and closes "
+	"events, loads a BPF program, reads files; changes nothing. Prints for each command "
+	"whether it works, works with less, or is refused and why, with the remedy, and the "
+	"least capabilities and container flags that it needs. With TARGET, also whether that "
+	"process may be profiled, what its binaries lack, and the build flags that add it.";
 
-static const char examples[] = "assay doctor\twhat may I do here?\n"
-			       "assay doctor redis-server\tand with this program?\n"
-			       "assay doctor --json\tfor scripts\n";
+static const char examples[] = "assay doctor\tthis machine and user\n"
+			       "assay doctor redis-server\talso this process and its binaries\n"
+			       "assay doctor --json\tthe result as JSON\n";
+
+static const struct opt_exclusion excluded[] = {
+	{"tid", NULL, "whole processes are examined, name one with -p PID"},
+	{"all", NULL, "without TARGET the machine alone is examined"},
+	{0},
+};
 
 /* ---- the binaries of a process -------------------------------------------------------------- */
 
@@ -219,10 +225,10 @@ int cmd_doctor(int argc, char **argv)
 	struct doctor_opts o = {0};
 	const struct opt_cmd cmd = {
 		.name = "doctor",
-		.usage = {"[options] [TARGET]"},
-		.summary = "what may be measured here, what not, and the remedy",
+		.usage = {"[OPTION...] [TARGET]"},
 		.details = details,
 		.examples = examples,
+		.excluded = excluded,
 		.groups = {{&target_group, &o.target},
 			   {&doctor_group, &o},
 			   {&renderer_group, &o.form}},

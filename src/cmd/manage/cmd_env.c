@@ -28,30 +28,32 @@ struct env_opts {
 
 static const struct opt env_opts[] = {
 	OPT_FLAG(0, "jemalloc-prof", struct env_opts, is_jemalloc,
-		 "jemalloc's profiling: prof:true and prof_active:true, beside what the variable "
-		 "has already"),
+		 "add prof:true and prof_active:true to jemalloc's variable; values that it has "
+		 "are kept"),
 	OPT_SIZE(0, "sample", struct env_opts, sample_bytes, "SIZE",
-		 "bytes between its samples on average, rounded to a power of two (default "
-		 "jemalloc's own, 512K)"),
+		 "mean number of bytes between jemalloc's samples, rounded to a power of two "
+		 "(default 512K, jemalloc's own)"),
 	OPT_STR(0, "prefix", struct env_opts, prefix, "PREFIX",
-		"the prefix of the command's jemalloc (`_rjem_`), where it cannot be found out"),
+		"function prefix of the command's jemalloc (_rjem_), if it is not found in the "
+		"binary"),
 	OPT_END,
 };
-static const struct opt_group env_group = {"What to set", env_opts};
+static const struct opt_group env_group = {"Variables", env_opts};
 
 static const char details[] =
-	"Executes CMD with jemalloc's profiling switched on, so that `assay heap --dump` and\n"
-	"--dump-every work on it at any time. Which variable its jemalloc reads\n"
-	"(_RJEM_MALLOC_CONF, JE_MALLOC_CONF, MALLOC_CONF) is read out of the binary; for a\n"
-	"script, whose programs are not known, all of them are set. What a variable has already\n"
-	"is kept.\n"
+	"Runs CMD with jemalloc's profiler enabled, so that assay heap --dump and --dump-every "
+	"work on it at any time. The name of the variable that its jemalloc reads "
+	"(_RJEM_MALLOC_CONF, JE_MALLOC_CONF, MALLOC_CONF) is read from the binary. For a "
+	"script, whose programs are not known, all of them are set. Existing values of a "
+	"variable are kept.\n"
 	"\n"
-	"Fit for the entrypoint of a container: prints nothing unless something is wrong (or\n"
-	"-v), and CMD takes its place: same process, same signals, its own exit status.";
+	"Suitable as the entrypoint of a container: prints nothing unless something is wrong "
+	"(or -v), and CMD replaces assay by exec: same process, same signals, its own exit "
+	"status.";
 
 static const char examples[] =
-	"assay env --jemalloc-prof -- ./node --datadir /data\tsampling every 512 KiB\n"
-	"assay env --jemalloc-prof --sample 2M -- ./node\tcheaper\n"
+	"assay env --jemalloc-prof -- ./node --datadir /data\ta sample per 512 KiB\n"
+	"assay env --jemalloc-prof --sample 2M -- ./node\tfewer samples\n"
 	"assay heap node --dump\tthen, while it runs\n";
 
 /* ---- the environment ----------------------------------------------------------------------- */
@@ -144,7 +146,6 @@ int cmd_env(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "env",
 		.usage = {"--jemalloc-prof [OPTION...] -- CMD [ARG...]"},
-		.summary = "run a command with jemalloc's profiling switched on",
 		.details = details,
 		.examples = examples,
 		.groups = {{&env_group, &o}},

@@ -1,4 +1,4 @@
-/* assay help [CMD], assay --help, assay --version. */
+/* assay help [COMMAND], assay --help, assay --version: prints help and the version. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -17,7 +17,7 @@ struct help_opts {
 
 static const struct opt help_opts[] = {
 	OPT_FLAG('V', "version", struct help_opts, wants_version,
-		 "show the version and what is built in"),
+		 "print the version and the built-in features"),
 	OPT_END,
 };
 static const struct opt_group help_group = {"Help", help_opts};
@@ -38,18 +38,33 @@ static int print_version(void)
 	return cmd_print(&b);
 }
 
+static const char examples[] =
+	"assay cpu redis-server 10\tsample a running service for 10 seconds\n"
+	"assay offcpu -p 4242 10\twhat process 4242 waits for\n"
+	"assay heap -- ./server\tits allocations, from start to end\n"
+	"assay report\tthe newest recording again\n";
+
 static int print_commands(void)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_str(
-		&b,
-		"usage: assay COMMAND [OPTION...] [ARGUMENT...]\n\n"
-		"A profiler: CPU time, waiting and memory of a running program.\n\nCommands:\n");
-	for (size_t i = 0; i < nr_cmds; i++)
-		buf_addf(&b, "  %-10s %s\n", cmd_table[i].name, cmd_table[i].summary);
-	buf_add_str(
-		&b,
-		"\n`assay help COMMAND` explains one; `assay --version` lists what is built in.\n");
+	buf_add_str(&b, "assay: profile CPU time, waiting time and memory of a Linux program\n\n"
+			"usage: assay COMMAND [OPTION...] [TARGET] [SECONDS]\n"
+			"       assay COMMAND [OPTION...] -- CMD [ARG...]\n");
+	for (size_t i = 0; i < nr_cmds; i++) {
+		const struct cmd *c = &cmd_table[i];
+		if (!i || c->group != c[-1].group)
+			buf_addf(&b, "\n%s\n", cmd_group_titles[c->group]);
+		buf_addf(&b, "  %-10s %s\n", c->name, c->summary);
+	}
+	opt_add_examples(&b, examples);
+	buf_add_str(&b,
+		    "\n"
+		    "TARGET is a process name, or -p PID. A capture prints its result and writes\n"
+		    "a recording below ./profiling, which report, flame and diff read.\n"
+		    "\n"
+		    "Options and examples of a command: assay COMMAND --help\n"
+		    "What works on this machine:        assay doctor\n"
+		    "Version and built-in features:     assay --version\n");
 	return cmd_print(&b);
 }
 
@@ -59,7 +74,9 @@ int cmd_help(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "help",
 		.usage = {"[COMMAND]"},
-		.summary = "show help for a command, or list the commands",
+		.details = "Without COMMAND, lists the commands by the question that they answer.",
+		.examples = "assay help\tlist the commands\n"
+			    "assay help cpu\tthe same as assay cpu --help\n",
 		.groups = {{&help_group, &o}},
 	};
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))

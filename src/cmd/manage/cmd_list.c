@@ -17,23 +17,24 @@ struct list_opts {
 };
 
 static const struct opt list_opts[] = {
-	OPT_FLAG('j', "json", struct list_opts, is_json, "JSON instead of a table"),
 	OPT_FLAG(0, "names", struct list_opts, has_names_only,
-		 "names only, one a line: the form of the files that assay events reads"),
+		 "print names only, one a line, as assay events --file reads them"),
+	OPT_FLAG('j', "json", struct list_opts, is_json, "print JSON instead of a table"),
 	OPT_END,
 };
 static const struct opt_group list_group = {"Options", list_opts};
 
 static const char details[] =
-	"Lists the events that assay events can count on this kernel, with what an event tells of\n"
-	"each hit, what it costs and who may count it. GLOB (with * and ?) or a part of a name\n"
-	"chooses. COST is \"low\", \"call\" (a system call: while it is counted, each system call of\n"
-	"every process takes some 25 ns longer) or \"high\" (may come very often). Without a word,\n"
-	"assay list lists recordings, as assay ls does.";
+	"Lists the events that assay events can count on this kernel: the fields of each, what "
+	"counting it costs, and who may count it. GLOB (with * and ?) or a part of a name "
+	"selects. COST is \"low\", \"call\" (a system call: while it is counted, each system "
+	"call of every process takes about 25 ns longer) or \"high\" (the event may be very "
+	"frequent). Without the word events, assay list lists recordings, as assay ls does.";
 
-static const char examples[] = "assay list events\t\n"
-			       "assay list events futex\twhat has to do with futexes\n"
-			       "assay list events 'block:*' --names > my-events.conf\t\n";
+static const char examples[] =
+	"assay list events\tall events\n"
+	"assay list events futex\tevents with futex in their name\n"
+	"assay list events 'block:*' --names > my-events.conf\ta file for assay events\n";
 
 struct event_rows {
 	VEC(struct named_event) events;
@@ -200,7 +201,6 @@ int cmd_list(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "list",
 		.usage = {"events [OPTION...] [GLOB]", "[OPTION...] [TARGET...]"},
-		.summary = "what can be counted by name; recordings",
 		.details = details,
 		.examples = examples,
 		.groups = {{&list_group, &o}},

@@ -15,9 +15,11 @@ struct ls_opts {
 };
 
 static const struct opt ls_opts[] = {
-	OPT_STR('k', "kind", struct ls_opts, kind, "KIND", "only these: cpu, ..."),
-	OPT_STR(0, "dir", struct ls_opts, dir, "DIR", "where to look (default ./" STORE_BASE ")"),
-	OPT_FLAG('j', "json", struct ls_opts, is_json, "JSON instead of a table"),
+	OPT_STR('k', "kind", struct ls_opts, kind, "KIND",
+		"only recordings of this command: cpu, heap, ..."),
+	OPT_STR(0, "dir", struct ls_opts, dir, "DIR",
+		"folder of the recordings (default ./" STORE_BASE ")"),
+	OPT_FLAG('j', "json", struct ls_opts, is_json, "print JSON instead of a table"),
 	OPT_END,
 };
 static const struct opt_group ls_group = {"Options", ls_opts};
@@ -128,12 +130,12 @@ int cmd_ls(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "ls",
 		.usage = {"[OPTION...] [TARGET...]"},
-		.summary = "list recordings",
-		.details =
-			"Lists what captures wrote below ./" STORE_BASE ", oldest first, with the "
-			"size of each\nrecording and its pictures.",
-		.examples = "assay ls\t\nassay ls --kind cpu redis-server\t\nassay ls --json\tfor "
-			    "scripts\n",
+		.details = "Lists the recordings below ./" STORE_BASE
+			   ", oldest first, with the size of each recording and its "
+			   "flame graphs.",
+		.examples = "assay ls\tall recordings\n"
+			    "assay ls --kind cpu redis-server\tCPU recordings of redis-server\n"
+			    "assay ls --json\tthe list as JSON\n",
 		.groups = {{&ls_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/suggest.h"
+#include "cmd/optgroups.h"
 #include "cmd/read/convert_heap.h"
 #include "cmd/read/drawing.h"
 #include "cmd/read/inputs.h"
@@ -38,48 +39,49 @@ struct convert_opts {
 
 static const struct opt convert_opts[] = {
 	OPT_STR(0, "to", struct convert_opts, to, "FORMAT",
-		"what to write (default: by the output's suffix); --list shows them"),
+		"format to write (default: by the suffix of the output); --list prints all"),
 	OPT_LIST('o', "output", struct convert_opts, outputs, "FILE",
-		 "where to (default: standard output); several times: each by its suffix"),
-	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
-		"this event's samples (default: all, or the first where one must be chosen)"),
-	OPT_STR_OPTIONAL(0, "weight", struct convert_opts, weight, "COLUMN", "",
-			 "what is added up where an event has several columns: calls, bytes, time; "
-			 "alone: folded stacks with the event's weight (ns, cycles) instead of the "
-			 "count of samples"),
-	OPT_STR(0, "dumps", struct convert_opts, dumps, "WHICH",
-		"of an allocator's dumps (FILE is a folder or a pattern): latest (default), all, "
-		"last:N, NAME,NAME, PID:WHICH; several become their mean, never their sum"),
+		 "write to FILE (default '-', standard output); repeated: each in the format of "
+		 "its suffix"),
 	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
+	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
+		"samples of this event (default: all, or the first if the format holds one)"),
+	OPT_STR_OPTIONAL(0, "weight", struct convert_opts, weight, "COLUMN", "",
+			 "value to write, if the event has several columns: calls, bytes, time; "
+			 "without COLUMN: folded stacks with the event's weight (ns, cycles) "
+			 "instead of the number of samples"),
+	OPT_STR(0, "dumps", struct convert_opts, dumps, "WHICH", DUMPS_HELP),
 	OPT_END,
 };
 static const struct opt_group convert_group = {"Output", convert_opts};
 
 static const struct opt folded_opts[] = {
-	OPT_BITS(0, "pid", struct convert_opts, folded_flags, FOLDED_PID, "comm-PID at the root"),
+	OPT_BITS(0, "pid", struct convert_opts, folded_flags, FOLDED_PID, "start with comm-PID"),
 	OPT_BITS(0, "tid", struct convert_opts, folded_flags, FOLDED_TID,
-		 "comm-PID/TID at the root"),
+		 "start with comm-PID/TID"),
 	OPT_BITS(0, "no-comm", struct convert_opts, folded_flags, FOLDED_NO_COMM,
-		 "no thread at the root"),
+		 "start with the outermost function, without the thread (default: comm)"),
 	OPT_BITS(0, "annotate", struct convert_opts, folded_flags,
 		 FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT,
-		 "mark kernel, inlined and JIT frames: _[k] _[i] _[j]"),
+		 "mark kernel, inlined and JIT frames with _[k], _[i], _[j]"),
 	OPT_BITS(0, "addresses", struct convert_opts, folded_flags, FOLDED_ADDRS,
-		 "[module <address>] for frames without a name"),
+		 "write unsymbolized frames as [module <address>]"),
 	OPT_END,
 };
 static const struct opt_group folded_group = {"Folded stacks", folded_opts};
 
 static const struct opt names_opts[] = {
-	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines, "physical functions only"),
+	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines,
+		 "do not resolve inlined functions"),
 	OPT_BITS(0, "hashes", struct convert_opts, demangle_flags, DEMANGLE_HASHES,
 		 "keep hashes and disambiguators in Rust names"),
-	OPT_STR(0, "symfs", struct convert_opts, symfs, "DIR", "look for binaries below DIR"),
+	OPT_STR(0, "symfs", struct convert_opts, symfs, "DIR",
+		"search binaries below DIR (default /)"),
 	OPT_LIST(0, "debug-dir", struct convert_opts, debug_dirs, "DIR",
-		 "look for debug files here, too"),
+		 "search DIR for debug files, too"),
 	OPT_END,
 };
-static const struct opt_group names_group = {"Names (for files without)", names_opts};
+static const struct opt_group names_group = {"Symbolization, for files without names", names_opts};
 
 #define SVG_NAME "svg"
 
@@ -307,15 +309,16 @@ int cmd_convert(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "convert",
 		.usage = {"[OPTION...] --to FORMAT [FILE...]"},
-		.summary = "write a profile in another format",
-		.details = "Reads recordings, perf.data, perf script text and folded stacks "
-			   "(compressed too, '-'\nis standard input), several files merged into "
-			   "one; without FILE the newest recording.\nThe result goes to standard "
-			   "output, or to the file that -o names.",
-		.examples = "assay convert --to folded perf.data\t\n"
-			    "assay convert -o perf.data redis.assay\tfor perf report\n"
-			    "assay convert perf.data -o a.folded -o a.svg\tboth, read once\n"
-			    "perf script | assay convert --to svg - -o flame.svg\t\n",
+		.details =
+			"Reads recordings, perf.data, perf script output, folded stacks and other profiles, "
+			"also compressed; '-' is standard input. Several files are merged. Without FILE, the "
+			"newest recording below ./profiling is read. The result is written to standard output, "
+			"or to FILE of -o.",
+		.examples =
+			"assay convert --to folded perf.data\tfolded stacks on standard output\n"
+			"assay convert -o perf.data redis.assay\tfor perf report\n"
+			"assay convert perf.data -o a.folded -o a.svg\ttwo formats, read once\n"
+			"perf script | assay convert --to svg - -o flame.svg\tfrom perf script output\n",
 		.groups = {{&convert_group, &o}, {&folded_group, &o}, {&names_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
@@ -325,6 +328,6 @@ int cmd_convert(int argc, char **argv)
 	if (o.wants_list)
 		return list_formats();
 	if (args.command)
-		return cmd_usage("convert", "a command to run makes no sense here");
+		return cmd_usage_no_command("convert", &args);
 	return convert(&o, &args);
 }

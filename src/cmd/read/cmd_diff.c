@@ -39,43 +39,44 @@ static const struct opt_choice by_choices[] = {
 
 static const struct opt diff_options[] = {
 	OPT_ENUM(0, "by", struct diff_opts, by, by_choices, "WHAT",
-		 "rows by function (default), module, crate, file, line, stack"),
-	OPT_SET(0, "absolute", struct diff_opts, how, DIFF_AMOUNTS,
-		"compare amounts as they are (default for levels of memory, and for two runs of a "
-		"command)"),
-	OPT_SET(0, "shares", struct diff_opts, how, DIFF_SHARES,
-		"compare shares of the totals (default for time)"),
-	OPT_STR(0, "fail-above", struct diff_opts, fail_above, "SIZE",
-		"exit with 4 if all that is shown grew by more: 10MiB, 5%; with 5 if that may be chance; "
-		"profiles of time need --absolute with it"),
-	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
-		 "also draw the difference, beside AFTER: -diff.svg; -o FILE.svg names the file"),
-	OPT_FLAG(0, "allocators", struct diff_opts, has_allocators,
-		 "of memory: with the frames of allocators"),
+		 "group rows by (default function)"),
 	OPT_U64('n', "limit", struct diff_opts, limit, "N",
-		"rows of a table, 0 for all (default 20)"),
+		"rows of each table, 0 for all (default 20)"),
+	OPT_SET(0, "shares", struct diff_opts, how, DIFF_SHARES,
+		"compare shares of the totals (default for CPU time and waits)"),
+	OPT_SET(0, "absolute", struct diff_opts, how, DIFF_AMOUNTS,
+		"compare amounts (default for memory levels and for two runs of a command)"),
+	OPT_STR(0, "fail-above", struct diff_opts, fail_above, "SIZE",
+		"exit with 4 if the total grew by more than SIZE (10MiB, 5%), with 5 if that may "
+		"be chance; profiles of time need --absolute"),
+	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
+		 "also draw a differential flame graph, named after AFTER: -diff.svg; -o FILE.svg "
+		 "sets the name"),
+	OPT_FLAG(0, "allocators", struct diff_opts, has_allocators,
+		 "memory: keep frames of allocators"),
 	OPT_END,
 };
 static const struct opt_group diff_group = {"Comparison", diff_options};
 
 static const char details[] =
-	"BEFORE and AFTER are recordings, dumps of an allocator, or any other profiles of one\n"
-	"kind. Rows are aligned by name and sorted by how much they changed. Of sampled numbers\n"
-	"each change has the half of its 95 % interval beside it, and what is smaller than that is\n"
-	"marked: it may be chance.\n"
+	"BEFORE and AFTER are recordings, allocator dumps, or other profiles of one kind. Rows "
+	"are aligned by name and sorted by the size of the change. A change of sampled numbers "
+	"has half of its 95 % confidence interval beside it; a change smaller than that is "
+	"marked, because it may be chance.\n"
 	"\n"
-	"Memory is compared in bytes, after scaling: what lives (--weight live) if both know it.\n"
-	"Amounts that grow with time (allocated, calls) of captures that lasted differently long\n"
-	"are compared per time. Where the times of both are known, what lives also has its growth\n"
-	"per minute. CPU time and waits are compared by share. Of a folder or a pattern of dumps the\n"
-	"first and the last that --dumps chooses (default: of all) are compared.\n";
+	"Memory is compared in bytes, after scaling: live bytes (--weight live) if both "
+	"profiles have them. Allocated bytes and calls, which grow with time, are compared per "
+	"time if the captures lasted differently long. If the times of both are known, live "
+	"bytes also have their growth per minute. CPU time and waits are compared by share. In "
+	"a folder or pattern of dumps, the first and the last of those that --dumps selects "
+	"(default: all) are compared.";
 
 static const char examples[] =
-	"assay diff morning.assay noon.assay\twhat lives now and did not then\n"
-	"assay diff a.heap b.heap --by stack\ttwo dumps of jemalloc's\n"
-	"assay diff /var/dumps --dumps last:2\tthe last two of a folder\n"
-	"assay diff old.assay new.assay --weight allocated --flame\tand a picture of it\n"
-	"assay diff base.assay head.assay --weight peak --fail-above 5%\tin CI\n";
+	"assay diff morning.assay noon.assay\twhat is live now and was not then\n"
+	"assay diff a.heap b.heap --by stack\ttwo jemalloc dumps, by call stack\n"
+	"assay diff /var/dumps --dumps last:2\tthe last two dumps of a folder\n"
+	"assay diff old.assay new.assay --weight allocated --flame\talso draw a flame graph\n"
+	"assay diff base.assay head.assay --weight peak --fail-above 5%\tfor CI\n";
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
@@ -307,11 +308,10 @@ int cmd_diff(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "diff",
 		.usage = {"[OPTION...] BEFORE AFTER", "[OPTION...] FOLDER-OF-DUMPS"},
-		.summary = "compare two profiles: what grew, what shrank, what is chance",
 		.details = details,
 		.examples = examples,
 		.groups = {{&diff_group, &o},
-			   {&filter_group, &filter},
+			   FILTER_GROUPS(&filter),
 			   {&output_group, &out},
 			   {&renderer_group, &out.form}},
 	};

@@ -36,63 +36,65 @@ static const struct opt_choice root_choices[] = {
 
 static const struct opt out_opts[] = {
 	OPT_STR('o', "output", struct flame_opts, output, "FILE",
-		"write to FILE ('-': stdout; default: beside the first input, .svg)"),
+		"write to FILE, '-' for standard output (default: beside the first input, .svg)"),
 	OPT_END,
 };
 static const struct opt_group out_group = {"Output", out_opts};
 
 static const struct opt tree_opts[] = {
 	OPT_BITS('r', "reverse", struct flame_opts, tree_flags, CALLTREE_REVERSE,
-		 "leaf functions at the root, their callers above them"),
+		 "put leaf functions at the root and their callers above them"),
 	OPT_BITS(0, "flamechart", struct flame_opts, tree_flags, CALLTREE_TIME_ORDER,
-		 "in the order of time; equal stacks merge only where they follow each other"),
+		 "order by time; equal stacks merge only if they are adjacent"),
 	OPT_ENUM(0, "root", struct flame_opts, root, root_choices, "WHAT",
 		 "first frame of each stack (default comm)"),
 	OPT_BITS(0, "fold-recursion", struct flame_opts, tree_flags, CALLTREE_FOLD_RECURSION,
-		 "a function that calls itself becomes one frame"),
+		 "draw direct recursion as one frame"),
 	OPT_BITS(0, "annotate", struct flame_opts, tree_flags,
 		 CALLTREE_MARK_KERNEL | CALLTREE_MARK_JIT | CALLTREE_MARK_INLINED,
-		 "_[k], _[j], _[i] behind kernel, JIT and inlined functions"),
+		 "mark kernel, JIT and inlined functions with _[k], _[j], _[i]"),
 	OPT_FLAG(0, "blame", struct flame_opts, is_blame,
-		 "who waited, and on top whom for: what that thread did meanwhile"),
+		 "draw waits with the stack of the lock holder or waker on top"),
 	OPT_FLAG(0, "by-reason", struct flame_opts, is_by_reason,
-		 "a picture for each reason of waiting instead of one for all"),
+		 "write one flame graph for each wait reason"),
 	OPT_FLAG(0, "differential", struct flame_opts, is_differential,
-		 "compare: the first file is before, the others are after"),
+		 "compare: the first file is BEFORE, the others are AFTER"),
 	OPT_FLAG(0, "absolute", struct flame_opts, is_absolute,
-		 "compare numbers, not shares of the totals"),
+		 "with --differential: compare amounts, not shares of the totals"),
 	OPT_BITS(0, "negate", struct flame_opts, svg.flags, SVG_NEGATE,
-		 "swap the two hues of a comparison"),
+		 "with --differential: swap the colours of growth and decrease"),
 	OPT_END,
 };
-static const struct opt_group tree_group = {"What is drawn", tree_opts};
+static const struct opt_group tree_group = {"Flame graph", tree_opts};
 
 static const struct opt look_opts[] = {
 	OPT_BITS('i', "inverted", struct flame_opts, svg.flags, SVG_INVERTED,
-		 "icicle: root at the top"),
-	OPT_STR(0, "title", struct flame_opts, svg.title, "TEXT", "title"),
+		 "icicle graph: draw the root at the top"),
+	OPT_STR(0, "title", struct flame_opts, svg.title, "TEXT",
+		"title (default: the kind of profile)"),
 	OPT_STR(0, "subtitle", struct flame_opts, svg.subtitle, "TEXT",
 		"second line (default: event, duration, samples)"),
-	OPT_STR(0, "notes", struct flame_opts, svg.notes, "TEXT", "a line below the losses"),
+	OPT_STR(0, "notes", struct flame_opts, svg.notes, "TEXT", "add a line at the bottom"),
 	OPT_STR(0, "width", struct flame_opts, width, "PX",
-		"width in pixels (default: as wide as the window)"),
+		"width in pixels (default 100%, the width of the window)"),
 	OPT_U64_IN(0, "height", struct flame_opts, row_px, 4, 200, "PX",
-		   "height of a frame (default 17)"),
+		   "height of a frame in pixels (default 17)"),
 	OPT_DOUBLE(0, "min-width", struct flame_opts, svg.min_width_px, "PX",
-		   "frames narrower than this are drawn when zoomed only (default 0.3)"),
+		   "draw narrower frames only when zoomed, in pixels (default 0.3)"),
 	OPT_STR(0, "font", struct flame_opts, svg.font, "FAMILY", "font (default: the system's)"),
-	OPT_DOUBLE(0, "fontsize", struct flame_opts, svg.font_px, "PX", "font size (default 12)"),
+	OPT_DOUBLE(0, "fontsize", struct flame_opts, svg.font_px, "PX",
+		   "font size in pixels (default 12)"),
 	OPT_STR(0, "colors", struct flame_opts, svg.palette, "PALETTE",
-		"default, hot, mem, io, java, rust, module, chain, red, green, blue, aqua, "
-		"yellow, purple, orange"),
+		"colours of frames: default, hot, mem, io, java, rust, module, chain, red, green, "
+		"blue, aqua, yellow, purple, orange"),
 	OPT_STR(0, "bgcolors", struct flame_opts, svg.background, "COLOR",
 		"background: yellow, blue, green, grey or #rrggbb"),
 	OPT_STR(0, "countname", struct flame_opts, svg.count_name, "TEXT",
-		"what is counted (default: samples, ns or bytes)"),
+		"unit in details (default: samples, ns or bytes)"),
 	OPT_STR(0, "nametype", struct flame_opts, svg.name_type, "TEXT",
-		"text before names in details"),
+		"text before function names in details"),
 	OPT_BITS(0, "static", struct flame_opts, svg.flags, SVG_STATIC,
-		 "no script in the file: no zoom, no search"),
+		 "write no script: no zoom, no search"),
 	/* What colours always are; scripts that say it keep working. */
 	{.kind = OPT_KIND_BITS,
 	 .long_name = "hash",
@@ -108,7 +110,7 @@ static const struct opt look_opts[] = {
 	 .flags = OPT_HIDDEN},
 	OPT_END,
 };
-static const struct opt_group look_group = {"Looks", look_opts};
+static const struct opt_group look_group = {"Appearance", look_opts};
 
 static int finish_svg(struct flame_opts *o, struct err *err)
 {
@@ -288,23 +290,25 @@ int cmd_flame(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "flame",
 		.usage = {"[OPTION...] [FILE...]", "--differential [OPTION...] BEFORE AFTER..."},
-		.summary = "draw a flame graph: one SVG file with zoom and search in it",
 		.details =
-			"FILE is a recording, perf.data, the text of perf script, or folded stacks,\n"
-			"also compressed; '-' is stdin; without FILE the newest recording is taken.\n"
-			"Several files are added up. Of a recording with several events --event names\n"
-			"the one to draw; without it the first that there is: spans, CPU samples and\n"
-			"waits together (thread-time), CPU samples, waits, memory, calls, faults,\n"
-			"counts. Files to add up or compare need the same event. The picture\n"
-			"holds every frame: a search counts those too narrow to draw, and zooming\n"
-			"draws them. Colours: hue by module or crate, kernel orange, libc slate,\n"
-			"JIT green, inlined functions pale; by name alone, so always the same.",
+			"FILE is a recording, perf.data, perf script output or folded stacks, also compressed; "
+			"'-' is standard input. Several files are added up. Without FILE, the newest recording "
+			"below ./profiling is read.\n"
+			"\n"
+			"If a recording has several events, --event selects the one to draw; default is the "
+			"first that exists of: spans, CPU samples and waits together (thread-time), CPU "
+			"samples, waits, memory, calls, faults, counts. Files to add up or to compare need the "
+			"same event.\n"
+			"\n"
+			"The SVG file holds every frame: search counts frames that are too narrow to draw, and "
+			"zooming draws them. Colours: hue by module or crate, kernel orange, libc slate, JIT "
+			"green, inlined functions pale; derived from names, so always the same.",
 		.examples = "assay flame redis.assay\twrites redis.svg\n"
-			    "assay flame -i --colors hot a.folded\ticicle in classic colours\n"
+			    "assay flame -i --colors hot a.folded\ticicle graph, classic colours\n"
 			    "assay flame --differential old.assay new.assay\twhat changed\n"
-			    "perf script | assay flame - > out.svg\tfrom perf's own text\n",
+			    "perf script | assay flame - > out.svg\tfrom perf script output\n",
 		.groups = {{&out_group, &o},
-			   {&filter_group, &filter},
+			   FILTER_GROUPS(&filter),
 			   {&tree_group, &o},
 			   {&look_group, &o}},
 	};

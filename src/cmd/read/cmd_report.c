@@ -40,77 +40,68 @@ static const struct opt_choice sort_choices[] = {
 };
 
 static const struct opt view_opts[] = {
-	OPT_ENUM(0, "by", struct report_opts, query.by, by_choices, "WHAT",
-		 "self and total, or what waits and memory have of their own, by"),
-	OPT_SET(0, "lines", struct report_opts, query.by, BY_LINE, "the same as --by line"),
-	OPT_STR(0, "callers", struct report_opts, query.callers, "REGEX",
-		"who calls the matching functions"),
-	OPT_STR(0, "callees", struct report_opts, query.callees, "REGEX",
-		"what the matching functions call"),
-	OPT_STR(0, "nearest", struct report_opts, query.nearest, "REGEX",
-		"with --callers, --callees: not the next frame, the nearest that "
-		"matches"),
+	OPT_ENUM(0, "by", struct report_opts, query.by, by_choices, "WHAT", "group rows by"),
 	OPT_BITS(0, "tree", struct report_opts, query.flags, QUERY_TREE,
-		 "call tree from the root down"),
+		 "print the call tree from the root down"),
 	OPT_BITS(0, "reverse", struct report_opts, query.flags, QUERY_REVERSE,
-		 "call tree from the leaf functions to what leads to them"),
+		 "print the inverted call tree, from leaf functions to their callers"),
 	OPT_U64(0, "depth", struct report_opts, query.tree_depth, "N",
-		"levels of the tree (default all)"),
-	OPT_STR(0, "table", struct report_opts, table, "FILE",
-		"rows of your own: lines NAME REGEX REMARK; with <other> they add "
-		"up to 100 %"),
-	OPT_FLAG(0, "outermost", struct report_opts, is_outermost,
-		 "with --table: the match nearest to the root decides, not to the leaf"),
+		"levels of the tree (default: all)"),
+	OPT_STR(0, "callers", struct report_opts, query.callers, "REGEX",
+		"print the callers of matching functions"),
+	OPT_STR(0, "callees", struct report_opts, query.callees, "REGEX",
+		"print the functions that matching functions call"),
+	OPT_STR(0, "nearest", struct report_opts, query.nearest, "REGEX",
+		"with --callers, --callees: the nearest frame that matches, not the next one"),
+	OPT_SET(0, "lines", struct report_opts, query.by, BY_LINE, "the same as --by line"),
 	OPT_BITS(0, "blame", struct report_opts, query.flags, QUERY_BLAME,
-		 "waits moved to their cause: what those who were waited for did meanwhile"),
-	OPT_BITS(0, "allocators", struct report_opts, query.flags, QUERY_ALLOCATORS,
-		 "of memory: with the frames of allocators and of the containers and strings of "
-		 "standard libraries, which are left out at the ends of stacks else"),
-	OPT_FLAG(0, "marks", struct report_opts, is_marks,
-		 "phases between the marks set during the capture"),
+		 "waits: by what the lock holder or waker was doing meanwhile"),
 	OPT_FLAG(0, "over-time", struct report_opts, is_over_time,
 		 "memory: snapshots, growth with a verdict, and what was live at the peak"),
 	OPT_STR(0, "chart", struct report_opts, chart, "FILE",
-		"with --over-time: draw it (SVG), too"),
+		"with --over-time: also draw memory over time (SVG) to FILE"),
+	OPT_BITS(0, "allocators", struct report_opts, query.flags, QUERY_ALLOCATORS,
+		 "memory: keep leaf frames of allocators and of standard containers and strings"),
+	OPT_FLAG(0, "marks", struct report_opts, is_marks,
+		 "print the phases between the marks set by assay mark"),
 	OPT_FLAG(0, "runs", struct report_opts, is_runs,
-		 "each FILE is a run of one thing: functions by mean self share, with the spread "
-		 "from run to run"),
+		 "each FILE is one run of the same program: mean self share of each function, with "
+		 "its spread"),
+	OPT_STR(0, "table", struct report_opts, table, "FILE",
+		"group by the rules in FILE, lines NAME REGEX NOTE; the rest is <other>"),
+	OPT_FLAG(0, "outermost", struct report_opts, is_outermost,
+		 "with --table: use the match nearest to the root (default: to the leaf)"),
 	OPT_END,
 };
-static const struct opt_group view_group = {"Views (default: an overview)", view_opts};
+static const struct opt_group view_group = {"View (default: an overview)", view_opts};
 
 static const struct opt limit_opts[] = {
 	OPT_U64('n', "limit", struct report_opts, query.limits.max_rows, "N",
-		"rows of a table, 0 for all (default 20)"),
-	OPT_DOUBLE(0, "percent-limit", struct report_opts, percent_limit, "PCT",
-		   "leave out rows below PCT (default 0; trees 0.5)"),
+		"rows of each table, 0 for all (default 20)"),
 	OPT_ENUM(0, "sort", struct report_opts, sort, sort_choices, "KEY",
 		 "order of the rows (default self)"),
+	OPT_DOUBLE(0, "percent-limit", struct report_opts, percent_limit, "PCT",
+		   "hide rows below PCT percent (default 0, for trees 0.5)"),
 	OPT_END,
 };
-static const struct opt_group limit_group = {"How much is shown", limit_opts};
+static const struct opt_group limit_group = {"Rows", limit_opts};
 
-static const char details[] = "Any profile is read: a recording, perf.data, "
-			      "perf script text, folded stacks; plain, .gz,\n"
-			      ".xz or .zst; '-' is standard input; several "
-			      "files are added up. Without a FILE the newest\n"
-			      "recording under ./profiling is taken.\n"
-			      "\n"
-			      "Self is the time in a function itself, total "
-			      "that and what it calls; recursion counts\n"
-			      "once. '+-' is half of the 95 % interval in "
-			      "percentage points. What was lost is part of\n"
-			      "every report.\n";
+static const char details[] =
+	"FILE is a recording, perf.data, perf script output, folded stacks or another profile; "
+	"also compressed (.gz, .xz, .zst); '-' is standard input. Several files are added up. "
+	"Without FILE, the newest recording below ./profiling is read.\n"
+	"\n"
+	"Self is the time in a function itself; total includes the functions that it calls, and "
+	"counts recursion once. '+-' is half of the 95 % confidence interval in percentage "
+	"points. Every report states what was lost.";
 
 static const char examples[] =
 	"assay report\tthe newest recording\n"
-	"assay report perf.data --by crate --sort total\twhich crate takes the "
-	"time\n"
-	"assay report --callers keccak --nearest ^ethrex_\twho calls it, by our "
-	"own code\n"
-	"assay report --within add_block --tree\twhat one operation does\n"
-	"assay report --phase 'io=^read_' --phase 'exec=^add_block' "
-	"--json\tphases\n";
+	"assay report redis.assay --tree\tits call tree\n"
+	"assay report perf.data --by crate --sort total\twhich crate takes the time\n"
+	"assay report --callers memcpy --nearest ^myapp_\twho calls memcpy, in own code\n"
+	"assay report --within handle_request --tree\tthe call tree of one operation\n"
+	"assay report --phase 'io=^read_' --phase 'cpu=^run_' --json\ttime by phase, as JSON\n";
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
@@ -206,12 +197,11 @@ int cmd_report(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "report",
 		.usage = {"[OPTION...] [FILE...]"},
-		.summary = "where the time goes: tables and trees of a profile",
 		.details = details,
 		.examples = examples,
 		.groups = {{&view_group, &o},
-			   {&filter_group, &filter},
 			   {&limit_group, &o},
+			   FILTER_GROUPS(&filter),
 			   {&output_group, &out},
 			   {&renderer_group, &out.form}},
 	};
@@ -224,7 +214,7 @@ int cmd_report(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (args.command)
-		return cmd_usage("report", "a command to run makes no sense here");
+		return cmd_usage_no_command("report", &args);
 	if (o.query.nearest && !o.query.callers && !o.query.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
 	finish_query(&o, &filter.spec);

@@ -18,23 +18,25 @@ struct script_opts {
 
 static const struct opt script_opts[] = {
 	OPT_STR('o', "output", struct script_opts, output, "FILE",
-		"write to FILE instead of standard output ('-')"),
+		"write to FILE (default '-', standard output)"),
 	OPT_END,
 };
 static const struct opt_group script_group = {"Output", script_opts};
 
 static const char details[] =
-	"Prints every sample with its stack, in order of time, in the text form of perf script:\n"
-	"what reads that reads this. Any profile is read: a recording, perf.data, perf script\n"
-	"text, folded stacks; plain, .gz, .xz or .zst; '-' is standard input; several files are\n"
-	"added up. Without a FILE the newest recording under ./profiling is taken.\n"
+	"Prints each sample with its call stack, in order of time, in the text format of perf "
+	"script, for programs that read that format.\n"
 	"\n"
-	"Filters choose samples; stacks are printed whole, also with --within.\n";
+	"FILE is a recording, perf.data, perf script output, folded stacks or another profile; "
+	"also compressed (.gz, .xz, .zst); '-' is standard input. Several files are added up. "
+	"Without FILE, the newest recording below ./profiling is read.\n"
+	"\n"
+	"Filters select samples; call stacks are printed whole, also with --within.";
 
 static const char examples[] =
 	"assay script | less\tthe newest recording\n"
 	"assay script --time 2..2.1 --thread ^worker\twhat the workers did in 0.1 s\n"
-	"assay script perf.data --function ^parse_ | wc -l\t\n";
+	"assay script perf.data --function ^parse_ | head\tsamples with a function\n";
 
 /* One compiled filter a table; NULL: the table is left out. */
 struct row_filters {
@@ -116,10 +118,9 @@ int cmd_script(int argc, char **argv)
 	const struct opt_cmd cmd = {
 		.name = "script",
 		.usage = {"[OPTION...] [FILE...]"},
-		.summary = "the samples one by one, as perf script prints them",
 		.details = details,
 		.examples = examples,
-		.groups = {{&filter_group, &filter}, {&script_group, &o}},
+		.groups = {FILTER_GROUPS(&filter), {&script_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};
@@ -127,7 +128,7 @@ int cmd_script(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (args.command)
-		return cmd_usage("script", "a command to run makes no sense here");
+		return cmd_usage_no_command("script", &args);
 	if (filter_finish(&filter, &err))
 		return cmd_refuse(&err);
 	return script(&o, &filter, &args);

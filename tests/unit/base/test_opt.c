@@ -168,6 +168,7 @@ TEST(help_shows_each_option_once_and_man_and_words_agree)
 				    .groups = {{&group, &o}}};
 	CLEANUP(buf_release) struct buf b = {0};
 	opt_help(&b, &cmd);
+	CHECK(sv_has_prefix(buf_sv(&b), SV("assay x: does x\n\nusage: ")));
 	CHECK(strstr(buf_str(&b), "usage: assay x [OPTION...] TARGET\n       assay x -- CMD\n") !=
 	      NULL);
 	CHECK(strstr(buf_str(&b), "  -o, --output FILE        where to\n") != NULL);
@@ -180,6 +181,53 @@ TEST(help_shows_each_option_once_and_man_and_words_agree)
 	buf_clear(&b);
 	opt_words(&b, &cmd);
 	CHECK(strstr(buf_str(&b), "-o\n--output=FILE\n") != NULL);
+}
+
+TEST(an_excluded_option_is_refused_with_its_reason_and_not_listed)
+{
+	struct o o = {0};
+	static const struct opt_exclusion excluded[] = {
+		{"freq", NULL, "nothing is sampled"}, {"format", "json", "text only"}, {0}};
+	const struct opt_cmd cmd = {
+		.name = "x", .usage = {"A"}, .excluded = excluded, .groups = {{&group, &o}}};
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	char *freq[] = {A "x", A "-F9", NULL};
+	char *json[] = {A "x", A "--format", A "json", NULL};
+	char *text[] = {A "x", A "--format", A "text", NULL};
+	CHECK(opt_parse(&args, &cmd, 2, freq, &err) == -EINVAL);
+	CHECK_STR(err_msg(&err), "option '--freq' does not apply: nothing is sampled");
+	err_release(&err);
+	CHECK(opt_parse(&args, &cmd, 3, json, &err) == -EINVAL);
+	CHECK_STR(err_msg(&err), "option '--format json' does not apply: text only");
+	CHECK(!opt_parse(&args, &cmd, 3, text, &err));
+	CLEANUP(buf_release) struct buf b = {0};
+	opt_help(&b, &cmd);
+	opt_man(&b, &cmd);
+	opt_words(&b, &cmd);
+	CHECK(strstr(buf_str(&b), "freq") == NULL);
+	CHECK(strstr(buf_str(&b), "json") == NULL);
+}
+
+TEST(help_is_at_most_80_columns_wide)
+{
+	struct o o = {0};
+	const struct opt_cmd cmd = {
+		.name = "x",
+		.usage = {"A"},
+		.details =
+			"one two three four five six seven eight nine ten eleven twelve thirteen "
+			"fourteen fifteen\n\nlast",
+		.examples = "assay x --output=a-file-with-a-long-name\ta comment that does not fit "
+			    "behind the command\n",
+		.groups = {{&group, &o}}};
+	CLEANUP(buf_release) struct buf b = {0};
+	opt_help(&b, &cmd);
+	CHECK(strstr(buf_str(&b), "fourteen\nfifteen\n\nlast\n") != NULL);
+	CHECK(strstr(buf_str(&b), "  # a comment that does not fit behind the command\n"
+				  "  assay x --output=a-file-with-a-long-name\n") != NULL);
+	for (struct sv left = buf_sv(&b); left.n;)
+		CHECK(sv_split(&left, '\n').n <= 80);
 }
 
 TEST(suggestions_are_near_or_none)
