@@ -165,7 +165,7 @@ static int write_pictures(const struct capture_job *job, struct outputs *out,
 			status = EXIT_FAILED;
 	}
 	if (!out->flames.n && status == EXIT_OK)
-		log_note("no flame graph: nothing that was recorded has a stack and a weight");
+		log_note("no flame graph: no recorded row has a call stack and a weight");
 	return status;
 }
 
@@ -175,8 +175,8 @@ static void say_nothing(const struct capture_command *c, const struct profile *p
 		log_warn("%s", c->nothing);
 		return;
 	}
-	log_warn("nothing was recorded: the target could not be attached to, why is said above");
-	log_hint("where rights are missing run assay with sudo; assay doctor -p PID says more");
+	log_warn("nothing was recorded: cannot attach to the target, see the warning above");
+	log_hint("run with sudo; to see what is missing: assay doctor -p PID");
 }
 
 static int finish(struct capture_job *job, struct outputs *out, const struct capture_result *r)
@@ -282,7 +282,7 @@ static int check_options(const struct capture_job *job, struct err *err)
 	if (o->output)
 		TRY(outputs_check_name(o->output, STORE_SUFFIX, "a recording", err));
 	if (c->has_no_target && job->args.operands.n)
-		return err_set(err, -EINVAL, "unexpected '%s': the command follows --",
+		return err_set(err, -EINVAL, "unexpected '%s': put the command after --",
 			       job->args.operands.p[0]);
 	return c->has_no_target && !job->args.command
 		       ? err_set(err, -EINVAL, "missing command: -- CMD")

@@ -86,15 +86,17 @@ static int check(struct capture_job *job, struct err *err)
 	}
 	const char *colon = strrchr(o->event, ':');
 	if (colon && colon[1] && strspn(colon + 1, "ukhpGHPSDIWe") == strlen(colon + 1)) {
-		err_set(err, -EINVAL, "'%s': events take no modifiers", o->event);
-		return err_hint(err, "-e %.*s%s; `assay report -U` and `-K` show either part later",
-				(int)(colon - o->event), o->event,
-				strchr(colon, 'k') ? "" : " -u leaves the kernel out");
+		err_set(err, -EINVAL, "event '%s': modifiers are not supported", o->event);
+		return err_hint(
+			err,
+			"use -e %.*s%s; assay report -U or -K selects user or kernel samples "
+			"later",
+			(int)(colon - o->event), o->event, strchr(colon, 'k') ? "" : " -u");
 	}
 	err_set(err, -EINVAL, "unknown event '%s'", o->event);
 	if (near.best.n)
 		return err_hint(err, "did you mean '%.*s'?", SV_ARGS(near.best));
-	return err_hint(err, "CPU time is sampled by: %s", buf_str(&all));
+	return err_hint(err, "known events: %s", buf_str(&all));
 }
 
 static int prepare(struct capture_job *job, struct err *err)
@@ -123,13 +125,13 @@ static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_r
 		log_note("stacks are copied and unwound outside the kernel: %s",
 			 err_msg(&r->no_engine));
 	if (i->is_software && !o->event)
-		log_note("no hardware counters on this machine: sampling by %s", i->event);
+		log_note("no hardware counters on this machine: sampling '%s'", i->event);
 	if (i->is_refused_kernel)
 		log_note("kernel frames are not permitted here (kernel.perf_event_paranoid): user "
 			 "code only");
 	if (i->is_filtering)
-		log_note("too many threads for one event each: sampling all CPUs, keeping the "
-			 "target's");
+		log_note(
+			"too many threads for one event each: sampling all CPUs and keeping only the target's samples");
 }
 
 /*
@@ -147,10 +149,10 @@ static void say_unsampled(const struct capture_result *r)
 	if (missing_ns < UNSAMPLED_MIN_NS ||
 	    missing_ns < UNSAMPLED_MIN_SHARE * (double)r->info.cpu_ns)
 		return;
-	log_warn("of %s of CPU time that the target used, samples stand for %.0f %%",
-		 num_ns(r->info.cpu_ns).s, 100.0 * sampled_ns / (double)r->info.cpu_ns);
-	log_hint("threads and processes that run for less than a sample's period leave none: a "
-		 "higher rate finds more of them (-F 9999), and so does the whole system (-a)");
+	log_warn("samples cover only %.0f %% of the target's CPU time of %s",
+		 100.0 * sampled_ns / (double)r->info.cpu_ns, num_ns(r->info.cpu_ns).s);
+	log_hint(
+		"a thread that runs for less than one sampling period gets no sample; use a higher rate (-F 9999), or sample the whole system (-a)");
 }
 
 static void say(const struct capture_job *job, const struct capture_result *r)
@@ -175,7 +177,7 @@ static const struct capture_command command = {
 	.view = VIEW_CPU,
 	.nr_rows = 15,
 	.noun = "samples",
-	.nothing = "no samples in this window",
+	.nothing = "no samples during the capture",
 	.folded = CAPTURE_FOLDED_COUNTS,
 	.check = check,
 	.prepare = prepare,

@@ -133,8 +133,8 @@ static void warn_of_cost(const struct event_set *set, const struct capture_job *
 		return;
 	if (nr > 4)
 		buf_addf(&names, " and %zu more", nr - 4);
-	log_note("these can come very often: %s; every one is counted%s", buf_str(&names),
-		 has_stacks ? ", stacks are limited by their cost" : "");
+	log_note("these events may be very frequent: %s; each one is counted%s", buf_str(&names),
+		 has_stacks ? ", call stacks are limited by --stack-budget" : "");
 }
 
 static int choose_events(struct event_set *set, const struct capture_job *job, struct err *err)
@@ -205,7 +205,7 @@ static void say(const struct capture_job *job, const struct capture_result *r)
 	if (r->no_engine.hint)
 		log_hint("%s", r->no_engine.hint);
 	if (o->is_each)
-		log_warn("--each-event needs BPF programs: no single events were kept");
+		log_warn("--each-event needs BPF programs: no single events were recorded");
 }
 
 static const struct opt_exclusion excluded[] = {
@@ -224,7 +224,7 @@ static const struct capture_command command = {
 	.view = VIEW_EVENTS,
 	.nr_rows = 5,
 	.noun = "events",
-	.nothing = "none of these events happened in this window",
+	.nothing = "none of these events occurred during the capture",
 	.check = check,
 	.prepare = prepare,
 	.page = page,

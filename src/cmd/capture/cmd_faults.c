@@ -41,7 +41,7 @@ static const struct capture_command command = {
 	.excluded = excluded,
 	.view = VIEW_FAULTS,
 	.nr_rows = 15,
-	.nothing = "no page faults in this window",
+	.nothing = "no page faults during the capture",
 	.prepare = prepare,
 };
 

@@ -87,12 +87,13 @@ static void say_begin(const struct prof_capture *p)
 {
 	CLEANUP(buf_release) struct buf walk = {0};
 	prof_capture_add_unwinder(p, &walk);
-	log_note("%s; %s%s", p->plan.allocator_text,
-		 p->is_reset ? "its profiling runs at the rate that was asked for; what it had "
-			       "sampled before is forgotten"
-		 : p->has_enabled ? "its profiling was off and runs now"
-				  : "its profiling runs already",
-		 buf_str(&walk));
+	log_note(
+		"%s; %s%s", p->plan.allocator_text,
+		p->is_reset
+			? "its profiler was reset to the requested rate; earlier samples are discarded"
+		: p->has_enabled ? "its profiler was off and runs now"
+				 : "its profiler runs already",
+		buf_str(&walk));
 }
 
 static void wait_for_end(struct prof_capture *p, uint64_t end_ns)
@@ -121,7 +122,7 @@ static int run_prof(struct capture_job *job, struct outputs *out, struct capture
 		rc = prof_capture_end(&p, &out->place, out->recording_fd, ret_r, err);
 	}
 	if (p.stays_on)
-		log_warn("sampling could not be switched off again");
+		log_warn("cannot disable the profiler of jemalloc again");
 	prof_capture_release(&p);
 	return rc;
 }
@@ -130,9 +131,9 @@ static int prepare_prof(struct capture_job *job, struct err *err)
 {
 	const struct chosen_target *t = &job->target;
 	if (!t->has_target || t->target.pids.pids.n != 1 || job->args.command)
-		return err_set(err, -EINVAL,
-			       "--method prof is of one running process; to launch one with "
-			       "profiling: assay env --jemalloc-prof -- CMD");
+		return err_set(
+			err, -EINVAL,
+			"--method prof needs one running process; to start one with profiling: assay env --jemalloc-prof -- CMD");
 	job->run = run_prof;
 	return 0;
 }

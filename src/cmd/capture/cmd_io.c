@@ -65,7 +65,7 @@ static const struct capture_command command = {
 	.groups = {{&io_group, 0}},
 	.view = VIEW_IO,
 	.nr_rows = 15,
-	.nothing = "no reads, writes or syncs in this window",
+	.nothing = "no reads, writes or syncs during the capture",
 	.prepare = prepare,
 };
 

@@ -60,7 +60,7 @@ static const char examples[] =
 static int check(struct capture_job *job, struct err *err)
 {
 	const struct latency_opts *o = job->own;
-	return o->spans.n ? 0 : err_set(err, -EINVAL, "which function? name it with --span");
+	return o->spans.n ? 0 : err_set(err, -EINVAL, "missing function: --span FUNCTION");
 }
 
 /* What a hit costs, and what was left out. */
@@ -69,16 +69,16 @@ static void say_probes(const struct span_probes *p)
 	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
 	CLEANUP(buf_release) struct buf text = {0};
 	if (nr_cheap)
-		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
+		buf_addf(&text, "%zu at about 2 us a call", nr_cheap);
 	if (p->nr_stepped)
-		buf_addf(&text,
-			 "%s%zu at 10 to 20 us, whose first instruction the kernel has to "
-			 "step over",
-			 nr_cheap ? ", " : "", p->nr_stepped);
+		buf_addf(
+			&text,
+			"%s%zu at 10 to 20 us a call, because the kernel must single-step the first instruction",
+			nr_cheap ? ", " : "", p->nr_stepped);
 	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
 		 buf_str(&text));
 	if (p->nr_more)
-		log_warn("%zu more functions match and are not measured: at most %d are",
+		log_warn("%zu more functions match and are not measured: the maximum is %d",
 			 p->nr_more, SPANS_MAX);
 }
 
@@ -103,9 +103,10 @@ static void say(const struct capture_job *job, const struct capture_result *r)
 	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
 	(void)job;
 	if (nr_unfinished)
-		log_note("%" PRIu64 " call%s did not return in this window: still running, or left "
-			 "by an exception or longjmp",
-			 nr_unfinished, nr_unfinished == 1 ? "" : "s");
+		log_note(
+			"%" PRIu64
+			" call%s did not return during the capture: still running, or left by an exception or longjmp",
+			nr_unfinished, nr_unfinished == 1 ? "" : "s");
 }
 
 static const struct opt_exclusion excluded[] = {
@@ -125,7 +126,7 @@ static const struct capture_command command = {
 	.groups = {{&latency_group, 0}},
 	.view = VIEW_SPANS,
 	.nr_rows = 10,
-	.nothing = "no call ended in this window",
+	.nothing = "no call returned during the capture",
 	.check = check,
 	.prepare = prepare,
 	.say = say,

@@ -85,8 +85,7 @@ static void close_group(struct limit_opts *o)
 	CLEANUP(err_release) struct err err = {0};
 	if (limitgroup_close(o->group, &err)) {
 		log_err(&err);
-		log_hint("it goes when its last process has ended; assay clean --groups removes "
-			 "it, too");
+		log_hint("to remove it after its last process has ended: assay clean --groups");
 	}
 }
 
@@ -143,14 +142,16 @@ static int check(struct capture_job *job, struct err *err)
 	const struct heap_job *h = &o->heap;
 	if (o->spec.memory_bytes < MEMORY_BYTES_MIN)
 		return err_set(err, -EINVAL,
-			       o->spec.memory_bytes ? "no program runs in less than 64 KiB"
-						    : "missing limit: --memory SIZE");
+			       o->spec.memory_bytes
+				       ? "--memory: no program runs in less than 64 KiB"
+				       : "missing limit: --memory SIZE");
 	if (o->has_rlimit && o->spec.swap_bytes != MEMGROUP_NO_LIMIT)
-		return err_set(err, -EINVAL, "--swap needs a cgroup, --rlimit does without");
+		return err_set(err, -EINVAL,
+			       "--swap excludes --rlimit: a swap limit needs a cgroup");
 	if (!o->has_heap &&
 	    (h->is_all || h->method != HEAP_METHOD_NONE || h->interval_bytes || h->every_ns))
 		return err_set(err, -EINVAL,
-			       "--all-allocations, --sample, --method and --every go with --heap");
+			       "--all-allocations, --sample, --method and --every need --heap");
 	return heap_job_check(h, job, err);
 }
 

@@ -50,11 +50,11 @@ static int read_request(struct target *ret_t, struct buf *text, const struct mar
 	CLEANUP(target_candidates_release) struct target_candidates none = {0};
 	bool has_option = o->is_all || o->target.pids.n || o->target.names.n;
 	if (o->is_all && (o->target.pids.n || o->target.names.n))
-		return err_set(err, -EINVAL, "-a is all captures: no -p, no -n with it");
+		return err_set(err, -EINVAL, "-a means all captures: it excludes -p and -n");
 	if (args->operands.n < (has_option ? 1 : 2))
-		return err_set(err, -EINVAL, "%s is missing",
-			       has_option || args->operands.n ? "the mark's TEXT"
-							      : "TARGET and the mark's TEXT");
+		return err_set(err, -EINVAL, "missing %s",
+			       has_option || args->operands.n ? "TEXT of the mark"
+							      : "TARGET and TEXT of the mark");
 	TRY(target_opts_spec(&spec, &o->target, err));
 	spec.takes_all = true;
 	if (!has_option)
@@ -71,18 +71,21 @@ static int emit(const struct mark_answer *a, const char *text)
 		return EXIT_OK;
 	}
 	if (a->nr_answers < a->nr_captures) {
-		log_error("%zu of the %zu captures that run did not answer in 10 s",
+		log_error("%zu of %zu running captures did not answer within 10 s",
 			  a->nr_captures - a->nr_answers, a->nr_captures);
-		log_hint("one that is stopped or gets no CPU takes the mark when it runs, with the "
-			 "time at which it was set");
+		log_hint(
+			"a capture that is stopped or gets no CPU sets the mark when it continues, with the time of this request");
 		return EXIT_FAILED;
 	}
 	if (a->nr_captures)
-		log_error("none of the %zu captures that run took the mark", a->nr_captures);
+		log_error("none of the %zu running captures accepted the mark", a->nr_captures);
 	else
 		log_error("no capture is running");
-	log_hint("%s", a->nr_captures ? "-a marks all of them; see that they are of your user"
-				      : "start one first: assay cpu TARGET");
+	log_hint(
+		"%s",
+		a->nr_captures
+			? "they must be of your user and have this target; to mark all: assay mark -a TEXT"
+			: "start one first: assay cpu TARGET");
 	return EXIT_FAILED;
 }
 

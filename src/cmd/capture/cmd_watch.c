@@ -362,16 +362,17 @@ static void say_cost(const struct run *r)
 			 " walks of the target's page tables, %s in all, the longest %s",
 			 m->nr_walks, num_ns(m->walks_ns).s, num_ns(m->longest_walk_ns).s);
 	if (m->nr_asked)
-		buf_addf(&b, "; the allocator was asked %u times, a thread borrowed for %s at most",
+		buf_addf(&b,
+			 "; the allocator was read %u times, which stopped a thread for %s at most",
 			 m->nr_asked, num_ns(m->longest_ask_ns).s);
 	log_note("cost: %s", buf_str(&b));
 	if (m->refused)
-		log_warn("PSS and single mappings cannot be read (%s): root or CAP_SYS_PTRACE "
-			 "may; RSS and its parts are whole",
-			 strerror(-m->refused));
+		log_warn(
+			"cannot read PSS and single mappings: %s (needs root or CAP_SYS_PTRACE); RSS and its parts are complete",
+			strerror(-m->refused));
 	if (r->o->asks_allocator && !m->nr_asked)
-		log_warn("the allocator was not asked: %s",
-			 m->not_asked.code ? err_msg(&m->not_asked) : "there was no time to");
+		log_warn("the allocator was not read: %s",
+			 m->not_asked.code ? err_msg(&m->not_asked) : "the capture was too short");
 	if (m->nr_exited && m->nr_exited < m->processes.n)
 		log_note("%u of %zu processes have exited", m->nr_exited, m->processes.n);
 }
@@ -384,7 +385,7 @@ static int finish_recording(struct run *r)
 		return EXIT_OK;
 	if (!is_whole) {
 		log_err(&err);
-		log_hint("free some space, or name a file elsewhere with -o FILE");
+		log_hint("free disk space, or write to another disk with -o FILE");
 		return EXIT_FAILED;
 	}
 	CLEANUP(free_p) char *path = store_path(&r->record.place, STORE_SUFFIX);

@@ -54,8 +54,8 @@ static void emit_dump(const struct dump_process *p)
 	CLEANUP(buf_release) struct buf memory = {0};
 	uint64_t rss = dumps_rss(p->pid);
 	if (rss)
-		buf_addf(&memory, ", the process has %s of memory", num_bytes(rss).s);
-	log_note("%s: %s (%s%s; one thread was held for %s)", p->label, p->newest,
+		buf_addf(&memory, ", RSS %s", num_bytes(rss).s);
+	log_note("%s: %s (%s%s; one thread was stopped for %s)", p->label, p->newest,
 		 num_bytes(p->nr_bytes).s, buf_str(&memory), num_ns(p->stopped_ns).s);
 }
 
@@ -87,9 +87,9 @@ static int dump_once(struct dumps *d)
 	vec_foreach(p, &d->list) {
 		int rc = dumps_make(d, p, &err);
 		if (p->is_sampling_off)
-			log_warn("%s: sampling is off (prof.active), so the dump has only what was "
-				 "sampled before that; `assay heap --dump-every` switches it on",
-				 p->label);
+			log_warn(
+				"%s: sampling is off (prof.active): the dump has only earlier samples; to enable it: assay heap --dump-every WHEN",
+				p->label);
 		if (rc)
 			status = cmd_fail(&err);
 		else
@@ -112,7 +112,7 @@ static int end_series(struct dumps *d, int status)
 	vec_foreach(p, &d->list) {
 		CLEANUP(err_release) struct err err = {0};
 		if (dumps_disable_sampling(p, &err))
-			log_warn("%s: sampling stays on: %s", p->label, err_msg(&err));
+			log_warn("%s: cannot disable sampling again: %s", p->label, err_msg(&err));
 		if (!p->nr_dumps) {
 			status = status == EXIT_OK ? EXIT_NOTHING : status;
 			continue;
@@ -169,7 +169,7 @@ static int add_stats(struct report *r, const struct heap_dump_opts *o, const str
 	}
 	const struct allocstats_of of = {p->label, p->plan.allocator_text, dumps_rss(p->pid)};
 	allocstats_report(r, &of, &s, renderer_is_text(&o->form) ? CLASS_ROWS : 0);
-	log_info("asked in %u sessions, one thread was held for %s at most", s.nr_sessions,
+	log_info("read in %u steps, one thread was stopped for %s at most", s.nr_sessions,
 		 num_ns(s.stopped_ns).s);
 	return 0;
 }
@@ -199,16 +199,16 @@ static int check(const struct heap_dump_opts *o, const struct chosen_target *t, 
 		 struct err *err)
 {
 	if (o->is_once + !!o->every + o->is_stats > 1)
-		return err_set(err, -EINVAL, "one of --dump, --dump-every and --stats at a time");
+		return err_set(err, -EINVAL, "--dump, --dump-every and --stats exclude each other");
 	if (o->keep && !o->every)
-		return err_set(err, -EINVAL, "--keep goes with --dump-every");
+		return err_set(err, -EINVAL, "--keep needs --dump-every");
 	if (!t->has_target || t->target.is_system || !t->target.pids.pids.n)
-		return err_set(err, -EINVAL, "--%s needs a process that runs: a name, or -p PID",
+		return err_set(err, -EINVAL, "--%s needs a running process: a name, or -p PID",
 			       o->is_stats  ? "stats"
 			       : o->is_once ? "dump"
 					    : "dump-every");
 	if (d->path && (o->every || (o->is_once && t->target.pids.pids.n > 1)))
-		return err_set(err, -EINVAL, "-o names one file, and this writes several");
+		return err_set(err, -EINVAL, "-o FILE: several files are written");
 	return o->every ? dump_trigger_parse(&d->trigger, o->every, err) : 0;
 }
 

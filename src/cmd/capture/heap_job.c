@@ -30,7 +30,7 @@ static int set_every(void *to, const char *arg, struct err *err)
 	if (!opt_to_duration(&rec->every_ns, arg, NULL))
 		return 0;
 	err_set(err, -EINVAL, "'%s' is not a time", arg);
-	return err_hint(err, "every allocation instead of a sample: --all-allocations");
+	return err_hint(err, "to record every allocation: --all-allocations");
 }
 
 static const struct opt table[] = {
@@ -89,31 +89,29 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 	const uint64_t *lost = p->losses.nr;
 	if (lost[LOSS_HEAP_DROPPED]) {
 		log_warn("%" PRIu64
-			 " events are missing: the rings were full, or the threads too many",
+			 " allocation events were dropped: ring buffers full, or too many threads",
 			 lost[LOSS_HEAP_DROPPED]);
-		log_hint(
-			"a sample (without --all-allocations, or with a larger --sample) needs less room");
+		log_hint("record fewer events: omit --all-allocations, or use a larger --sample");
 	}
 	const char *unpatched = profile_get_fact(p, FACT_HEAP_UNPATCHED_NAME);
 	if (unpatched)
-		log_warn("not all of the allocator is seen: %s", unpatched);
+		log_warn("some allocator functions are not recorded: %s", unpatched);
 	const char *late = profile_get_fact(p, FACT_HEAP_LATE);
 	if (late)
-		log_warn("'%s' with an allocator of its own was loaded after the start: its blocks "
-			 "are not seen",
-			 late);
+		log_warn(
+			"'%s' has its own allocator and was loaded after the start: its allocations are not recorded",
+			late);
 	if (lost[LOSS_HEAP_NOT_FOLLOWED])
 		log_note("%" PRIu64
-			 " processes that it started were not recorded (--children does)",
+			 " child processes were not recorded; to record them: --children",
 			 lost[LOSS_HEAP_NOT_FOLLOWED]);
 	if (lost[LOSS_HEAP_TOO_SHORT])
-		log_note("%" PRIu64
-			 " processes that it started ended before they could be attached to",
+		log_note("%" PRIu64 " child processes ended before assay could attach to them",
 			 lost[LOSS_HEAP_TOO_SHORT]);
 	if (profile_get_fact(p, FACT_HEAP_UNTIL))
 		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_UNTIL));
 	if (profile_get_fact(p, FACT_HEAP_STOPPED))
-		log_warn("the recorder fell silent before the end: assay was kept from running");
+		log_warn("the recorder in the process stopped: assay got no CPU for 2 s");
 }
 
 /* One that stands still is recorded all the same: it may be let go on meanwhile. */
@@ -124,7 +122,7 @@ static void say_stopped(const struct chosen_target *t)
 		int32_t pid = t->target.pids.pids.p[i];
 		if (proc_task(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
 			continue;
-		log_warn("process %d is stopped: it allocates nothing until it goes on", pid);
+		log_warn("process %d is stopped: it allocates nothing until it is continued", pid);
 		log_hint("kill -CONT %d", pid);
 	}
 }
@@ -134,9 +132,11 @@ static void say_stopped(const struct chosen_target *t)
 int heap_job_check(const struct heap_job *rec, const struct capture_job *job, struct err *err)
 {
 	if (rec->method == HEAP_METHOD_PROF && rec->is_all)
-		return err_set(err, -EINVAL, "--method prof samples: no --all-allocations with it");
+		return err_set(err, -EINVAL,
+			       "--all-allocations excludes --method prof, which samples");
 	if (rec->method == HEAP_METHOD_UPROBES && job->common.has_no_bpf)
-		return err_set(err, -EINVAL, "--no-bpf: --method uprobes works by BPF programs");
+		return err_set(err, -EINVAL,
+			       "--no-bpf excludes --method uprobes, which needs BPF programs");
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static int choose_way(struct heap_job *rec, const struct capture_job *job, struc
 		return 0;
 	way->has_no_bpf = true;
 	if (way->method == HEAP_METHOD_UPROBES)
-		return err_set(err, -ENOTSUP, "--no-bpf leaves no way to record this heap: %s",
+		return err_set(err, -ENOTSUP, "cannot record this heap without BPF programs: %s",
 			       way->reason);
 	return 0;
 }
@@ -197,6 +197,6 @@ int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *
 	TRY(choose_way(rec, job, err));
 	apply_way(&rec->way, &job->options, &rec->spec);
 	if (rec->way.method == HEAP_METHOD_GROWTH)
-		log_note("growth of memory by stack: %s", rec->way.reason);
+		log_note("recording growth of memory by call stack: %s", rec->way.reason);
 	return 0;
 }

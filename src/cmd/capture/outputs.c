@@ -26,7 +26,7 @@ int outputs_check_name(const char *path, const char *own, const char *what, stru
 		if (!sv_has_suffix(s, sv_from_str(kinds[i])) || !strcmp(kinds[i], own))
 			continue;
 		s.n -= strlen(kinds[i]);
-		err_set(err, -EINVAL, "-o %s: %s is written, which is no %s file", path, what,
+		err_set(err, -EINVAL, "-o '%s': the output is %s, not a %s file", path, what,
 			kinds[i]);
 		return err_hint(err, "-o %.*s%s", SV_ARGS(s), own);
 	}
@@ -151,20 +151,20 @@ void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
 	log_error("recording '%s' lacks %" PRIu64 " of %" PRIu64 " rows: %s", recording,
 		  r->nr_unsaved, capture_nr_rows(r), err_msg(&r->disk));
-	log_hint(r->nr_bytes ? "free some space; what was written before can be read"
-			     : "free some space, or name a file elsewhere with -o FILE");
+	log_hint(r->nr_bytes ? "free disk space; the part written so far can be read"
+			     : "free disk space, or write to another disk with -o FILE");
 }
 
 void outputs_say_cost(const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	double all_ns = (double)r->duration_ns;
-	buf_addf(&text, "assay used %s of CPU while recording (%.2f %% of one core)",
+	buf_addf(&text, "assay used %s of CPU time while recording (%.2f %% of one core)",
 		 num_ns(r->own_cpu_ns).s, all_ns > 0 ? 100.0 * (double)r->own_cpu_ns / all_ns : 0);
 	if (r->symbolize_cpu_ns)
 		buf_addf(&text, " and %s for symbolization", num_ns(r->symbolize_cpu_ns).s);
 	if (r->has_engine && r->engine.own_ns)
-		buf_addf(&text, ", %s in the kernel (%.2f %%)", num_ns(r->engine.own_ns).s,
+		buf_addf(&text, ", %s in its BPF programs (%.2f %%)", num_ns(r->engine.own_ns).s,
 			 all_ns > 0 ? 100.0 * (double)r->engine.own_ns / all_ns : 0);
 	log_note("%s", buf_str(&text));
 }
@@ -185,7 +185,7 @@ void outputs_say_files(const struct outputs *o, const struct capture_result *r)
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
 	say_flames(o);
 	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
-		log_note("recording:   none, nothing of it could be written");
+		log_note("recording:   none, it could not be written");
 		return;
 	}
 	log_note("recording:   %s (%s)", recording, num_bytes(r->nr_bytes).s);

@@ -105,10 +105,10 @@ static void list_candidates(const struct target_candidates *c)
 static void say_children(const struct target *t)
 {
 	if (t->nr_children)
-		log_note("%u process%s that the target has started %s not recorded: --children "
-			 "takes them as well",
-			 t->nr_children, t->nr_children == 1 ? "" : "es",
-			 t->nr_children == 1 ? "is" : "are");
+		log_note(
+			"%u child process%s of the target %s not included; to include %s: --children",
+			t->nr_children, t->nr_children == 1 ? "" : "es",
+			t->nr_children == 1 ? "is" : "are", t->nr_children == 1 ? "it" : "them");
 }
 
 bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
@@ -122,8 +122,8 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 	rc = rc ? rc : target_opts_spec(&spec, o, &err);
 	c.has_target = spec.pids.n || spec.tids.n || spec.names.n || spec.match || spec.is_system;
 	if (!rc && !c.has_target && !args->command) {
-		rc = err_set(&err, -EINVAL, "what is to be profiled?");
-		err_hint(&err, "a process name, -p PID, -a, or -- CMD; see --help");
+		rc = err_set(&err, -EINVAL, "missing target");
+		err_hint(&err, "name a process, or use -p PID or -- CMD");
 	}
 	if (!rc && c.has_target)
 		rc = target_resolve(&c.target, &spec, &candidates, &err);

@@ -61,7 +61,7 @@ static int clean(struct buf *to, const struct clean_opts *o, const struct store_
 		if (!marks[i])
 			continue;
 		if (store_is_busy(e, now_ns)) {
-			log_note("'%s' is being written, keeping it", e->path);
+			log_note("'%s' is being written, not removed", e->path);
 			continue;
 		}
 		CLEANUP(err_release) struct err err = {0};
@@ -87,7 +87,7 @@ static int clean_groups(const struct clean_opts *o)
 	CLEANUP(buf_release) struct buf b = {0};
 	size_t nr = 0;
 	if (o->is_dry)
-		return cmd_usage("clean", "--groups cannot be tried with --dry-run");
+		return cmd_usage("clean", "--groups excludes --dry-run");
 	if (memgroup_tree_open(&tree, "/", &err) || memgroup_clean(&tree, &nr, &err))
 		return cmd_fail(&err);
 	buf_addf(&b, "%zu memory cgroup%s removed\n", nr, nr == 1 ? "" : "s");
@@ -124,10 +124,11 @@ int cmd_clean(int argc, char **argv)
 			return status;
 	}
 	if (!has_condition && !o.is_all)
-		return cmd_usage("clean", "say what to remove: --older-than, --kind, --target, "
-					  "--keep or --all");
+		return cmd_usage(
+			"clean",
+			"missing condition: --older-than, --keep, --kind, --target or --all");
 	if (has_condition && o.is_all)
-		return cmd_usage("clean", "--all and a condition contradict each other");
+		return cmd_usage("clean", "--all excludes other conditions");
 
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(store_list_release) struct store_list l = {0};

@@ -95,8 +95,10 @@ static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 	uint64_t nr_closed = 0;
 	const struct binary_facts *program = NULL;
 	if (binaries_read(&all, pid, NULL))
-		report_note(r, "what process %d has mapped is hidden: give assay CAP_SYS_PTRACE",
-			    pid);
+		report_note(
+			r,
+			"cannot read the mappings of process %d: run with sudo, or give assay CAP_SYS_PTRACE",
+			pid);
 	vec_foreach(b, &all.list) {
 		if (heapframes_is_recorder(path_base(b->path)))
 			continue;
@@ -109,10 +111,11 @@ static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 					 b->has_build_id ? "yes" : "no");
 	}
 	if (nr_closed)
-		report_note(r,
-			    "%" PRIu64 " binaries of process %d may not be read: give assay "
-			    "CAP_SYS_PTRACE (in a container --cap-add SYS_PTRACE)",
-			    nr_closed, pid);
+		report_note(
+			r,
+			"%" PRIu64
+			" binaries of process %d cannot be read: run with sudo, or give assay CAP_SYS_PTRACE (in a container --cap-add SYS_PTRACE)",
+			nr_closed, pid);
 	if (program && program->symbols)
 		add_advice(r, program);
 }
@@ -121,8 +124,8 @@ static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 
 static const struct report_column allocator_columns[] = {
 	{"what", "memory", CELL_TEXT, NULL},
-	{"is", "is", CELL_TEXT, NULL},
-	{"remark", "remark", CELL_TEXT, NULL},
+	{"is", "state", CELL_TEXT, NULL},
+	{"remark", "note", CELL_TEXT, NULL},
 };
 
 static void add_jemalloc(struct report *r, struct report_table *t, const struct heaptarget *h)
@@ -135,20 +138,21 @@ static void add_jemalloc(struct report *r, struct report_table *t, const struct 
 	enum jemallocenv_setting word = jemallocenv_prof_setting(h->pid, variable);
 	if (!j->has_prof) {
 		report_add_texts(
-			r, t, "jemalloc's own profiling", "not built in",
+			r, t, "jemalloc's own profiler", "not built in",
 			"--enable-prof; tikv-jemallocator: features = [\"profiling\"]. `assay heap` "
 			"does not need it, --dump does");
 	} else if (word == JEMALLOCENV_ON) {
-		report_add_texts(r, t, "jemalloc's own profiling", "on",
+		report_add_texts(r, t, "jemalloc's own profiler", "on",
 				 "`assay heap --dump` and --dump-every work");
 	} else {
 		char *how CLEANUP(free_p) =
 			xasprintf("for --dump start it with %s=prof:true, as `assay env "
 				  "--jemalloc-prof -- CMD` does; not needed by `assay heap`",
 				  variable);
-		report_add_texts(r, t, "jemalloc's own profiling",
-				 word == JEMALLOCENV_OFF ? "built in, not in its environment"
-							 : "built in; it hides its environment",
+		report_add_texts(r, t, "jemalloc's own profiler",
+				 word == JEMALLOCENV_OFF
+					 ? "built in, not enabled in its environment"
+					 : "built in; its environment cannot be read",
 				 how);
 	}
 	report_add_texts(r, t, "allocator's statistics", j->mallctl ? "yes" : "no",
@@ -164,7 +168,7 @@ static void add_allocator(struct report *r, int32_t pid)
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	if (heaptargets_inspect(known, pid, &h, &err) ||
 	    heapchoice_plan(&h, HEAP_METHOD_NONE, NULL, &plan, &err)) {
-		report_note(r, "its allocator cannot be told: %s", err_msg(&err));
+		report_note(r, "cannot find its allocator: %s", err_msg(&err));
 		return;
 	}
 	struct report_table *t = report_add_table(r, "allocator", "its allocator",

@@ -99,7 +99,7 @@ static int set_variable(const char *name, const struct env_opts *o, struct err *
 static void warn(const struct jemallocenv *f, const char *command)
 {
 	if (f->is_known && !f->has_prof) {
-		log_warn("the jemalloc in '%s' was built without profiling: nothing is set",
+		log_warn("the jemalloc in '%s' was built without profiling: no variable is set",
 			 f->where);
 		log_hint("build it with --enable-prof (tikv-jemallocator: features = "
 			 "[\"profiling\"]); `assay heap` needs neither");
@@ -108,9 +108,7 @@ static void warn(const struct jemallocenv *f, const char *command)
 			 "jemalloc then ignores its environment",
 			 command);
 	} else if (!f->is_known) {
-		log_info("'%s' has no jemalloc of its own that could be found: all usual variables "
-			 "are set",
-			 command);
+		log_info("no jemalloc was found in '%s': all usual variables are set", command);
 	}
 }
 
@@ -155,10 +153,10 @@ int cmd_env(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status == EXIT_OK ? EXIT_OK : EXIT_ASSAY_FAILED;
 	if (args.operands.n)
-		return usage("the command goes behind --");
+		return usage("put the command after --");
 	if (!args.command || !args.nr_command)
-		return usage("no command: assay env --jemalloc-prof -- CMD");
+		return usage("missing command: -- CMD");
 	if (!o.is_jemalloc)
-		return usage("nothing to set: --jemalloc-prof is missing");
+		return usage("missing option: --jemalloc-prof");
 	return run(&o, args.command);
 }

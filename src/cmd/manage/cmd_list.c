@@ -97,7 +97,7 @@ static void add_text(struct buf *to, const struct event_rows *r)
 	size_t width = strlen("EVENT");
 	vec_foreach(e, &r->events)
 		width = MAX(width, strlen(e->name));
-	buf_addf(to, "%-*s  COST  NEEDS  TELLS\n", (int)width, "EVENT");
+	buf_addf(to, "%-*s  COST  NEEDS  FIELDS\n", (int)width, "EVENT");
 	vec_foreach(e, &r->events) {
 		buf_addf(to, "%-*s  %-4s  %-5s", (int)width, e->name, cost_texts[e->cost],
 			 right_text(e));
@@ -163,10 +163,11 @@ static int list_events(const struct list_opts *o, const char *glob)
 	if (!rows.events.n) {
 		log_error("no event matches '%s'", glob ? glob : "*");
 		if (is_part)
-			log_hint("only software events were searched: assay list events");
+			log_hint(
+				"tracepoints could not be searched; to list the software events: assay list events");
 		else
-			log_hint("a part of a name finds all that have it: assay list events "
-				 "futex");
+			log_hint(
+				"a part of a name selects all that have it: assay list events futex");
 		return EXIT_FAILED;
 	}
 	CLEANUP(buf_release) struct buf b = {0};
@@ -178,7 +179,7 @@ static int list_events(const struct list_opts *o, const char *glob)
 	} else {
 		add_text(&b, &rows);
 		for (size_t i = 0; !glob && isatty(STDERR_FILENO) && ready_sets[i].name; i++)
-			log_note("ready set %s: %s", ready_sets[i].name, ready_sets[i].help);
+			log_note("predefined set %s: %s", ready_sets[i].name, ready_sets[i].help);
 	}
 	return cmd_print(&b);
 }
@@ -212,6 +213,6 @@ int cmd_list(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (args.operands.n > 2)
-		return cmd_usage("list", "one pattern at most");
+		return cmd_usage("list", "at most one GLOB");
 	return list_events(&o, args.operands.n > 1 ? args.operands.p[1] : NULL);
 }

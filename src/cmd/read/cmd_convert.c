@@ -118,15 +118,18 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 		return 0;
 	}
 	if (!o->to)
-		return err_set(err, -EINVAL, "no format is known by the suffix of '%s': say --to",
-			       path);
+		return err_set(
+			err, -EINVAL,
+			"unknown format: the suffix of '%s' is not that of a format, name one with --to FORMAT",
+			path);
 	struct suggest s = suggest_for(sv_from_str(o->to));
 	for (size_t i = 0; (f = format_at(i)); i++)
 		if (f->write)
 			suggest_offer(&s, sv_from_str(f->name));
 	err_set(err, -EINVAL, "cannot write format '%s'", o->to);
 	if (s.best.n)
-		err_hint(err, "did you mean '%.*s'? --list shows them all", SV_ARGS(s.best));
+		err_hint(err, "did you mean '%.*s'? to list the formats: assay convert --list",
+			 SV_ARGS(s.best));
 	else
 		err_hint(err, "assay convert --list");
 	return -EINVAL;
@@ -174,11 +177,13 @@ static int write_svg(struct format_output *to, const struct profile *p,
 static void say_perfdata(const struct perfdata_written *w)
 {
 	if (w->is_folded)
-		log_note("rows stand for too many samples to be written singly: one record a row, "
-			 "its count as the period");
+		log_note(
+			"too many samples to write one record each: wrote one record per row, with the count as period");
 	if (w->nr_cut_stacks)
-		log_warn("%" PRIu64 " stacks are deeper than a record can hold, cut at the root",
-			 w->nr_cut_stacks);
+		log_warn(
+			"%" PRIu64
+			" call stacks are deeper than a perf.data record can hold, truncated at the root",
+			w->nr_cut_stacks);
 	if (w->nr_named_frames)
 		log_note("%" PRIu64 " frames have a name but no address: perf shows them as "
 			 "kernel code",
@@ -248,7 +253,7 @@ static int choose_outputs(struct output *outputs, size_t nr, const struct conver
 		}
 		if (!strcmp(out->path, "-") && is_binary(out->format) && isatty(STDOUT_FILENO))
 			return cmd_usage("convert",
-					 "'%s' is not for a terminal; name a file with -o",
+					 "cannot write format '%s' to a terminal: use -o FILE",
 					 out->format->name);
 	}
 	return EXIT_OK;
@@ -266,8 +271,9 @@ static int weigh(struct convert_opts *o, struct profile *p, bool is_picture, str
 	if (is_picture)
 		return 0;
 	if (w == HEAP_WEIGHT_LEAKED || !tables_find_rows(p, heap_weight_table(w))) {
-		err_set(err, -EINVAL, "what was %s is not in a table of its own here", o->weight);
-		return err_hint(err, "assay flame --weight %s draws it", o->weight);
+		err_set(err, -EINVAL, "cannot convert weight '%s': the profile has no table of it",
+			o->weight);
+		return err_hint(err, "to draw it: assay flame --weight %s", o->weight);
 	}
 	heapweights_set(p, w, &o->event);
 	return 0;
@@ -287,8 +293,7 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 	if (load(&p, o, args, &err))
 		return cmd_fail(&err);
 	if (p->is_incomplete)
-		log_note("the input is incomplete: its recorder was killed, or part of it is "
-			 "damaged");
+		log_note("the input is incomplete: the capture was killed, or the file is damaged");
 	bool is_picture = true;
 	for (size_t i = 0; i < nr; i++)
 		is_picture &= !outputs[i].format;

@@ -118,9 +118,9 @@ static int check_kinds(const struct comparison *c, struct err *err)
 	const struct selection *b = &c->after.sel;
 	if (a->unit == b->unit && heapweights_is_one(a) == heapweights_is_one(b))
 		return 0;
-	err_set(err, -EINVAL, "'%s' holds '%s' and '%s' holds '%s', which cannot be compared",
+	err_set(err, -EINVAL, "cannot compare: '%s' has event '%s', '%s' has event '%s'",
 		c->before.path, a->event, c->after.path, b->event);
-	return err_hint(err, "choose one that both have with --event or --weight");
+	return err_hint(err, "select one that both have with --event or --weight");
 }
 
 /* Dumps say no time; when they were written is known, and gives growth its time. */
@@ -141,9 +141,11 @@ static int choose_of_series(struct comparison *c, const char *operand, const cha
 	TRY(dumpset_select(&c->series, &operand, 1, dumps ? dumps : "all", err));
 	size_t n = c->series.files.n;
 	if (n < 2) {
-		err_set(err, -EINVAL, "'%s': of one dump there is nothing to compare", operand);
-		return err_hint(err, dumps ? "choose two, or name them: assay diff BEFORE AFTER"
-					   : "name two: assay diff BEFORE AFTER");
+		err_set(err, -EINVAL, "'%s': one dump is selected, two are needed", operand);
+		return err_hint(
+			err,
+			dumps ? "select two with --dumps, or name them: assay diff BEFORE AFTER"
+			      : "name both: assay diff BEFORE AFTER");
 	}
 	c->before.path = c->series.files.p[0].path;
 	c->after.path = c->series.files.p[n - 1].path;
@@ -224,7 +226,7 @@ static int draw(const struct comparison *c, const struct select_spec *spec, enum
 	picture_add_before(&pic, c->before.p, c->before.path);
 	picture_add(&pic, c->after.p, c->after.path);
 	TRY(drawing_file(path, &pic, NULL, err));
-	log_note("flame graph of the difference: %s", path);
+	log_note("differential flame graph: %s", path);
 	return 0;
 }
 
@@ -255,9 +257,11 @@ static int verdict(const struct diff_opts *o, const struct diff *d)
 	if (!o->fail_above)
 		return EXIT_OK;
 	if (d->spec.how == DIFF_SHARES)
-		return cmd_usage("diff", "--fail-above is about amounts: add --absolute");
+		return cmd_usage(
+			"diff",
+			"--fail-above limits amounts, shares are compared here: add --absolute");
 	if (!parse_limit(o->fail_above, d, &limit))
-		return cmd_usage("diff", "--fail-above: '%s' is no size: 10MiB, 5%%",
+		return cmd_usage("diff", "--fail-above: '%s' is not a size (10MiB, 5%%)",
 				 o->fail_above);
 	if (d->all.change <= limit)
 		return EXIT_OK;
@@ -323,7 +327,7 @@ int cmd_diff(int argc, char **argv)
 		return status;
 	bool is_series = args.operands.n == 1 && dumpset_is(args.operands.p[0]);
 	if ((args.operands.n != 2 && !is_series) || args.command)
-		return cmd_usage("diff", "two profiles are compared: BEFORE and AFTER");
+		return cmd_usage("diff", "two profiles are needed: BEFORE and AFTER");
 	if (filter_finish(&filter, &err))
 		return cmd_refuse(&err);
 	if (is_series && choose_of_series(&c, args.operands.p[0], filter.dumps, &err))

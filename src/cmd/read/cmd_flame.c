@@ -116,14 +116,15 @@ static int finish_svg(struct flame_opts *o, struct err *err)
 {
 	struct svg_options *svg = &o->svg;
 	if (svg->palette && palette_from_name(svg->palette) < 0)
-		return err_set(err, -EINVAL, "'%s' is no palette: choose one of %s", svg->palette,
+		return err_set(err, -EINVAL, "unknown palette '%s', known are %s", svg->palette,
 			       palette_names());
 	struct rgb light;
 	struct rgb dark;
 	if (svg->background && !palette_background(svg->background, &light, &dark))
-		return err_set(err, -EINVAL,
-			       "'%s' is no background: yellow, blue, green, grey or #rrggbb",
-			       svg->background);
+		return err_set(
+			err, -EINVAL,
+			"unknown background '%s', known are yellow, blue, green, grey and #rrggbb",
+			svg->background);
 	if (svg->font_px != 0 && !(svg->font_px >= 4 && svg->font_px <= 100))
 		return err_set(err, -EINVAL, "font size %g is not in 4..100", svg->font_px);
 	uint64_t width = 0;
@@ -237,7 +238,7 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const
 		TRY(waits_reasons_shown(in->p, &pic->spec, &reasons, err));
 	}
 	if (!reasons)
-		return err_set(err, -ENODATA, "no waits are in view");
+		return err_set(err, -ENODATA, "no waits match the filters");
 	pic->spec.event = table_key(TABLE_OFF_CPU);
 	for (enum wait_reason r = WAIT_NONE; r < WAIT_NR; r++) {
 		if (!(reasons >> r & 1))
@@ -255,7 +256,7 @@ static int run(struct flame_opts *o, struct filter_opts *filter, const struct op
 	CLEANUP(profiles_release) struct profiles profiles = {0};
 	CLEANUP(inputs_release) struct inputs in = {0};
 	if (o->output)
-		TRY(outputs_check_name(o->output, ".svg", "an SVG picture", err));
+		TRY(outputs_check_name(o->output, ".svg", "an SVG file", err));
 	TRY(inputs_find(&in, args, err));
 	TRY(finish_svg(o, err));
 	TRY(filter_finish(filter, err));
@@ -275,11 +276,11 @@ static const char *check_kinds(const struct flame_opts *o)
 {
 	if (o->is_blame &&
 	    (o->is_differential || o->is_by_reason || o->tree_flags & CALLTREE_TIME_ORDER))
-		return "--blame is a picture of its own";
+		return "--blame excludes --differential, --by-reason and --flamechart";
 	if (o->is_by_reason && o->is_differential)
-		return "--by-reason compares nothing: give --reason with --differential";
+		return "--by-reason excludes --differential; use --reason with it";
 	if (o->is_by_reason && o->output && !strcmp(o->output, "-"))
-		return "--by-reason writes several files, which '-' cannot hold";
+		return "--by-reason writes several files: '-' is not possible";
 	return NULL;
 }
 

@@ -139,7 +139,8 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	if (o->is_marks && !spec->nr_rules) {
 		spec->rules = phases_from_marks(&a, p, &spec->nr_rules);
 		if (!spec->nr_rules)
-			log_note("this profile has no marks; `assay mark` sets them");
+			log_note(
+				"this profile has no marks; they are set during a capture: assay mark TARGET TEXT");
 	}
 	if ((o->table && read_rules(&a, o->table, &q, &err)) || query_run(r, p, &q, &err))
 		return cmd_refuse(&err);
@@ -170,10 +171,10 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 	if (q->by != QUERY_BY_NONE || q->callers || q->callees ||
 	    q->flags & (QUERY_TREE | QUERY_REVERSE) || o->table || o->is_marks || spec->nr_rules ||
 	    o->sort == VIEW_BY_TOTAL)
-		return cmd_usage("report", "--runs is a view of its own, of self shares of "
-					   "functions");
+		return cmd_usage("report",
+				 "--runs prints self shares of functions and excludes other views");
 	if (!args->operands.n)
-		return cmd_usage("report", "--runs needs the FILEs to compare");
+		return cmd_usage("report", "missing files: --runs needs the recordings to compare");
 	if (runs_view(r, (const char *const *)args->operands.p, args->operands.n, spec, &q->limits,
 		      &err))
 		return cmd_refuse(&err);

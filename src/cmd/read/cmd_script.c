@@ -92,8 +92,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter->dumps}, &err))
 		return cmd_fail(&err);
 	if (p->is_incomplete)
-		log_note("the input is incomplete: its recorder was killed, or part of it is "
-			 "damaged");
+		log_note("the input is incomplete: the capture was killed, or the file is damaged");
 	uint64_t nr_lost = p->losses.nr[LOSS_LOST];
 	if (nr_lost)
 		log_note("%" PRIu64 " samples were lost while recording", nr_lost);

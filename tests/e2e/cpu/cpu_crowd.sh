@@ -29,7 +29,7 @@ kill $crowd
 wait_for grep -q ready ready
 $ASSAY cpu -p $crowd 2 -F 99 -o brief.assay > out 2> err
 case $? in 0 | 3) ;; *) fail "brief: $(cat err)" ;; esac
-grep -q 'samples stand for [0-9]* %' err || fail "does not say what the samples miss: $(cat err)"
+grep -q 'samples cover only [0-9]* %' err || fail "does not say what the samples miss: $(cat err)"
 ! grep -q 'used no CPU time' err || fail "says that nothing ran: $(cat err)"
 kill $crowd
 $ASSAY cpu -o born.assay -- "$TARGETS/lives" threads 1000 > born.out 2> born.err || fail "launch: $(cat born.err)"
