@@ -67,7 +67,7 @@ int capture_job_failed(const struct capture_job *job)
 	return job->args.command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 }
 
-void capture_job_say_accuracy(const struct capture_job *job, const struct capture_result *r)
+void capture_job_print_accuracy(const struct capture_job *job, const struct capture_result *r)
 {
 	if (!r->no_engine.code || job->common.has_no_bpf)
 		return;
@@ -169,7 +169,7 @@ static int write_pictures(const struct capture_job *job, struct outputs *out,
 	return status;
 }
 
-static void say_nothing(const struct capture_command *c, const struct profile *p)
+static void warn_of_nothing(const struct capture_command *c, const struct profile *p)
 {
 	if (!p->losses.nr[LOSS_HEAP_REFUSED]) {
 		log_warn("%s", c->nothing);
@@ -186,13 +186,13 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 	bool has_any = !job->view || views_is_recorded(job->view, p);
 	bool has_pictures = has_any && !job->is_unrecorded && !job->common.has_no_pictures;
 	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
-	outputs_say_disk(out, r);
+	outputs_print_disk_error(out, r);
 	if (!has_any)
-		say_nothing(c, p);
+		warn_of_nothing(c, p);
 	if (print_pages(job, out, r) != EXIT_OK)
 		status = EXIT_FAILED;
-	if (c->say)
-		c->say(job, r);
+	if (c->print_notes)
+		c->print_notes(job, r);
 	if (has_pictures && stop_count() <= 1) {
 		if (write_pictures(job, out, p) == EXIT_FAILED)
 			status = EXIT_FAILED;
@@ -200,8 +200,8 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 			status = EXIT_FAILED;
 	}
 	if (!job->is_unrecorded) {
-		outputs_say_cost(r);
-		outputs_say_files(out, r);
+		outputs_print_cost(r);
+		outputs_print_files(out, r);
 	}
 	return status == EXIT_OK && !has_any ? EXIT_NOTHING : status;
 }

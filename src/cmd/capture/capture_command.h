@@ -106,7 +106,7 @@ struct capture_command {
 	int (*page)(struct capture_job *job, const struct capture_result *r, struct report *report,
 		    struct err *err);
 	/* Words about this capture, after the first page; may be NULL. */
-	void (*say)(const struct capture_job *job, const struct capture_result *r);
+	void (*print_notes)(const struct capture_job *job, const struct capture_result *r);
 };
 
 /* From the command line to the exit status. */
@@ -123,7 +123,7 @@ int capture_job_record(struct capture_job *job, struct outputs *out);
 int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const char *output,
 		     struct err *err);
 /* Why there are no BPF programs, what that costs, and what would help. */
-void capture_job_say_accuracy(const struct capture_job *job, const struct capture_result *r);
+void capture_job_print_accuracy(const struct capture_job *job, const struct capture_result *r);
 /* Outputs without a place: where reports go, and in which form. */
 struct outputs capture_job_outputs(const struct capture_job *job);
 /* The exit status where nothing was captured at all. */

@@ -118,7 +118,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
-static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_result *r)
+static void print_sampler_notes(const struct cpu_opts *o, const struct capture_result *r)
 {
 	const struct sampler_info *i = &r->info;
 	if (r->no_engine.code)
@@ -138,7 +138,7 @@ static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_r
  * Each thread's first sample comes after a whole period of its own CPU time, so a crowd of threads
  * or processes that run for less is in no sample. The kernel's count says what is missing.
  */
-static void say_unsampled(const struct capture_result *r)
+static void warn_of_unsampled(const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
 	double freq_hz = p->tables.n ? p->tables.p[0].freq_hz : 0;
@@ -155,18 +155,18 @@ static void say_unsampled(const struct capture_result *r)
 		"a thread that runs for less than one sampling period gets no sample; use a higher rate (-F 9999), or sample the whole system (-a)");
 }
 
-static void say(const struct capture_job *job, const struct capture_result *r)
+static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct cpu_opts *o = job->own;
-	say_what_was_chosen(o, r);
+	print_sampler_notes(o, r);
 	if (o->has_waits) {
-		capture_job_say_accuracy(job, r);
+		capture_job_print_accuracy(job, r);
 		return;
 	}
 	if (!r->profile->losses.nr[LOSS_WRITTEN] && r->info.cpu_ns < UNSAMPLED_MIN_NS)
 		log_hint("the target used no CPU time: profile it under load, for longer, or see "
 			 "what it waits for (assay offcpu)");
-	say_unsampled(r);
+	warn_of_unsampled(r);
 }
 
 static const struct capture_command command = {
@@ -181,7 +181,7 @@ static const struct capture_command command = {
 	.folded = CAPTURE_FOLDED_COUNTS,
 	.check = check,
 	.prepare = prepare,
-	.say = say,
+	.print_notes = print_notes,
 };
 
 int cmd_cpu(int argc, char **argv)

@@ -194,7 +194,7 @@ static bool has_outcomes(const struct profile *p)
 	return false;
 }
 
-static void say(const struct capture_job *job, const struct capture_result *r)
+static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct events_opts *o = job->own;
 	if (r->has_engine || !r->no_engine.code)
@@ -228,7 +228,7 @@ static const struct capture_command command = {
 	.check = check,
 	.prepare = prepare,
 	.page = page,
-	.say = say,
+	.print_notes = print_notes,
 };
 
 int cmd_events(int argc, char **argv)

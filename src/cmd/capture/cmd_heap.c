@@ -11,14 +11,14 @@
 #include "cmd/capture/capture_command.h"
 #include "cmd/cmd.h"
 #include "cmd/capture/heap_dump.h"
-#include "cmd/capture/heap_job.h"
+#include "cmd/capture/heap_capture.h"
 #include "plan/heapplan.h"
 #include "session/prof_capture.h"
 
 #define SUPPRESS_MAX ((size_t)1 << 20)
 
 struct heap_opts {
-	struct heap_job rec;
+	struct heap_capture heap;
 	struct heap_dump_opts dump;
 	const char *older_than;
 	const char *suppress_path;
@@ -78,12 +78,12 @@ static const char examples[] =
 static int check(struct capture_job *job, struct err *err)
 {
 	const struct heap_opts *o = job->own;
-	return heap_job_check(&o->rec, job, err);
+	return heap_capture_check(&o->heap, job, err);
 }
 
 /* ---- jemalloc's own profiling, not a recorder of ours -------------------------------------- */
 
-static void say_begin(const struct prof_capture *p)
+static void print_profiler_state(const struct prof_capture *p)
 {
 	CLEANUP(buf_release) struct buf walk = {0};
 	prof_capture_add_unwinder(p, &walk);
@@ -114,10 +114,10 @@ static int run_prof(struct capture_job *job, struct outputs *out, struct capture
 {
 	const struct heap_opts *o = job->own;
 	struct prof_capture p = {.target = job->options.target,
-				 .interval_bytes = o->rec.interval_bytes};
+				 .interval_bytes = o->heap.interval_bytes};
 	int rc = prof_capture_begin(&p, err);
 	if (!rc) {
-		say_begin(&p);
+		print_profiler_state(&p);
 		wait_for_end(&p, p.start_ns + job->options.duration_ns);
 		rc = prof_capture_end(&p, &out->place, out->recording_fd, ret_r, err);
 	}
@@ -157,8 +157,8 @@ static int prepare(struct capture_job *job, struct err *err)
 	job->spec.heap.older_than = o->older_than;
 	job->spec.heap.suppress = o->suppress_path ? buf_str(&o->suppress) : NULL;
 	job->picture_flags = o->has_all_pictures ? VIEW_PICTURES_ALL : 0;
-	return o->rec.method == HEAP_METHOD_PROF ? prepare_prof(job, err)
-						 : heap_job_prepare(&o->rec, job, err);
+	return o->heap.method == HEAP_METHOD_PROF ? prepare_prof(job, err)
+						  : heap_capture_prepare(&o->heap, job, err);
 }
 
 static const struct opt_exclusion excluded[] = {
@@ -174,7 +174,7 @@ static const struct capture_command command = {
 	.details = details,
 	.examples = examples,
 	.excluded = excluded,
-	.groups = {{&heap_job_group, offsetof(struct heap_opts, rec)},
+	.groups = {{&heap_capture_group, offsetof(struct heap_opts, heap)},
 		   {&heap_group, 0},
 		   {&heap_dump_group, offsetof(struct heap_opts, dump)}},
 	.view = VIEW_HEAP,
@@ -183,14 +183,14 @@ static const struct capture_command command = {
 	.nothing = "nothing was recorded: the target allocated nothing, was stopped, or has ended",
 	.check = check,
 	.prepare = prepare,
-	.say = heap_job_say,
+	.print_notes = heap_capture_print_losses,
 };
 
 int cmd_heap(int argc, char **argv)
 {
 	struct heap_opts o = {0};
 	int status = capture_command(&command, &o, argc, argv);
-	heap_job_release(&o.rec);
+	heap_capture_release(&o.heap);
 	buf_release(&o.suppress);
 	return status;
 }

@@ -64,7 +64,7 @@ static int check(struct capture_job *job, struct err *err)
 }
 
 /* What a hit costs, and what was left out. */
-static void say_probes(const struct span_probes *p)
+static void print_probes(const struct span_probes *p)
 {
 	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
 	CLEANUP(buf_release) struct buf text = {0};
@@ -87,7 +87,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	struct latency_opts *o = job->own;
 	TRY(span_probes_find(&o->probes, o->spans.p, o->spans.n, job->options.target,
 			     job->args.command, err));
-	say_probes(&o->probes);
+	print_probes(&o->probes);
 	o->spec = (struct spans_spec){.probes = o->probes.list.p,
 				      .nr_probes = o->probes.list.n,
 				      .pids = o->probes.pids.p,
@@ -98,7 +98,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
-static void say(const struct capture_job *job, const struct capture_result *r)
+static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
 	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
 	(void)job;
@@ -129,7 +129,7 @@ static const struct capture_command command = {
 	.nothing = "no call returned during the capture",
 	.check = check,
 	.prepare = prepare,
-	.say = say,
+	.print_notes = print_notes,
 };
 
 int cmd_latency(int argc, char **argv)

@@ -7,7 +7,7 @@
 #include "analyze/memory/limitreport.h"
 #include "base/log.h"
 #include "cmd/capture/capture_command.h"
-#include "cmd/capture/heap_job.h"
+#include "cmd/capture/heap_capture.h"
 #include "host/memory/limitgroup.h"
 #include "plan/heapplan.h"
 
@@ -20,7 +20,7 @@ struct limit_opts {
 	struct limit_spec spec;
 	bool has_heap;
 	bool has_rlimit;
-	struct heap_job heap;
+	struct heap_capture heap;
 	struct limitgroup *group;
 	struct capture_hooks hooks;
 };
@@ -113,11 +113,11 @@ static int page(struct capture_job *job, const struct capture_result *r, struct 
 	return 0;
 }
 
-static void say(const struct capture_job *job, const struct capture_result *r)
+static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct limit_opts *o = job->own;
 	if (o->has_heap)
-		heap_job_say(job, r);
+		heap_capture_print_losses(job, r);
 }
 
 static int run(struct capture_job *job, struct outputs *out, struct capture_result *ret_r,
@@ -139,7 +139,7 @@ static int run(struct capture_job *job, struct outputs *out, struct capture_resu
 static int check(struct capture_job *job, struct err *err)
 {
 	struct limit_opts *o = job->own;
-	const struct heap_job *h = &o->heap;
+	const struct heap_capture *h = &o->heap;
 	if (o->spec.memory_bytes < MEMORY_BYTES_MIN)
 		return err_set(err, -EINVAL,
 			       o->spec.memory_bytes
@@ -152,27 +152,27 @@ static int check(struct capture_job *job, struct err *err)
 	    (h->is_all || h->method != HEAP_METHOD_NONE || h->interval_bytes || h->every_ns))
 		return err_set(err, -EINVAL,
 			       "--all-allocations, --sample, --method and --every need --heap");
-	return heap_job_check(h, job, err);
+	return heap_capture_check(h, job, err);
 }
 
 /* So that what fills the limit is some thousand samples. */
 static uint64_t interval_of(uint64_t memory_bytes)
 {
 	uint64_t fit = MAX(memory_bytes / SAMPLES_IN_LIMIT, (uint64_t)INTERVAL_BYTES_MIN);
-	return MIN(fit, HEAP_JOB_INTERVAL);
+	return MIN(fit, HEAP_CAPTURE_INTERVAL);
 }
 
 static int prepare_heap(struct capture_job *job, struct err *err)
 {
 	struct limit_opts *o = job->own;
-	struct heap_job *h = &o->heap;
+	struct heap_capture *h = &o->heap;
 	h->interval_bytes =
 		h->interval_bytes ? h->interval_bytes : interval_of(o->spec.memory_bytes);
 	h->every_ns = h->every_ns ? h->every_ns : MEMORY_SPACING_NS;
 	job->common.target.takes_children = true;
 	job->view = views_at(VIEW_HEAP);
 	job->has_two_pages = true;
-	return heap_job_prepare(h, job, err);
+	return heap_capture_prepare(h, job, err);
 }
 
 static int prepare(struct capture_job *job, struct err *err)
@@ -200,7 +200,7 @@ static const struct capture_command command = {
 	.details = details,
 	.examples = examples,
 	.excluded = excluded,
-	.groups = {{&limit_group, 0}, {&heap_job_group, offsetof(struct limit_opts, heap)}},
+	.groups = {{&limit_group, 0}, {&heap_capture_group, offsetof(struct limit_opts, heap)}},
 	.view = VIEW_NR,
 	.nr_rows = 12,
 	.noun = "rows",
@@ -209,7 +209,7 @@ static const struct capture_command command = {
 	.check = check,
 	.prepare = prepare,
 	.page = page,
-	.say = say,
+	.print_notes = print_notes,
 };
 
 int cmd_limit(int argc, char **argv)
@@ -219,6 +219,6 @@ int cmd_limit(int argc, char **argv)
 	if (o.group)
 		close_group(&o);
 	limitgroup_free(o.group);
-	heap_job_release(&o.heap);
+	heap_capture_release(&o.heap);
 	return status;
 }

@@ -349,7 +349,7 @@ static int print_summary(struct run *r, bool to_stderr)
 	return EXIT_OK;
 }
 
-static void say_cost(const struct run *r)
+static void print_cost(const struct run *r)
 {
 	const struct memwatch *m = &r->memory;
 	CLEANUP(buf_release) struct buf b = {0};
@@ -418,7 +418,7 @@ static int finish(struct run *r, bool has_command)
 	int recorded = finish_recording(r);
 	int printed = print_summary(r, has_command);
 	int drawn = write_chart(r);
-	say_cost(r);
+	print_cost(r);
 	return recorded != EXIT_OK ? recorded : drawn != EXIT_OK ? drawn : printed;
 }
 

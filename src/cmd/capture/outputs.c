@@ -81,7 +81,7 @@ int outputs_flame(struct outputs *o, const char *suffix, const char *title,
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(err_release) struct err err = {0};
-	int rc = drawing_svg(&svg, pic, NULL, &err);
+	int rc = flamegraph_svg(&svg, pic, NULL, &err);
 	if (rc == -ENODATA) /* rows without weight, calls that moved no bytes */
 		return EXIT_NOTHING;
 	if (rc) {
@@ -109,7 +109,7 @@ int outputs_folded(const struct outputs *o, const struct picture *pic)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(err_release) struct err err = {0};
-	int rc = drawing_folded(&text, pic, &err);
+	int rc = flamegraph_folded(&text, pic, &err);
 	return write_text(o, &text, rc, &err);
 }
 
@@ -144,7 +144,7 @@ int outputs_print(const struct outputs *o, const struct report *r)
 	return EXIT_OK;
 }
 
-void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
+void outputs_print_disk_error(const struct outputs *o, const struct capture_result *r)
 {
 	if (!r->disk.code)
 		return;
@@ -155,7 +155,7 @@ void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
 			     : "free disk space, or write to another disk with -o FILE");
 }
 
-void outputs_say_cost(const struct capture_result *r)
+void outputs_print_cost(const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	double all_ns = (double)r->duration_ns;
@@ -169,7 +169,7 @@ void outputs_say_cost(const struct capture_result *r)
 	log_note("%s", buf_str(&text));
 }
 
-static void say_flames(const struct outputs *o)
+static void print_flames(const struct outputs *o)
 {
 	CLEANUP(free_p) char *stem = store_path(&o->place, "");
 	if (o->flames.n > MANY_PICTURES) {
@@ -180,10 +180,10 @@ static void say_flames(const struct outputs *o)
 		log_note("flame graph: %s", *path);
 }
 
-void outputs_say_files(const struct outputs *o, const struct capture_result *r)
+void outputs_print_files(const struct outputs *o, const struct capture_result *r)
 {
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
-	say_flames(o);
+	print_flames(o);
 	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
 		log_note("recording:   none, it could not be written");
 		return;

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "cmd/read/drawing.h"
+#include "cmd/read/flamegraph.h"
 #include "render/renderers.h"
 #include "session/capture.h"
 #include "session/store.h"
@@ -57,9 +57,9 @@ int outputs_folded_samples(const struct outputs *o, const struct profile *p);
  */
 int outputs_print(const struct outputs *o, const struct report *r);
 /* What is missing in the recording. */
-void outputs_say_disk(const struct outputs *o, const struct capture_result *r);
-void outputs_say_cost(const struct capture_result *r);
+void outputs_print_disk_error(const struct outputs *o, const struct capture_result *r);
+void outputs_print_cost(const struct capture_result *r);
 /* What lies where and what to type next. */
-void outputs_say_files(const struct outputs *o, const struct capture_result *r);
+void outputs_print_files(const struct outputs *o, const struct capture_result *r);
 
 #endif

@@ -102,7 +102,7 @@ static void list_candidates(const struct target_candidates *c)
 }
 
 /* A server of processes waits in its first one; the work is done in others. */
-static void say_children(const struct target *t)
+static void print_children(const struct target *t)
 {
 	if (t->nr_children)
 		log_note(
@@ -135,7 +135,7 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 		*ret_status = rc == -ESRCH ? EXIT_FAILED : EXIT_USAGE;
 		return false;
 	}
-	say_children(&c.target);
+	print_children(&c.target);
 	*ret_c = c;
 	return true;
 }

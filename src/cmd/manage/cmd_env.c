@@ -118,8 +118,8 @@ static int run(const struct env_opts *o, char **command)
 	CLEANUP(jemallocenv_release) struct jemallocenv f = {0};
 	jemallocenv_find(&f, command[0], o->prefix);
 	warn(&f, command[0]);
-	bool is_in_vain = f.is_known && !f.has_prof; /* jemalloc would complain of each word */
-	for (size_t i = 0; !is_in_vain && i < f.nr_variables; i++) {
+	bool is_unsupported = f.is_known && !f.has_prof; /* jemalloc would complain of each word */
+	for (size_t i = 0; !is_unsupported && i < f.nr_variables; i++) {
 		if (set_variable(f.variables[i], o, &err)) {
 			(void)cmd_fail(&err);
 			return EXIT_ASSAY_FAILED;

@@ -185,7 +185,7 @@ static int list_events(const struct list_opts *o, const char *glob)
 }
 
 /* "events" or a wish for help; all else is the list of recordings. */
-static bool is_ours(int argc, char **argv)
+static bool is_events_or_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strncmp(argv[i], "--help", 6) || !strcmp(argv[i], "-h"))
@@ -206,7 +206,7 @@ int cmd_list(int argc, char **argv)
 		.examples = examples,
 		.groups = {{&list_group, &o}},
 	};
-	if (!is_ours(argc, argv))
+	if (!is_events_or_help(argc, argv))
 		return cmd_ls(argc, argv);
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	int status;

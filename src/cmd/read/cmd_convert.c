@@ -15,7 +15,7 @@
 #include "base/text/suggest.h"
 #include "cmd/optgroups.h"
 #include "cmd/read/convert_heap.h"
-#include "cmd/read/drawing.h"
+#include "cmd/read/flamegraph.h"
 #include "cmd/read/inputs.h"
 #include "format/format.h"
 #include "model/wait.h"
@@ -170,11 +170,11 @@ static int write_svg(struct format_output *to, const struct profile *p,
 	struct picture pic = {.spec = {.event = o->event, .heap = {.weight = o->heap_weight}},
 			      .tree_flags = CALLTREE_ROOT_COMM};
 	picture_add(&pic, p, title);
-	return drawing_svg(&to->buf, &pic, NULL, err);
+	return flamegraph_svg(&to->buf, &pic, NULL, err);
 }
 
 /* What perf.data cannot hold. */
-static void say_perfdata(const struct perfdata_written *w)
+static void print_perfdata_losses(const struct perfdata_written *w)
 {
 	if (w->is_folded)
 		log_note(
@@ -226,7 +226,7 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 		rc = out_commit(&out, err);
 	buf_release(&to.buf);
 	if (!rc)
-		say_perfdata(&written);
+		print_perfdata_losses(&written);
 	return rc;
 }
 

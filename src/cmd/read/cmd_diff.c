@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/text/num.h"
-#include "cmd/read/drawing.h"
+#include "cmd/read/flamegraph.h"
 #include "cmd/read/inputs.h"
 #include "cmd/optgroups.h"
 #include "session/dumpset.h"
@@ -225,7 +225,7 @@ static int draw(const struct comparison *c, const struct select_spec *spec, enum
 	pic.spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
 	picture_add_before(&pic, c->before.p, c->before.path);
 	picture_add(&pic, c->after.p, c->after.path);
-	TRY(drawing_file(path, &pic, NULL, err));
+	TRY(flamegraph_write(path, &pic, NULL, err));
 	log_note("differential flame graph: %s", path);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include "analyze/views.h"
 #include "analyze/wait/waittables.h"
 #include "base/file/file.h"
-#include "cmd/read/drawing.h"
+#include "cmd/read/flamegraph.h"
 #include "cmd/read/inputs.h"
 #include "cmd/optgroups.h"
 #include "cmd/capture/outputs.h"
@@ -221,10 +221,10 @@ static int draw(const struct flame_opts *o, const struct picture *pic, const cha
 	const char *suffix = reason ? reason : heap_weight_of(o, pic);
 	const char *to = output_path(&path, o, input, suffix);
 	if (!to) {
-		TRY(drawing_svg(&text, pic, &o->svg, err));
+		TRY(flamegraph_svg(&text, pic, &o->svg, err));
 		return cmd_print(&text) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
 	}
-	TRY(drawing_file(to, pic, &o->svg, err));
+	TRY(flamegraph_write(to, pic, &o->svg, err));
 	buf_add_ch(&path, '\n');
 	(void)cmd_print(&path); /* the file is written, whoever listens */
 	return 0;

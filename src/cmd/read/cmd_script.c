@@ -49,7 +49,7 @@ static void row_filters_release(struct row_filters *s)
 	arena_release(&s->arena);
 }
 
-static bool is_in_view(void *ctx, uint32_t table, size_t sample_idx)
+static bool is_selected(void *ctx, uint32_t table, size_t sample_idx)
 {
 	const struct row_filters *s = ctx;
 	return s->by_table[table] && select_has(s->by_table[table], sample_idx);
@@ -73,7 +73,7 @@ static int write_script(const struct script_opts *o, const struct profile *p, st
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	TRY(out_open(&out, o->output ? o->output : "-", 0666, err));
 	struct format_output to = {.file = &out};
-	struct format_options options = {.perfscript = {.has = is_in_view, .ctx = s}};
+	struct format_options options = {.perfscript = {.has = is_selected, .ctx = s}};
 	int rc = perfscript_write(&to, p, &options, err);
 	if (!rc)
 		rc = format_flush(&to, err);

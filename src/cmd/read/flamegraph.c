@@ -1,12 +1,12 @@
-/* Pictures as files; see drawing.h. */
+/* Pictures as files; see flamegraph.h. */
 #include "base/base.h"
-#include "cmd/read/drawing.h"
+#include "cmd/read/flamegraph.h"
 
 #include "base/file/file.h"
 #include "render/foldedtree.h"
 
-int drawing_svg(struct buf *to, const struct picture *pic, const struct svg_options *svg,
-		struct err *err)
+int flamegraph_svg(struct buf *to, const struct picture *pic, const struct svg_options *svg,
+		   struct err *err)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	const struct report_tree *t;
@@ -15,15 +15,15 @@ int drawing_svg(struct buf *to, const struct picture *pic, const struct svg_opti
 	return 0;
 }
 
-int drawing_file(const char *path, const struct picture *pic, const struct svg_options *svg,
-		 struct err *err)
+int flamegraph_write(const char *path, const struct picture *pic, const struct svg_options *svg,
+		     struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	TRY(drawing_svg(&text, pic, svg, err));
+	TRY(flamegraph_svg(&text, pic, svg, err));
 	return out_file(path, 0644, &text, err);
 }
 
-int drawing_folded(struct buf *to, const struct picture *pic, struct err *err)
+int flamegraph_folded(struct buf *to, const struct picture *pic, struct err *err)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	const struct report_tree *t;

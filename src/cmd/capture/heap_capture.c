@@ -1,6 +1,6 @@
-/* Recording heaps; see heap_job.h. */
+/* Recording heaps; see heap_capture.h. */
 #include "base/base.h"
-#include "cmd/capture/heap_job.h"
+#include "cmd/capture/heap_capture.h"
 
 #include <errno.h>
 
@@ -26,40 +26,40 @@ static const struct opt_choice method_choices[] = {
 /* It was once the name of --all-allocations, without a time. */
 static int set_every(void *to, const char *arg, struct err *err)
 {
-	struct heap_job *rec = to;
-	if (!opt_to_duration(&rec->every_ns, arg, NULL))
+	struct heap_capture *heap = to;
+	if (!opt_to_duration(&heap->every_ns, arg, NULL))
 		return 0;
 	err_set(err, -EINVAL, "'%s' is not a time", arg);
 	return err_hint(err, "to record every allocation: --all-allocations");
 }
 
 static const struct opt table[] = {
-	OPT_FLAG(0, "all-allocations", struct heap_job, is_all,
+	OPT_FLAG(0, "all-allocations", struct heap_capture, is_all,
 		 "record every allocation instead of a sample: exact, also peak and temporary "
 		 "blocks"),
-	OPT_SIZE(0, "sample", struct heap_job, interval_bytes, "SIZE",
+	OPT_SIZE(0, "sample", struct heap_capture, interval_bytes, "SIZE",
 		 "mean number of allocated bytes between samples (default 512K, in assay limit at "
 		 "most 1/4096 of the limit); blocks of SIZE and more are all recorded"),
-	OPT_ENUM(0, "method", struct heap_job, method, method_choices, "NAME",
+	OPT_ENUM(0, "method", struct heap_capture, method, method_choices, "NAME",
 		 "how allocations are recorded (default: the best that works, which is printed)"),
 	OPT_CALL(0, "every", set_every, "TIME",
 		 "time between readings of RSS and its parts (default 1s, in assay limit 100ms)"),
 	OPT_END,
 };
-const struct opt_group heap_job_group = {"Allocations", table};
+const struct opt_group heap_capture_group = {"Allocations", table};
 
-void heap_job_release(struct heap_job *rec)
+void heap_capture_release(struct heap_capture *heap)
 {
-	heap_method_choice_release(&rec->way);
-	heaptargets_free(rec->targets);
-	free(rec->said);
+	heap_method_choice_release(&heap->way);
+	heaptargets_free(heap->targets);
+	free(heap->said);
 }
 
 /* ---- what is said ------------------------------------------------------------------------- */
 
-static void say_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
+static void print_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
 {
-	struct heap_job *o = ctx;
+	struct heap_capture *o = ctx;
 	const char *reason = plan->reason ? plan->reason : "";
 	if (o->said && !strcmp(o->said, reason)) { /* children of one program, mostly */
 		log_info("pid %d: %s", pid, reason);
@@ -73,7 +73,7 @@ static void say_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
 		log_note("%s", reason);
 }
 
-static void say_refused(void *ctx, int32_t pid, const struct err *why)
+static void warn_of_refused(void *ctx, int32_t pid, const struct err *why)
 {
 	(void)ctx;
 	log_warn("pid %d is not recorded: %s", pid, err_msg(why));
@@ -82,7 +82,7 @@ static void say_refused(void *ctx, int32_t pid, const struct err *why)
 }
 
 /* What the numbers lack. */
-void heap_job_say(const struct capture_job *job, const struct capture_result *r)
+void heap_capture_print_losses(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
 	(void)job;
@@ -115,7 +115,7 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 }
 
 /* One that stands still is recorded all the same: it may be let go on meanwhile. */
-static void say_stopped(const struct chosen_target *t)
+static void warn_of_stopped(const struct chosen_target *t)
 {
 	struct proc_task f;
 	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
@@ -129,27 +129,28 @@ static void say_stopped(const struct chosen_target *t)
 
 /* ---- the capture -------------------------------------------------------------------------- */
 
-int heap_job_check(const struct heap_job *rec, const struct capture_job *job, struct err *err)
+int heap_capture_check(const struct heap_capture *heap, const struct capture_job *job,
+		       struct err *err)
 {
-	if (rec->method == HEAP_METHOD_PROF && rec->is_all)
+	if (heap->method == HEAP_METHOD_PROF && heap->is_all)
 		return err_set(err, -EINVAL,
 			       "--all-allocations excludes --method prof, which samples");
-	if (rec->method == HEAP_METHOD_UPROBES && job->common.has_no_bpf)
+	if (heap->method == HEAP_METHOD_UPROBES && job->common.has_no_bpf)
 		return err_set(err, -EINVAL,
 			       "--no-bpf excludes --method uprobes, which needs BPF programs");
 	return 0;
 }
 
 /* By the plan for the first process of a running target. */
-static int choose_way(struct heap_job *rec, const struct capture_job *job, struct err *err)
+static int choose_method(struct heap_capture *heap, const struct capture_job *job, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	struct heap_method_choice *way = &rec->way;
-	enum heap_method forced = (enum heap_method)rec->method;
+	struct heap_method_choice *way = &heap->way;
+	enum heap_method forced = (enum heap_method)heap->method;
 	const struct target *t = job->options.target;
 	/* what is wrong with a process is told when it is attached to */
 	bool has_plan = forced == HEAP_METHOD_NONE && t && t->pids.pids.n &&
-			!heapplanner_plan(rec->targets, t->pids.pids.p[0], forced, &plan, NULL);
+			!heapplanner_plan(heap->targets, t->pids.pids.p[0], forced, &plan, NULL);
 	heapchoice_method(way, forced, has_plan ? &plan : NULL);
 	if (!job->common.has_no_bpf)
 		return 0;
@@ -160,8 +161,8 @@ static int choose_way(struct heap_job *rec, const struct capture_job *job, struc
 	return 0;
 }
 
-static void apply_way(const struct heap_method_choice *w, struct capture_options *o,
-		      struct heapsource_spec *spec)
+static void apply_method(const struct heap_method_choice *w, struct capture_options *o,
+			 struct heapsource_spec *spec)
 {
 	o->tables = HEAP_TABLES | TABLE_SET(MEMORY);
 	spec->why = w->reason;
@@ -177,26 +178,27 @@ static void apply_way(const struct heap_method_choice *w, struct capture_options
 	}
 }
 
-int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *err)
+int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, struct err *err)
 {
 	const struct chosen_target *t = &job->target;
-	rec->targets = heapplanner_new();
-	rec->is_many = t->has_target && t->target.pids.pids.n > 1;
-	rec->spec = (struct heapsource_spec){
-		.targets = rec->targets,
-		.forced = (enum heap_method)rec->method,
-		.is_full_trace = rec->is_all,
-		.interval_bytes = rec->interval_bytes ? rec->interval_bytes : HEAP_JOB_INTERVAL,
-		.follows_children = job->common.target.takes_children,
-		.on_plan = say_plan,
-		.on_refused = say_refused,
-		.ctx = rec};
-	job->options.heap = &rec->spec;
-	job->options.memory_spacing_ns = rec->every_ns;
-	say_stopped(t);
-	TRY(choose_way(rec, job, err));
-	apply_way(&rec->way, &job->options, &rec->spec);
-	if (rec->way.method == HEAP_METHOD_GROWTH)
-		log_note("recording growth of memory by call stack: %s", rec->way.reason);
+	heap->targets = heapplanner_new();
+	heap->is_many = t->has_target && t->target.pids.pids.n > 1;
+	heap->spec = (struct heapsource_spec){.targets = heap->targets,
+					      .forced = (enum heap_method)heap->method,
+					      .is_full_trace = heap->is_all,
+					      .interval_bytes = heap->interval_bytes
+									? heap->interval_bytes
+									: HEAP_CAPTURE_INTERVAL,
+					      .follows_children = job->common.target.takes_children,
+					      .on_plan = print_plan,
+					      .on_refused = warn_of_refused,
+					      .ctx = heap};
+	job->options.heap = &heap->spec;
+	job->options.memory_spacing_ns = heap->every_ns;
+	warn_of_stopped(t);
+	TRY(choose_method(heap, job, err));
+	apply_method(&heap->way, &job->options, &heap->spec);
+	if (heap->way.method == HEAP_METHOD_GROWTH)
+		log_note("recording growth of memory by call stack: %s", heap->way.reason);
 	return 0;
 }
