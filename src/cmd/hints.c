@@ -1,11 +1,11 @@
-/* Hints as command lines; see hints.h. */
+/* Converts hints to command lines; see hints.h. */
 #include "base/base.h"
 #include "cmd/hints.h"
 
 #include "base/text/escape.h"
 #include "base/sv.h"
 
-/* Commands and options as they are typed. */
+/* Names of commands and options, by enum of analyze/report.h. */
 static const char *const commands[] = {
 	[HINT_FLAME] = "flame",
 	[HINT_REPORT] = "report",

@@ -1,4 +1,4 @@
-/* What to type next (struct report_hint) as a command line. */
+/* Converts hints of reports (struct report_hint) to command lines that can be typed. */
 #ifndef ASSAY_CMD_HINTS_H
 #define ASSAY_CMD_HINTS_H
 
@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* "assay flame 'my file' --event io", quoted for a shell; false if it cannot be typed. */
+/* Appends "assay flame 'my file' --event io", quoted. False: a word has control characters. */
 bool hint_add_words(struct buf *to, const struct report_hint *h);
 
 #endif

@@ -1,4 +1,4 @@
-/* A capture made several times; see cpu_runs.h. */
+/* Repeats a capture; see cpu_runs.h. */
 #include "base/base.h"
 #include "cmd/capture/cpu_runs.h"
 
@@ -38,8 +38,8 @@ static char *numbered(const char *output, size_t run)
 }
 
 /*
- * Waits for a run. What a terminal sends reaches the run without us; other requests to stop are
- * passed on.
+ * Waits for a run to end. SIGINT of the terminal reaches the run directly; other stop signals are
+ * forwarded.
  */
 static int wait_for(pid_t pid)
 {
@@ -71,7 +71,7 @@ static int run_once(struct capture_job *job, struct outputs *out, struct err *er
 	_exit(status);
 }
 
-/* An exit status, or negative: nothing was recorded and no further run makes sense. */
+/* Returns an exit status, or negative if the run could not start: later runs would fail, too. */
 static int record(struct capture_job *job, size_t run, struct recordings *to, struct err *err)
 {
 	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};

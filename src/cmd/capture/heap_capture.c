@@ -1,4 +1,4 @@
-/* Recording heaps; see heap_capture.h. */
+/* The heap part of a capture; see heap_capture.h. */
 #include "base/base.h"
 #include "cmd/capture/heap_capture.h"
 
@@ -23,7 +23,7 @@ static const struct opt_choice method_choices[] = {
 	{0},
 };
 
-/* It was once the name of --all-allocations, without a time. */
+/* --every without a time was once the name of --all-allocations: the error names that. */
 static int set_every(void *to, const char *arg, struct err *err)
 {
 	struct heap_capture *heap = to;
@@ -52,21 +52,22 @@ void heap_capture_release(struct heap_capture *heap)
 {
 	heap_method_choice_release(&heap->way);
 	heaptargets_free(heap->targets);
-	free(heap->said);
+	free(heap->last_reason);
 }
 
-/* ---- what is said ------------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------------------------- */
 
 static void print_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
 {
 	struct heap_capture *o = ctx;
 	const char *reason = plan->reason ? plan->reason : "";
-	if (o->said && !strcmp(o->said, reason)) { /* children of one program, mostly */
+	if (o->last_reason &&
+	    !strcmp(o->last_reason, reason)) { /* mostly children that run the same program */
 		log_info("pid %d: %s", pid, reason);
 		return;
 	}
-	free_p(&o->said);
-	o->said = xstrdup(reason);
+	free_p(&o->last_reason);
+	o->last_reason = xstrdup(reason);
 	if (o->is_many)
 		log_note("pid %d: %s", pid, reason);
 	else
@@ -81,7 +82,6 @@ static void warn_of_refused(void *ctx, int32_t pid, const struct err *why)
 		log_hint("%s", why->hint);
 }
 
-/* What the numbers lack. */
 void heap_capture_print_losses(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
@@ -114,7 +114,7 @@ void heap_capture_print_losses(const struct capture_job *job, const struct captu
 		log_warn("the recorder in the process stopped: assay got no CPU for 2 s");
 }
 
-/* One that stands still is recorded all the same: it may be let go on meanwhile. */
+/* A stopped process is recorded all the same: it may be continued during the capture. */
 static void warn_of_stopped(const struct chosen_target *t)
 {
 	struct proc_task f;
@@ -141,14 +141,14 @@ int heap_capture_check(const struct heap_capture *heap, const struct capture_job
 	return 0;
 }
 
-/* By the plan for the first process of a running target. */
+/* Chooses the method by the plan for the first process of a running target. */
 static int choose_method(struct heap_capture *heap, const struct capture_job *job, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	struct heap_method_choice *way = &heap->way;
 	enum heap_method forced = (enum heap_method)heap->method;
 	const struct target *t = job->options.target;
-	/* what is wrong with a process is told when it is attached to */
+	/* errors of a process are printed when assay attaches to it */
 	bool has_plan = forced == HEAP_METHOD_NONE && t && t->pids.pids.n &&
 			!heapplanner_plan(heap->targets, t->pids.pids.p[0], forced, &plan, NULL);
 	heapchoice_method(way, forced, has_plan ? &plan : NULL);

@@ -1,10 +1,12 @@
 /*
- * Recording a heap as a part of a capture: what `assay heap` and `assay limit --heap` share.
+ * The heap part of a capture, which `assay heap` and `assay limit --heap` share: the options, the
+ * choice of the recording method, and warnings about allocations that are missing.
  *
  *	struct heap_capture heap = {0};
  *	... .groups = {{&heap_capture_group, offsetof(struct own, heap)}}
- *	heap_capture_prepare(&own->heap, job, &err)    into job->options
- *	heap_capture_print_losses                              what the numbers lack, at the end
+ *	heap_capture_check(&own->heap, job, &err)      in the command's check
+ *	heap_capture_prepare(&own->heap, job, &err)    in its prepare: fills job->options
+ *	heap_capture_print_losses                      in its print_notes
  *	heap_capture_release(&own->heap)               after the capture
  */
 #ifndef ASSAY_CMD_CAPTURE_HEAP_CAPTURE_H
@@ -21,27 +23,29 @@
 
 struct heap_capture {
 	/* Options. */
-	bool is_all;             /* every allocation */
+	bool is_all;             /* record every allocation, not a sample */
 	uint64_t interval_bytes; /* 0 = HEAP_CAPTURE_INTERVAL */
 	int method;              /* enum heap_method; NONE = choose */
-	uint64_t every_ns;       /* 0 = a second */
+	uint64_t every_ns;       /* between readings of RSS; 0 = 1 s */
 
-	/* Made by prepare. */
+	/* Set by heap_capture_prepare. */
 	struct heaptargets *targets;
 	struct heap_method_choice way;
 	struct heapsource_spec spec;
-	bool is_many; /* processes: messages name theirs */
-	char *said;   /* the last reason */
+	bool is_many;      /* several processes: messages name the pid */
+	char *last_reason; /* of a method, so that the same one is not printed again */
 };
 
 extern const struct opt_group heap_capture_group;
 
+/* Frees what prepare allocated. Accepts a zeroed structure. */
 void heap_capture_release(struct heap_capture *heap);
-/* -EINVAL: options that exclude one another. */
+/* Returns -EINVAL if options exclude each other. */
 int heap_capture_check(const struct heap_capture *heap, const struct capture_job *job,
 		       struct err *err);
-/* Sets the sources of heaps; an error where --no-bpf leaves no way. */
+/* Chooses the method and fills job->options. -ENOTSUP: no method works without BPF programs. */
 int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, struct err *err);
+/* Warns about allocations that the recording lacks. For `print_notes` of a command. */
 void heap_capture_print_losses(const struct capture_job *job, const struct capture_result *r);
 
 #endif

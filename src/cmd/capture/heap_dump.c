@@ -1,4 +1,4 @@
-/* Dumps and statistics of the allocator itself; see heap_dump.h. */
+/* Dumps and statistics of jemalloc itself; see heap_dump.h. */
 #include "base/base.h"
 #include "cmd/capture/heap_dump.h"
 
@@ -222,7 +222,7 @@ int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *ta
 			  .keep = o->keep ? o->keep : KEEP_DEFAULT};
 	if (check(o, target, &d, &err))
 		return cmd_usage("heap", "%s", err_msg(&err));
-	host_raise_priority(); /* a thread of the target waits for each of our steps */
+	host_raise_priority(); /* a thread of the target is stopped during each step */
 	vec_foreach(pid, &target->target.pids.pids)
 		if (dumps_add(&d, *pid, o->is_stats ? "these statistics" : "dumps", &err))
 			return cmd_fail(&err);

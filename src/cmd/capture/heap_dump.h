@@ -1,7 +1,7 @@
 /*
- * What `assay heap` does without a recorder: dumps of jemalloc's own profile (--dump once,
- * --dump-every as a series) and the allocator's statistics (--stats). cmd_heap.c has the option
- * group among its own and calls heap_dump_run when one of these was asked for.
+ * The modes of `assay heap` that read jemalloc's own data and write no recording: one dump of its
+ * heap profile (--dump), a series of dumps (--dump-every), its statistics (--stats). cmd_heap.c
+ * binds the option group and calls heap_dump_run if heap_dump_is_asked.
  */
 #ifndef ASSAY_CMD_CAPTURE_HEAP_DUMP_H
 #define ASSAY_CMD_CAPTURE_HEAP_DUMP_H
@@ -16,15 +16,16 @@ struct heap_dump_opts {
 	const char *every;
 	uint64_t keep; /* 0 = not given */
 	bool is_stats;
-	struct renderer_choice form; /* of statistics */
+	struct renderer_choice form; /* format of the statistics */
 };
 
 extern const struct opt_group heap_dump_group;
 
+/* Was one of the three modes chosen? */
 bool heap_dump_is_asked(const struct heap_dump_opts *o);
 /*
- * @path: of -o, NULL = in the store (dumps), standard output (statistics). Tells errors; returns
- * the exit status.
+ * Runs the mode. @path: of -o; NULL: dumps go below ./profiling, statistics to standard output.
+ * Prints errors. Returns the exit status.
  */
 int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *target,
 		  const char *path);

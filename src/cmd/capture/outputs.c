@@ -1,4 +1,4 @@
-/* What a capture leaves behind; see outputs.h. */
+/* Files and messages that a capture writes; see outputs.h. */
 #include "base/base.h"
 #include "cmd/capture/outputs.h"
 
@@ -15,7 +15,7 @@
 #include "cmd/optgroups.h"
 #include "format/format.h"
 
-#define MANY_PICTURES 8 /* more are named together */
+#define MANY_PICTURES 8 /* more flame graphs are printed as one pattern */
 
 int outputs_check_name(const char *path, const char *own, const char *what, struct err *err)
 {
@@ -70,7 +70,7 @@ int outputs_write(const struct outputs *o, const char *suffix, const struct buf 
 	    out_commit(&out, &err)) {
 		log_err(&err);
 		CLEANUP(free_p) char *path = store_path(&o->place, suffix);
-		(void)unlink(path); /* half a picture is worse than none */
+		(void)unlink(path); /* a truncated file is worse than none */
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -82,7 +82,7 @@ int outputs_flame(struct outputs *o, const char *suffix, const char *title,
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(err_release) struct err err = {0};
 	int rc = flamegraph_svg(&svg, pic, NULL, &err);
-	if (rc == -ENODATA) /* rows without weight, calls that moved no bytes */
+	if (rc == -ENODATA) /* no row has a weight: calls that moved no bytes */
 		return EXIT_NOTHING;
 	if (rc) {
 		log_err(&err);
@@ -138,9 +138,9 @@ int outputs_print(const struct outputs *o, const struct report *r)
 	if (!is_text)
 		return cmd_print(&text);
 	if (fd == STDOUT_FILENO)
-		(void)cmd_print(&text); /* the files say the same */
+		(void)cmd_print(&text); /* the recording has the same data */
 	else
-		(void)file_write_all(fd, text.p, text.n, NULL); /* nobody to tell */
+		(void)file_write_all(fd, text.p, text.n, NULL); /* stderr is closed */
 	return EXIT_OK;
 }
 

@@ -1,6 +1,14 @@
 /*
- * What any capture leaves behind: the recording, pictures and texts beside it, the words at the
- * end. Used between outputs_open and outputs_release; capture_command.h runs the capture itself.
+ * Files and messages that a capture writes: the recording, flame graphs and folded stacks beside it,
+ * the printed report, and the last lines (cost, files, next command).
+ *
+ *	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};
+ *	if (outputs_open(&out, path, target, kind, &err)) ...
+ *	the capture takes out.recording_fd; on failure: outputs_abandon(&out)
+ *	outputs_print, outputs_flame, outputs_folded
+ *	outputs_print_cost, outputs_print_files
+ *
+ * Functions that return an exit status print their errors themselves.
  */
 #ifndef ASSAY_CMD_CAPTURE_OUTPUTS_H
 #define ASSAY_CMD_CAPTURE_OUTPUTS_H
@@ -16,50 +24,54 @@
 #include "session/store.h"
 
 enum outputs_flags {
-	OUTPUTS_ONE_OF_RUNS = 1 << 0, /* the words at the end are about all runs: not here */
-	OUTPUTS_HAS_COMMAND = 1 << 1, /* standard output is the command's */
+	OUTPUTS_ONE_OF_RUNS = 1 << 0, /* one run of --runs: the caller prints one report of all */
+	OUTPUTS_HAS_COMMAND = 1 << 1, /* -- CMD owns standard output; text goes to stderr */
 };
 
 struct outputs {
-	struct store_place place; /* where the recording goes; pictures share its stem */
-	int recording_fd;         /* taken by the capture */
+	struct store_place place; /* path of the recording; other files share its stem */
+	int recording_fd;         /* the capture takes it over */
 	unsigned flags;           /* enum outputs_flags, set by the caller */
-	/* Of reports, set by the caller; another than text goes to standard output in any case. */
+	/* Format of reports, set by the caller. JSON and Markdown always go to standard output. */
 	struct renderer_choice form;
-	VEC(char *) flames; /* what was written, as it is printed: "PATH (title)" */
+	VEC(char *) flames; /* flame graphs written, as printed: "PATH (title)" */
 };
 
-/* -EINVAL with a hint: the name ends as files of another kind do. @own: ".svg"; @what: in words. */
+/*
+ * Checks the path of -o: -EINVAL if it has the suffix of another kind of file. @own: the suffix
+ * expected, ".svg"; @what: the output in words, for the message.
+ */
 int outputs_check_name(const char *path, const char *own, const char *what, struct err *err);
-/* @output: path given by the user, or NULL for ./profiling/<target>/<kind>-TIME.assay. */
+/* Creates the recording at @output, or if NULL at ./profiling/<target>/<kind>-TIME.assay. */
 int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
 		 struct err *err);
 void outputs_release(struct outputs *o);
-/* The capture failed before it began: removes the empty recording. */
+/* Removes the empty recording of a capture that failed to start. */
 void outputs_abandon(struct outputs *o);
 
-/* A file beside the recording, whole or not at all; an exit status, errors are told. */
+/* Writes a file beside the recording, whole or not at all. Returns an exit status. */
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text);
 /*
- * A flame graph under that suffix. @pic has its inputs; @title: what it is of, where the suffix does
- * not say it, or NULL. EXIT_NOTHING: there is nothing to draw.
+ * Writes a flame graph of @pic beside the recording. @title: printed after the path, or NULL. Returns
+ * an exit status; EXIT_NOTHING: no row has a weight.
  */
 int outputs_flame(struct outputs *o, const char *suffix, const char *title,
 		  const struct picture *pic);
-/* The same stacks as lines of text, weights as they are in the picture. */
+/* Writes the stacks and weights of that flame graph as folded stacks. Returns an exit status. */
 int outputs_folded(const struct outputs *o, const struct picture *pic);
-/* Samples as lines of text, counted. */
+/* Writes folded stacks with numbers of samples. Returns an exit status. */
 int outputs_folded_samples(const struct outputs *o, const struct profile *p);
 
 /*
- * The report: to standard output, or to standard error when that is the command's. An exit status:
- * JSON that could not be written is a failure, for text there are the files.
+ * Prints the report to standard output, or text to standard error with OUTPUTS_HAS_COMMAND. Returns
+ * an exit status. A failed write of text is no failure, since the recording has the same data.
  */
 int outputs_print(const struct outputs *o, const struct report *r);
-/* What is missing in the recording. */
+/* Prints an error if rows could not be written to the recording. */
 void outputs_print_disk_error(const struct outputs *o, const struct capture_result *r);
+/* Notes the CPU time that assay used. */
 void outputs_print_cost(const struct capture_result *r);
-/* What lies where and what to type next. */
+/* Notes the files written and the command to type next. */
 void outputs_print_files(const struct outputs *o, const struct capture_result *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* Choosing what to profile; see targetopts.h. */
+/* Selects the target of a command; see targetopts.h. */
 #include "base/base.h"
 #include "cmd/capture/targetopts.h"
 
@@ -49,7 +49,7 @@ static int add_numbers(struct target_spec *spec, bool is_tid, const char *text, 
 	return 0;
 }
 
-/* Bare words: one number is the duration, everything else a name. */
+/* Adds the bare words: one number is the duration, all others are process names. */
 static int add_operands(struct target_spec *spec, const struct opt_args *args,
 			uint64_t *ret_duration_ns, struct err *err)
 {
@@ -58,7 +58,7 @@ static int add_operands(struct target_spec *spec, const struct opt_args *args,
 		bool is_number = word[0] >= '0' && word[0] <= '9';
 		uint64_t ns;
 		bool is_duration = is_number && !opt_to_duration(&ns, word, NULL);
-		/* A name comes first; "7zip" is one, "2x" behind it is a mistyped time. */
+		/* The first word may be a name: "7zip". A later one, "2x", is a mistyped duration. */
 		if (is_number && !is_duration && i > 0)
 			return opt_to_duration(&ns, word, err);
 		if (!is_duration) {
@@ -101,7 +101,7 @@ static void list_candidates(const struct target_candidates *c)
 	}
 }
 
-/* A server of processes waits in its first one; the work is done in others. */
+/* In a pre-forking server, the first process waits and its children do the work. */
 static void print_children(const struct target *t)
 {
 	if (t->nr_children)

@@ -1,6 +1,13 @@
 /*
- * Choosing what to profile, the same for every capture command: options -p -t -n -a --match
- * --all-matching --children, bare words (names) and one bare number (SECONDS), and "-- CMD".
+ * Selects the target of a command from its command line: the options -p -t -n -a --match
+ * --all-matching --children, bare words (process names), one bare number (SECONDS), and "-- CMD".
+ * The same for every command that has a TARGET.
+ *
+ *	struct target_opts o = {0};
+ *	... .groups = {{&target_group, &o}, ...}
+ *	CLEANUP(chosen_target_release) struct chosen_target t = {0};
+ *	if (!target_opts_choose(&t, &o, &args, &status))
+ *		return status;
  */
 #ifndef ASSAY_CMD_CAPTURE_TARGETOPTS_H
 #define ASSAY_CMD_CAPTURE_TARGETOPTS_H
@@ -22,19 +29,19 @@ struct target_opts {
 
 extern const struct opt_group target_group;
 
-/* What the options alone say, added to @spec (host/target.h). */
+/* Adds the options, without the operands, to @spec (host/target.h). -EINVAL: a malformed id. */
 int target_opts_spec(struct target_spec *spec, const struct target_opts *o, struct err *err);
 
 struct chosen_target {
 	struct target target;
-	bool has_target;      /* false: only the command */
-	uint64_t duration_ns; /* 0 = none was given */
+	bool has_target;      /* false: only -- CMD was given */
+	uint64_t duration_ns; /* SECONDS; 0 = not given */
 };
 
 void chosen_target_release(struct chosen_target *c);
 /*
- * Resolves, or says on stderr what is wrong (candidates listed) and gives the exit status.
- * @ret_status is set when false is returned.
+ * Resolves the options and operands to processes. On failure prints the error, with the candidates
+ * if a name is ambiguous, sets *ret_status to the exit status and returns false.
  */
 bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
 			const struct opt_args *args, int *ret_status);

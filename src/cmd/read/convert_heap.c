@@ -1,4 +1,4 @@
-/* Profiles of memory into other formats; see convert_heap.h. */
+/* Helpers of assay convert for memory profiles; see convert_heap.h. */
 #include "base/base.h"
 #include "cmd/read/convert_heap.h"
 
@@ -12,7 +12,7 @@ struct trim {
 	uint8_t *is_allocator; /* by location: 0 = not looked at, 1 = no, 2 = yes */
 };
 
-/* Stripped libraries of allocators have few names. */
+/* Recognizes allocator libraries by file name: stripped ones have few function names. */
 static bool is_allocator_library(const char *module)
 {
 	static const char *const names[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc.so"};
@@ -39,7 +39,7 @@ static bool is_allocator(struct trim *t, loc_id loc)
 	return t->is_allocator[loc] == 2;
 }
 
-/* Where all of a stack is the allocator's, it stays whole. */
+/* Drops allocator frames at the leaf end; a stack of allocator frames only is kept. */
 static stack_id trim_stack(void *ctx, stack_id stack)
 {
 	struct trim *t = ctx;

@@ -1,6 +1,6 @@
 /*
- * What converting profiles of memory needs beyond the format: stacks without the allocator's own
- * frames at their leaf, and heaptrack's files packed as their names say.
+ * Helpers of `assay convert` for memory profiles: options that trim the allocator's own frames from
+ * the leaf end of stacks, and compression of heaptrack files by their suffix.
  */
 #ifndef ASSAY_CMD_READ_CONVERT_HEAP_H
 #define ASSAY_CMD_READ_CONVERT_HEAP_H
@@ -13,11 +13,11 @@
 #include "format/format.h"
 #include "model/profile.h"
 
-/* Borrows the profile, lives in the arena. */
+/* Returns options for heap formats. They borrow the profile and are allocated in the arena. */
 struct heapwrite_options convert_heap_options(struct arena *a, const struct profile *p);
-/* Only the names of heaptrack's files say so: .gz, .zst. @f may be NULL. */
+/* Returns the compression for the suffix .gz or .zst of heaptrack files, else ZKIND_NONE. @f may be NULL. */
 enum zkind convert_heap_packing(const struct format *f, const char *path);
-/* Takes all of to->buf, packed, to @out. */
+/* Compresses to->buf, writes it to @out and clears it. */
 int convert_heap_pack(struct format_output *to, enum zkind kind, struct out *out, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Pictures as files; see flamegraph.h. */
+/* Renders flame graphs; see flamegraph.h. */
 #include "base/base.h"
 #include "cmd/read/flamegraph.h"
 

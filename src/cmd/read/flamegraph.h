@@ -1,4 +1,12 @@
-/* Pictures as files: what `assay flame` and the capture commands share. */
+/*
+ * Renders flame graphs as SVG or folded stacks, for `assay flame` and the capture commands.
+ *
+ *	CLEANUP(picture_release) struct picture pic = {.spec = spec};
+ *	picture_add(&pic, profile, path);
+ *	if (flamegraph_write("a.svg", &pic, NULL, &err)) ...
+ *
+ * Errors are those of picture_make (analyze/stacks/picture.h); -ENODATA: nothing to draw.
+ */
 #ifndef ASSAY_CMD_READ_FLAMEGRAPH_H
 #define ASSAY_CMD_READ_FLAMEGRAPH_H
 
@@ -8,13 +16,13 @@
 #include "base/err.h"
 #include "render/svg.h"
 
-/* A flame graph; @svg NULL: as they look by default. Errors as picture_make. */
+/* Appends the SVG document. @svg: appearance, NULL = the default. */
 int flamegraph_svg(struct buf *to, const struct picture *pic, const struct svg_options *svg,
 		   struct err *err);
-/* The same to a file, whole or not at all. */
+/* Writes the SVG document to a file, whole or not at all. */
 int flamegraph_write(const char *path, const struct picture *pic, const struct svg_options *svg,
 		     struct err *err);
-/* The same tree as folded stacks, weights as in the picture. */
+/* Appends the same stacks and weights as folded stacks. */
 int flamegraph_folded(struct buf *to, const struct picture *pic, struct err *err);
 
 #endif

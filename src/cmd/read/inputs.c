@@ -1,4 +1,4 @@
-/* What a command reads; see inputs.h. */
+/* Finds and loads the profiles that a command reads; see inputs.h. */
 #include "base/base.h"
 #include "cmd/read/inputs.h"
 

@@ -1,5 +1,6 @@
 /*
- * The profiles that a command reads: the FILEs that were named, or the newest recording.
+ * Finds and loads the profiles that a command reads: the FILE operands, or without any the newest
+ * recording below ./profiling.
  *
  *	CLEANUP(inputs_release) struct inputs in = {0};
  *	if (inputs_find(&in, &args, &err) || inputs_load(&p, in.paths, in.nr, &options, &err))
@@ -14,14 +15,15 @@
 #include "session/load.h"
 
 struct inputs {
-	const char *const *paths; /* borrowed from the arguments, or newest */
+	const char *const *paths; /* borrowed from the operands, or &newest */
 	size_t nr;
-	char *newest; /* NULL where files were named */
+	char *newest; /* path of the newest recording; NULL if files were named */
 };
 
+/* Fills *ret_in, which borrows @args. Fails if no file was named and there is no recording. */
 int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *err);
 void inputs_release(struct inputs *in);
-/* load_profiles with our folder for caches. */
+/* Loads and merges the files (load_profiles, with the user's cache folder). */
 int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 		const struct load_options *options, struct err *err);
 

@@ -1,4 +1,4 @@
-/* Memory over time as a picture; see memchart.h. */
+/* Writes the chart of memory over time; see memchart.h. */
 #include "base/base.h"
 #include "cmd/read/memchart.h"
 

@@ -1,4 +1,4 @@
-/* The chart of a profile's memory over time (analyze/memory/timeline.h) as a file. */
+/* Writes the chart of memory over time (analyze/memory/timeline.h) of a sealed profile as SVG. */
 #ifndef ASSAY_CMD_READ_MEMCHART_H
 #define ASSAY_CMD_READ_MEMCHART_H
 
@@ -8,11 +8,11 @@
 #include "cmd/capture/outputs.h"
 #include "model/profile.h"
 
-/* As a file, whole or not at all. The profile is sealed. -ENODATA: nothing over time. */
+/* Writes the chart to a file, whole or not at all. -ENODATA: the profile has no data over time. */
 int memchart_file(const char *path, const struct profile *p, struct err *err);
 /*
- * The same beside a recording, as STEM.memory.svg; told on stderr. An exit status; nothing to draw
- * is EXIT_OK.
+ * Writes the chart beside a recording, as STEM.memory.svg, and prints its path. Prints errors.
+ * Returns an exit status: EXIT_OK if there is no data over time.
  */
 int memchart_output(const struct outputs *o, const struct profile *p);
 

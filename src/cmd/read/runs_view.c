@@ -1,4 +1,4 @@
-/* Recordings as runs; see runs_view.h. */
+/* Compares recordings of repeated runs; see runs_view.h. */
 #include "base/base.h"
 #include "cmd/read/runs_view.h"
 

@@ -1,6 +1,6 @@
 /*
- * Recordings as runs of one thing: loads each file, selects, and reports the spread. Shared by
- * `assay report --runs` and `assay cpu --runs`.
+ * Compares recordings of repeated runs of one program, for `assay report --runs` and `assay cpu
+ * --runs`: mean self share of each function and its spread from run to run.
  */
 #ifndef ASSAY_CMD_READ_RUNS_VIEW_H
 #define ASSAY_CMD_READ_RUNS_VIEW_H
@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* Loads each file, selects rows by @spec and adds the table to @r. Errors name the file. */
 int runs_view(struct report *r, const char *const *paths, size_t nr_paths,
 	      const struct select_spec *spec, const struct view_limits *limits, struct err *err);
 
