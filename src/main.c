@@ -1,4 +1,4 @@
-/* argv -> command table -> exit code, nothing else. */
+/* Runs the command that argv names; see cmd/cmd.h. */
 #include "base/base.h"
 
 #include "cmd/cmd.h"

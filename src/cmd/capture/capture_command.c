@@ -1,4 +1,4 @@
-/* What all capture commands share; see capture_command.h. */
+/* Runs capture commands; see capture_command.h. */
 #include "base/base.h"
 #include "cmd/capture/capture_command.h"
 
@@ -25,14 +25,14 @@ static const struct opt freq_table[] = {
 		   "samples per second of CPU time (default 999)"),
 	OPT_END,
 };
-/* Of its own: it is listed with what a command adds under the same title. */
+/* A group of its own: help lists it with the options of the command under the same title. */
 static const struct opt_group freq_group = {"Sampling", freq_table};
 
 static const struct opt capture_table[] = {
 	OPT_STR('o', "output", struct capture_opts, output, "FILE",
 		"write the recording to FILE, and flame graphs beside it (default "
 		"profiling/TARGET/COMMAND-TIME.assay)"),
-	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_pictures,
+	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_flames,
 		 "write only the recording: no flame graphs (SVG), no folded stacks"),
 	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
 		"rows of each printed table, 0 for all (default 5 to 15)"),
@@ -125,11 +125,12 @@ static int print_own(struct capture_job *job, struct outputs *out, const struct 
 	CLEANUP(report_free_p) struct report *report = report_new();
 	TRY(job->command->page(job, r, report, err));
 	int status = outputs_print(out, report);
-	out->form = (struct renderer_choice){0}; /* one document */
+	out->form = (struct renderer_choice){
+		0}; /* JSON output is one document: only the first page is rendered as JSON */
 	return status;
 }
 
-/* An exit status. */
+/* Returns an exit status. */
 static int print_pages(struct capture_job *job, struct outputs *out, const struct capture_result *r)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -142,8 +143,8 @@ static int print_pages(struct capture_job *job, struct outputs *out, const struc
 	return status < 0 ? EXIT_FAILED : status;
 }
 
-static int write_pictures(const struct capture_job *job, struct outputs *out,
-			  const struct profile *p)
+static int write_flame_graphs(const struct capture_job *job, struct outputs *out,
+			      const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec spec = job->spec;
@@ -151,8 +152,7 @@ static int write_pictures(const struct capture_job *job, struct outputs *out,
 	if (!job->view || !job->view->pictures)
 		return EXIT_OK;
 	spec.flags |= job->draws_idle ? SELECT_IDLE : 0;
-	struct view_pictures list =
-		job->view->pictures(&a, job->view, p, &spec, job->picture_flags);
+	struct view_pictures list = job->view->pictures(&a, job->view, p, &spec, job->flame_flags);
 	if (job->folded == CAPTURE_FOLDED_COUNTS)
 		status = outputs_folded_samples(out, p);
 	for (size_t i = 0; i < list.n; i++) {
@@ -184,7 +184,7 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 	const struct capture_command *c = job->command;
 	const struct profile *p = r->profile;
 	bool has_any = !job->view || views_is_recorded(job->view, p);
-	bool has_pictures = has_any && !job->is_unrecorded && !job->common.has_no_pictures;
+	bool writes_flames = has_any && !job->is_unrecorded && !job->common.has_no_flames;
 	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
 	outputs_print_disk_error(out, r);
 	if (!has_any)
@@ -193,8 +193,8 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 		status = EXIT_FAILED;
 	if (c->print_notes)
 		c->print_notes(job, r);
-	if (has_pictures && stop_count() <= 1) {
-		if (write_pictures(job, out, p) == EXIT_FAILED)
+	if (writes_flames && stop_count() <= 1) {
+		if (write_flame_graphs(job, out, p) == EXIT_FAILED)
 			status = EXIT_FAILED;
 		if (memchart_output(out, p) != EXIT_OK)
 			status = EXIT_FAILED;
@@ -236,7 +236,7 @@ int capture_job_record(struct capture_job *job, struct outputs *out)
 	int status = finish(job, out, &r);
 	if (!r.has_exit_code)
 		return status;
-	/* Our own failure must not pass for a good run of the command. */
+	/* A failure of assay must not look like success of the command. */
 	return status == EXIT_FAILED && !r.exit_code ? EXIT_ASSAY_FAILED : r.exit_code;
 }
 
@@ -274,7 +274,7 @@ static int run(struct capture_job *job)
 
 /* ---- from the command line ---------------------------------------------------------------- */
 
-/* What the command line says and this command cannot do. */
+/* Checks what the option parser cannot check. */
 static int check_options(const struct capture_job *job, struct err *err)
 {
 	const struct capture_command *c = job->command;
@@ -317,7 +317,7 @@ static void fill_options(struct capture_job *job)
 	c->cache_dir = host_cache_dir();
 }
 
-/* A command line that is wrong, or a machine that does not let us. */
+/* Prints the error. Returns the exit status: a usage error, or a capture that failed to start. */
 static int refused(const struct capture_job *job, int rc, struct err *err)
 {
 	if (rc == -EINVAL && !err->hint)

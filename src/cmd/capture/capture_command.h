@@ -37,7 +37,7 @@ struct capture_opts {
 	uint64_t nr_rows;
 	const char *output;
 	struct renderer_choice form; /* format of the first page */
-	bool has_no_pictures;
+	bool has_no_flames;
 	bool has_no_bpf;
 	bool has_no_inlines;
 	bool has_hashes;
@@ -67,7 +67,7 @@ struct capture_job {
 	enum capture_folded folded;
 	const struct view *view; /* NULL: no page of a view, no flame graphs */
 	struct select_spec spec; /* selects the rows of the page and the flame graphs */
-	unsigned picture_flags;  /* enum view_pictures_flags */
+	unsigned flame_flags;    /* enum view_pictures_flags */
 	bool draws_idle;         /* flame graphs include idle waits */
 	bool is_unrecorded;      /* write no recording and no flame graphs */
 	bool has_two_pages;      /* print the command's page, then the view's */

@@ -1,4 +1,4 @@
-/* assay cpu: where the CPU time of a program goes. */
+/* assay cpu: samples CPU time. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -11,16 +11,16 @@
 #include "cmd/capture/capture_command.h"
 #include "cmd/cmd.h"
 
-#define FREQ_DEFAULT        999 /* not a round number: programs have round periods */
+#define FREQ_DEFAULT        999 /* not a round number: programs often have periods of round length */
 #define RUNS_MAX            1000
-#define UNSAMPLED_MIN_NS    20000000 /* less is a matter of chance */
-#define UNSAMPLED_MIN_SHARE 0.25     /* threads that wake all the time lose some 10 % */
+#define UNSAMPLED_MIN_NS    20000000 /* a smaller gap may be chance */
+#define UNSAMPLED_MIN_SHARE 0.25     /* threads that wake up often lose about 10 % */
 
 struct cpu_opts {
 	const char *event;
-	uint64_t nr_runs;       /* 0 = one, without more words */
+	uint64_t nr_runs;       /* 0 = one capture, without the spread of runs */
 	int call_graph;         /* enum perfopen_flags, or 0 */
-	unsigned sampler_flags; /* the same */
+	unsigned sampler_flags; /* enum perfopen_flags */
 	bool has_waits;
 	bool has_no_wakers;
 };
@@ -69,7 +69,7 @@ static const char examples[] =
 	"assay cpu --offcpu redis-server 10\tCPU and off-CPU time in one graph\n"
 	"assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
 
-/* The event's name is right. */
+/* Checks the name of the event. */
 static int check(struct capture_job *job, struct err *err)
 {
 	const struct cpu_opts *o = job->own;
@@ -135,8 +135,9 @@ static void print_sampler_notes(const struct cpu_opts *o, const struct capture_r
 }
 
 /*
- * Each thread's first sample comes after a whole period of its own CPU time, so a crowd of threads
- * or processes that run for less is in no sample. The kernel's count says what is missing.
+ * Warns if the samples cover much less than the CPU time that the kernel counted. A thread gets its
+ * first sample after a whole period of its own CPU time, so many short threads or processes may get
+ * none.
  */
 static void warn_of_unsampled(const struct capture_result *r)
 {

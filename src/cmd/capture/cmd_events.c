@@ -86,7 +86,7 @@ static bool is_file_word(const char *word, size_t idx)
 	return idx > 0 && !stat(word, &st) && S_ISREG(st.st_mode);
 }
 
-/* A file of event names may stand among the words: TARGET SECONDS FILE. */
+/* Moves files of event names out of the operands: TARGET SECONDS FILE. */
 static void take_files(struct events_opts *o, struct opt_args *args)
 {
 	size_t kept = 0;
@@ -115,7 +115,7 @@ static int add_words(struct event_set *set, const struct events_opts *o, struct 
 	return rc;
 }
 
-/* What was asked for by name and can be dear. Without BPF programs nothing of it has a stack. */
+/* Notes events that were asked for by name and may be frequent. Only BPF programs record stacks. */
 static void warn_of_cost(const struct event_set *set, const struct capture_job *job)
 {
 	const struct events_opts *o = job->own;
@@ -142,7 +142,7 @@ static int choose_events(struct event_set *set, const struct capture_job *job, s
 	const struct events_opts *o = job->own;
 	int rc = add_words(set, o, err);
 	rc = rc ? rc : event_set_resolve(set, err);
-	/* A ready set knows what may be missing; the user's own list is told what was. */
+	/* A predefined set may lack events of this kernel; for the user's own list, print which. */
 	bool is_own = o->events.n || o->files.n;
 	bool is_root = host_is_root();
 	vec_foreach(note, &set->notes)
@@ -177,7 +177,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
-/* Without the commonest stacks of each event: the report has them. */
+/* The first page omits the most frequent stacks of each event; assay report prints them. */
 static int page(struct capture_job *job, const struct capture_result *r, struct report *report,
 		struct err *err)
 {
@@ -185,7 +185,7 @@ static int page(struct capture_job *job, const struct capture_result *r, struct 
 	return eventsum_report(report, r->profile, &job->spec, NULL, &limits, 0, err);
 }
 
-/* Context switches from /proc have outcomes: blocked, preempted. */
+/* Do rows have outcomes? Context switches counted from /proc do: blocked, preempted. */
 static bool has_outcomes(const struct profile *p)
 {
 	for (size_t i = 1; i < p->tags.n; i++)

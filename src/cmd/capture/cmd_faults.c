@@ -1,4 +1,4 @@
-/* assay faults: page faults and memory pressure. */
+/* assay faults: counts page faults and direct reclaim. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 

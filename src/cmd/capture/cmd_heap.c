@@ -1,4 +1,4 @@
-/* assay heap: who allocates, what stays, what leaks. */
+/* assay heap: records allocations. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ struct heap_opts {
 	struct heap_dump_opts dump;
 	const char *older_than;
 	const char *suppress_path;
-	bool has_all_pictures;
-	struct buf suppress; /* text of the file */
+	bool has_all_flames;
+	struct buf suppress; /* text of the suppressions */
 };
 
 static const struct opt heap_table[] = {
@@ -32,7 +32,7 @@ static const struct opt heap_table[] = {
 		"capture)"),
 	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
 		"hide known leaks: lines leak:PATTERN, as for LeakSanitizer"),
-	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_pictures,
+	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_flames,
 		 "write a flame graph of every weight, not only of the usual ones"),
 	OPT_END,
 };
@@ -156,7 +156,7 @@ static int prepare(struct capture_job *job, struct err *err)
 		TRY(file_read(&o->suppress, o->suppress_path, SUPPRESS_MAX, err));
 	job->spec.heap.older_than = o->older_than;
 	job->spec.heap.suppress = o->suppress_path ? buf_str(&o->suppress) : NULL;
-	job->picture_flags = o->has_all_pictures ? VIEW_PICTURES_ALL : 0;
+	job->flame_flags = o->has_all_flames ? VIEW_PICTURES_ALL : 0;
 	return o->heap.method == HEAP_METHOD_PROF ? prepare_prof(job, err)
 						  : heap_capture_prepare(&o->heap, job, err);
 }

@@ -1,4 +1,4 @@
-/* assay io: what a program reads, writes and syncs. */
+/* assay io: counts read, write and sync calls. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 

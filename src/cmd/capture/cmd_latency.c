@@ -1,4 +1,4 @@
-/* assay latency: how long operations take, and where their time goes. */
+/* assay latency: measures the duration of calls and where their time goes. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -63,7 +63,7 @@ static int check(struct capture_job *job, struct err *err)
 	return o->spans.n ? 0 : err_set(err, -EINVAL, "missing function: --span FUNCTION");
 }
 
-/* What a hit costs, and what was left out. */
+/* Notes what each call costs, and warns about functions that are not measured. */
 static void print_probes(const struct span_probes *p)
 {
 	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);

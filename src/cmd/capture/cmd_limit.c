@@ -1,4 +1,4 @@
-/* assay limit: a command with a limit of memory, and what that did to it. */
+/* assay limit: runs a command under a memory limit and reports what it costs. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -14,7 +14,7 @@
 #define MEMORY_BYTES_MIN   65536
 #define SAMPLES_IN_LIMIT   4096
 #define INTERVAL_BYTES_MIN 8192
-#define MEMORY_SPACING_NS  100000000u /* it may be over soon */
+#define MEMORY_SPACING_NS  100000000u /* the command may reach the limit and end soon */
 
 struct limit_opts {
 	struct limit_spec spec;
@@ -131,7 +131,8 @@ static int run(struct capture_job *job, struct outputs *out, struct capture_resu
 					  .fd = limitgroup_fd(o->group),
 					  .ctx = o};
 	job->options.hooks = &o->hooks;
-	if (!limitgroup_path(o->group)) /* reclaim is nobody's but the machine's */
+	if (!limitgroup_path(
+		    o->group)) /* without a cgroup, reclaim cannot be attributed to the command */
 		job->options.flags |= CAPTURE_NO_BPF;
 	return capture_job_run(job, out, ret_r, err);
 }
@@ -155,7 +156,7 @@ static int check(struct capture_job *job, struct err *err)
 	return heap_capture_check(h, job, err);
 }
 
-/* So that what fills the limit is some thousand samples. */
+/* Returns an interval at which memory up to the limit gives some thousand samples. */
 static uint64_t interval_of(uint64_t memory_bytes)
 {
 	uint64_t fit = MAX(memory_bytes / SAMPLES_IN_LIMIT, (uint64_t)INTERVAL_BYTES_MIN);

@@ -1,4 +1,4 @@
-/* assay mark: a phase boundary in captures that run. */
+/* assay mark: marks the start of a phase in running captures. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -10,7 +10,7 @@
 #include "session/marksocket.h"
 
 struct mark_opts {
-	struct target_opts target; /* pids and names of it */
+	struct target_opts target; /* only pids and names are used */
 	bool is_all;
 };
 
@@ -35,14 +35,14 @@ static const char examples[] = "assay mark redis-server \"load starts\"\tcapture
 			       "assay mark -a \"deploy of 1.4\"\tall running captures\n"
 			       "assay report --marks\tthe phases of the newest recording\n";
 
-/* The words after the target, with blanks between. */
+/* Appends the operands from @first on, separated by blanks. */
 static void join_words(struct buf *to, const struct opt_args *args, size_t first)
 {
 	for (size_t i = first; i < args->operands.n; i++)
 		buf_addf(to, "%s%s", i > first ? " " : "", args->operands.p[i]);
 }
 
-/* The processes, and in @text the words that are left. -EINVAL: a usage error. */
+/* Resolves the target, and joins the other operands in @text. -EINVAL: a usage error. */
 static int read_request(struct target *ret_t, struct buf *text, const struct mark_opts *o,
 			const struct opt_args *args, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* assay offcpu: where the time of threads goes that do not run, and why. */
+/* assay offcpu: records what threads wait for. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -9,14 +9,14 @@
 struct offcpu_opts {
 	bool has_no_wakers;
 	unsigned capture_flags; /* enum capture_flags */
-	unsigned picture_flags; /* enum view_pictures_flags */
+	unsigned flame_flags;   /* enum view_pictures_flags */
 	bool has_idle;
 };
 
 static const struct opt offcpu_table[] = {
 	OPT_FLAG(0, "idle", struct offcpu_opts, has_idle,
 		 "include idle waits (for work or for a timer) in the flame graphs"),
-	OPT_BITS(0, "by-reason", struct offcpu_opts, picture_flags, VIEW_PICTURES_BY_REASON,
+	OPT_BITS(0, "by-reason", struct offcpu_opts, flame_flags, VIEW_PICTURES_BY_REASON,
 		 "also write one flame graph for each reason: STEM-lock.svg, STEM-fsync.svg ..."),
 	OPT_FLAG(0, "no-wakers", struct offcpu_opts, has_no_wakers,
 		 "do not record who ended each wait: costs less, no lock holders"),
@@ -53,7 +53,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	(void)err;
 	job->options.tables = o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
 	job->options.flags |= o->capture_flags;
-	job->picture_flags = o->picture_flags;
+	job->flame_flags = o->flame_flags;
 	job->draws_idle = o->has_idle;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* assay watch: the memory of a program, live. */
+/* assay watch: prints the memory of a program over time, live. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -25,7 +25,7 @@
 #include "session/memrecord.h"
 
 #define EVERY_MIN_NS (10 * NS_PER_MS)
-/* Rows of the live table that are kept to be drawn again. */
+/* Readings kept for redrawing the live page. */
 #define SHOWN_MAX 500
 
 struct watch_opts {
@@ -101,7 +101,7 @@ struct run {
 	struct watchpage page;
 	struct memlines lines;
 	struct screen screen;
-	bool has_screen; /* else lines */
+	bool has_screen; /* a live page; otherwise one line per reading */
 	bool shows_mappings;
 	bool has_lost_reader;
 	int lines_fd;
@@ -206,13 +206,13 @@ static void show(struct run *r, const struct memreading *t)
 	if (r->page.points.n == 1)
 		memlines_add(&b, &r->lines, NULL);
 	memlines_add(&b, &r->lines, t);
-	/* `assay watch | head` is over when head has read enough. */
+	/* A closed pipe (`assay watch | head`) ends the command. */
 	r->has_lost_reader = file_write_all(r->lines_fd, b.p, b.n, NULL) != 0;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* True: take a reading now. */
+/* Returns true if the key asks for a reading now. */
 static bool handle_key(struct run *r, char key)
 {
 	if (key == 'q' || key == 'Q')
@@ -249,14 +249,14 @@ static void wait_until(struct run *r, uint64_t until_ns)
 	}
 }
 
-/* Until the time is up, the target or the command ends, or somebody stops it. */
+/* Takes readings until the time is over, the target or command ends, or a signal arrives. */
 static int watch(struct run *r, struct err *err)
 {
 	uint64_t next_ns = clock_mono_ns();
 	do {
 		struct memreading t;
 		if (memwatch_read(&r->memory, &t, err)) {
-			/* The end of a target is the end of the watch, not a failure. */
+			/* If the target ended after the first reading, that is no failure. */
 			if (!r->page.points.n && !r->child)
 				return err->code;
 			err_release(err);
@@ -265,7 +265,7 @@ static int watch(struct run *r, struct err *err)
 		watchpage_add(&r->page, &t);
 		memrecord_add(&r->record, &r->memory, &t);
 		show(r, &t);
-		/* Stopped, or slower than it was to be: no burst after it. */
+		/* If assay was stopped or slow, do not make up for missed readings. */
 		next_ns = MAX(next_ns + r->o->every_ns, clock_mono_ns());
 		wait_until(r, MIN(next_ns, r->deadline_ns));
 	} while (!is_over(r));
@@ -283,7 +283,7 @@ static int watch_shown(struct run *r, struct err *err)
 	return rc;
 }
 
-/* ---- the last words ------------------------------------------------------------------------ */
+/* ---- the summary --------------------------------------------------------------------------- */
 
 static void add_slope(struct json *j, const char *key, const struct memslope *s)
 {
@@ -317,7 +317,7 @@ static void add_summary(struct buf *to, const struct run *r, const struct memver
 	json_put_u64(&j, "walks", r->memory.nr_walks);
 	json_put_double(&j, "walks_s", (double)r->memory.walks_ns / 1e9, 6);
 	json_end(&j);
-	/* The report is an object of its own, made by its renderer. */
+	/* The renderer makes the report as a JSON object of its own. */
 	CLEANUP(buf_release) struct buf text = {0};
 	jsonout_render(&text, report);
 	buf_add_str(to, "{\"summary\":");
@@ -345,7 +345,7 @@ static int print_summary(struct run *r, bool to_stderr)
 	text_render(&text, report, &style);
 	if (fd == STDOUT_FILENO)
 		return cmd_print(&text);
-	(void)file_write_all(STDERR_FILENO, text.p, text.n, NULL); /* nobody to tell */
+	(void)file_write_all(STDERR_FILENO, text.p, text.n, NULL); /* stderr is closed */
 	return EXIT_OK;
 }
 
@@ -453,7 +453,7 @@ static int watch_command(const struct watch_opts *o, const struct chosen_target 
 	}
 	int status = watch_chosen(o, t, args, &child);
 	while (!child.is_reaped && stop_count() < 2)
-		(void)spawn_wait(&child); /* interrupted by signals: then asks again */
+		(void)spawn_wait(&child); /* a signal interrupts the wait: wait again */
 	int code = child.is_reaped ? spawn_exit_code(&child) : status;
 	return status == EXIT_FAILED && !code ? EXIT_ASSAY_FAILED : code;
 }

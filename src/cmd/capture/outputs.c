@@ -15,7 +15,7 @@
 #include "cmd/optgroups.h"
 #include "format/format.h"
 
-#define MANY_PICTURES 8 /* more flame graphs are printed as one pattern */
+#define MANY_FLAME_GRAPHS 8 /* more flame graphs are printed as one pattern */
 
 int outputs_check_name(const char *path, const char *own, const char *what, struct err *err)
 {
@@ -172,7 +172,7 @@ void outputs_print_cost(const struct capture_result *r)
 static void print_flames(const struct outputs *o)
 {
 	CLEANUP(free_p) char *stem = store_path(&o->place, "");
-	if (o->flames.n > MANY_PICTURES) {
+	if (o->flames.n > MANY_FLAME_GRAPHS) {
 		log_note("flame graphs: %s*.svg (%zu)", stem, o->flames.n);
 		return;
 	}

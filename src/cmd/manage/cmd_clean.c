@@ -1,4 +1,4 @@
-/* assay clean: removes recordings and their pictures, nothing else. */
+/* assay clean: removes recordings and the files beside them. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -14,7 +14,7 @@
 
 struct clean_opts {
 	uint64_t older_than_ns;
-	struct store_filter filter; /* but for the time */
+	struct store_filter filter; /* all conditions but the age */
 	const char *dir;
 	bool is_all;
 	bool is_dry;

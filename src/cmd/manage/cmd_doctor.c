@@ -1,4 +1,4 @@
-/* assay doctor: what may be measured here, what not, and the remedy. */
+/* assay doctor: reports what this machine permits, with remedies. */
 #include "base/base.h"
 
 #include <unistd.h>
@@ -62,7 +62,7 @@ static const struct report_column binary_columns[] = {
 	{"build_id", "build-id", CELL_TEXT, NULL},
 };
 
-/* What may be rebuilt: the program itself. */
+/* Adds notes with build flags for the program itself, which the user can rebuild. */
 static void add_advice(struct report *r, const struct binary_facts *b)
 {
 	const char *name = path_base(b->path);
@@ -88,7 +88,7 @@ static void add_advice(struct report *r, const struct binary_facts *b)
 			    name);
 }
 
-/* What its mapped binaries tell, with the build flags that help. */
+/* Adds a row for each mapped binary: symbols, debug information, unwind tables. */
 static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 {
 	CLEANUP(binaries_release) struct binaries all;
@@ -180,7 +180,7 @@ static void add_allocator(struct report *r, int32_t pid)
 
 /* ---- the report ----------------------------------------------------------------------------- */
 
-/* Adds the tables of a process; false: it may not be attached to, or has ended. */
+/* Adds the tables of a process. Returns false if it may not be profiled or has ended. */
 static bool add_process(struct report *r, int32_t pid)
 {
 	CLEANUP(buf_release) struct buf title = {0};
@@ -218,7 +218,7 @@ static int examine(const struct doctor_opts *o, const struct chosen_target *t)
 		is_good &= add_process(r, *pid);
 	CLEANUP(buf_release) struct buf b = {0};
 	struct text_style style = output_style(STDOUT_FILENO);
-	style.width = 0; /* a remedy that is cut is none */
+	style.width = 0; /* remedies must not be shortened */
 	renderer_render(&o->form, &b, r, &style);
 	int printed = cmd_print(&b);
 	return printed != EXIT_OK ? printed : is_good ? EXIT_OK : EXIT_FAILED;

@@ -1,9 +1,9 @@
 /*
- * assay env: a command with what profiling needs in its environment.
+ * assay env: runs a command with jemalloc's profiler enabled.
  *
- * jemalloc can profile only if it is told so when the process starts, by a variable whose name was
- * fixed when that jemalloc was built. So the binary is looked into for the name. Made for
- * entrypoints of containers: silent, and the command takes this process's place.
+ * jemalloc reads its options once, at process start, from an environment variable whose name depends
+ * on how it was built; the name is searched in the binary. Suitable as a container entrypoint: prints
+ * nothing, and replaces itself with the command (exec).
  */
 #include "base/base.h"
 #include "cmd/cmd.h"
@@ -69,7 +69,7 @@ static bool has_key(const char *value, const char *key)
 	return false;
 }
 
-/* The nearest power of two. */
+/* Returns the binary logarithm of the nearest power of two. */
 static unsigned lg_of(uint64_t bytes)
 {
 	unsigned lg = 63 - (unsigned)__builtin_clzll(bytes);
@@ -78,7 +78,7 @@ static unsigned lg_of(uint64_t bytes)
 	return MIN(lg, LG_SAMPLE_MAX);
 }
 
-/* jemalloc takes the last of several values, so ours go behind; what is not ours stays. */
+/* Appends our values: jemalloc uses the last of several values of an option. */
 static int set_variable(const char *name, const struct env_opts *o, struct err *err)
 {
 	const char *had = getenv(name);
@@ -118,7 +118,8 @@ static int run(const struct env_opts *o, char **command)
 	CLEANUP(jemallocenv_release) struct jemallocenv f = {0};
 	jemallocenv_find(&f, command[0], o->prefix);
 	warn(&f, command[0]);
-	bool is_unsupported = f.is_known && !f.has_prof; /* jemalloc would complain of each word */
+	bool is_unsupported =
+		f.is_known && !f.has_prof; /* jemalloc would print a warning for each option */
 	for (size_t i = 0; !is_unsupported && i < f.nr_variables; i++) {
 		if (set_variable(f.variables[i], o, &err)) {
 			(void)cmd_fail(&err);

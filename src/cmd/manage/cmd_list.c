@@ -1,4 +1,4 @@
-/* assay list events: what this kernel can count by name. `assay list` alone lists recordings. */
+/* assay list events: lists the events of this kernel. `assay list` alone lists recordings. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -77,7 +77,7 @@ static int add_tracepoints(struct event_rows *r, const char *glob, struct err *e
 		struct named_event e;
 		if (!is_wanted(name->p, glob) ||
 		    event_open_tracepoint(&e, &r->arena, fd, *name, NULL))
-			continue; /* one that goes away with its module while we look */
+			continue; /* its module was unloaded meanwhile */
 		vec_push(&r->events, e);
 	}
 	return 0;
@@ -86,7 +86,7 @@ static int add_tracepoints(struct event_rows *r, const char *glob, struct err *e
 static const char *const cost_texts[] = {
 	[EVENT_COST_LOW] = "low", [EVENT_COST_CALL] = "call", [EVENT_COST_HIGH] = "high"};
 
-/* Some of one's own processes are counted for everybody, all else needs rights. */
+/* Some software events of a user's own processes need no privilege. */
 static const char *right_text(const struct named_event *e)
 {
 	return e->software && e->software->unprivileged ? "user" : "root";
@@ -184,7 +184,7 @@ static int list_events(const struct list_opts *o, const char *glob)
 	return cmd_print(&b);
 }
 
-/* "events" or a wish for help; all else is the list of recordings. */
+/* Is it `assay list events`, or a request for help? Otherwise recordings are listed. */
 static bool is_events_or_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {

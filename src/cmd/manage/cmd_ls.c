@@ -1,4 +1,4 @@
-/* assay ls: the recordings below ./profiling. */
+/* assay ls: lists the recordings below ./profiling. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -31,7 +31,7 @@ static bool is_right_aligned(size_t column)
 	return column == LS_DURATION || column == LS_SAMPLES || column == LS_SIZE;
 }
 
-/* Cells with tabs between, which names cannot have once they are escaped. */
+/* Separates cells by tabs, which escaped names cannot contain. */
 static void add_row(struct buf *to, const struct store_entry *e)
 {
 	clock_add_local(to, e->time_ns);

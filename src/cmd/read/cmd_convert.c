@@ -1,4 +1,4 @@
-/* assay convert: any profile into another format. */
+/* assay convert: writes a profile in another format. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -33,8 +33,8 @@ struct convert_opts {
 	bool has_no_inlines;
 	unsigned demangle_flags;
 	unsigned folded_flags;
-	const char *weight;      /* a column's name; "": the event's own */
-	const char *heap_weight; /* the same of a profile of memory, for pictures */
+	const char *weight;      /* name of a column; "": the event's default weight */
+	const char *heap_weight; /* weight of a memory profile, for flame graphs */
 };
 
 static const struct opt convert_opts[] = {
@@ -99,7 +99,7 @@ static int list_formats(void)
 	return cmd_print(&b);
 }
 
-/* *ret_f NULL: a flame graph. */
+/* Chooses the format of one output; *ret_f = NULL means a flame graph (SVG). */
 static int choose_format(const struct format **ret_f, const struct convert_opts *o,
 			 const char *path, struct err *err)
 {
@@ -109,7 +109,7 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 		*ret_f = NULL;
 		return 0;
 	}
-	bool is_perf = o->to && !strcmp(o->to, "perf.data"); /* what people call it */
+	bool is_perf = o->to && !strcmp(o->to, "perf.data"); /* the usual name of the format */
 	const struct format *f = is_perf ? format_find("perfdata")
 				 : o->to ? format_find(o->to)
 					 : format_of_path(path);
@@ -173,7 +173,7 @@ static int write_svg(struct format_output *to, const struct profile *p,
 	return flamegraph_svg(&to->buf, &pic, NULL, err);
 }
 
-/* What perf.data cannot hold. */
+/* Notes what perf.data cannot represent. */
 static void print_perfdata_losses(const struct perfdata_written *w)
 {
 	if (w->is_folded)
@@ -195,7 +195,7 @@ struct waits {
 	struct reasons *reasons;
 };
 
-/* What waits have on top of their stacks in pictures. */
+/* Returns the frame for the wait reason that flame graphs put on top of a stack. */
 static const char *reason_frame(void *ctx, const struct table *t, size_t row)
 {
 	struct waits *w = ctx;
@@ -235,7 +235,7 @@ static bool is_binary(const struct format *f)
 	return f && (!strcmp(f->name, "assay") || (f->flags & FORMAT_NEEDS_INGEST));
 }
 
-/* What to write where; a format for each output is chosen before anything is read. */
+/* An output and its format, chosen before any input is read. */
 struct output {
 	const char *path;
 	const struct format *format; /* NULL: a flame graph */
@@ -259,8 +259,8 @@ static int choose_outputs(struct output *outputs, size_t nr, const struct conver
 	return EXIT_OK;
 }
 
-/* Of memory some weights are no column of a table: those are for pictures. */
-static int weigh(struct convert_opts *o, struct profile *p, bool is_picture, struct err *err)
+/* Applies --weight. Some weights of memory are no column of a table: only flame graphs take them. */
+static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struct err *err)
 {
 	enum heap_weight w;
 	if (!o->weight || !*o->weight)
@@ -268,7 +268,7 @@ static int weigh(struct convert_opts *o, struct profile *p, bool is_picture, str
 	if (o->event || !heapweights_are_there(p) || !heap_weight_from_key(o->weight, &w))
 		return weightcolumn_set(p, o->event, o->weight, err);
 	o->heap_weight = o->weight;
-	if (is_picture)
+	if (is_flame)
 		return 0;
 	if (w == HEAP_WEIGHT_LEAKED || !tables_find_rows(p, heap_weight_table(w))) {
 		err_set(err, -EINVAL, "cannot convert weight '%s': the profile has no table of it",
@@ -294,15 +294,15 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 		return cmd_fail(&err);
 	if (p->is_incomplete)
 		log_note("the input is incomplete: the capture was killed, or the file is damaged");
-	bool is_picture = true;
+	bool is_flame = true;
 	for (size_t i = 0; i < nr; i++)
-		is_picture &= !outputs[i].format;
-	if (weigh(o, p, is_picture, &err))
+		is_flame &= !outputs[i].format;
+	if (weigh(o, p, is_flame, &err))
 		return cmd_refuse(&err);
 	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
 	for (size_t i = 0; i < nr; i++) {
 		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);
-		if (rc) /* a reader that leaves is no error to speak of */
+		if (rc) /* no message if the reader closed the pipe */
 			return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err);
 	}
 	return EXIT_OK;

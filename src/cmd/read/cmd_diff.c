@@ -1,4 +1,4 @@
-/* assay diff: two profiles compared. */
+/* assay diff: compares two profiles. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -89,7 +89,7 @@ struct side {
 struct comparison {
 	struct side before;
 	struct side after;
-	struct dumpset series; /* of which both are, where a folder or a pattern is compared */
+	struct dumpset series; /* the dumps of a folder or pattern; both sides are two of them */
 	struct arena arena;
 };
 
@@ -101,7 +101,7 @@ static void comparison_release(struct comparison *c)
 	arena_release(&c->arena);
 }
 
-/* The weight that both know, where the user names none. */
+/* Returns a memory weight that both profiles have, for use without --weight. */
 static const char *common_weight(const struct profile *before, const struct profile *after)
 {
 	enum heap_weight w = heap_weight_default(after);
@@ -123,7 +123,7 @@ static int check_kinds(const struct comparison *c, struct err *err)
 	return err_hint(err, "select one that both have with --event or --weight");
 }
 
-/* Dumps say no time; when they were written is known, and gives growth its time. */
+/* Dumps contain no time: takes the time when the file was written, for growth per minute. */
 static void set_time(struct side *s)
 {
 	CLEANUP(dumpset_release) struct dumpset set = {0};
@@ -134,7 +134,7 @@ static void set_time(struct side *s)
 	s->p->wall_start_ns = set.files.p[0].written_ns;
 }
 
-/* The first and the last of the chosen ones. */
+/* Compares the first and the last of the selected dumps. */
 static int choose_of_series(struct comparison *c, const char *operand, const char *dumps,
 			    struct err *err)
 {
@@ -199,14 +199,14 @@ static void begin(struct report *r, const struct comparison *c)
 	}
 }
 
-/* ---- the picture --------------------------------------------------------------------------- */
+/* ---- the flame graph ----------------------------------------------------------------------- */
 
 static bool is_svg(const char *path)
 {
 	return path && sv_has_suffix(sv_from_str(path), SV(".svg"));
 }
 
-static void add_picture_path(struct buf *to, const char *after)
+static void add_flame_path(struct buf *to, const char *after)
 {
 	struct sv s = sv_from_str(after);
 	ssize_t dot = sv_rindex(s, '.');
@@ -232,7 +232,7 @@ static int draw(const struct comparison *c, const struct select_spec *spec, enum
 
 /* ---- the verdict --------------------------------------------------------------------------- */
 
-/* "10MiB", "5%", in the unit of the comparison. */
+/* Parses "10MiB" or "5%" (of BEFORE) to the unit of the comparison. */
 static bool parse_limit(const char *text, const struct diff *d, double *ret_v)
 {
 	struct sv s = sv_from_str(text);
@@ -281,7 +281,7 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
-	CLEANUP(buf_release) struct buf picture = {0};
+	CLEANUP(buf_release) struct buf flame_path = {0};
 	if (select_both(c, spec, o, &err))
 		return cmd_refuse(&err);
 	struct diff_spec ds = {&c->before.sel, &c->after.sel,
@@ -293,13 +293,13 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	begin(r, c);
 	diff_report(r, &d, &(struct view_limits){.max_rows = o->limit});
 	if (is_svg(out->path)) {
-		buf_add_str(&picture, out->path);
+		buf_add_str(&flame_path, out->path);
 		out->path = NULL;
 	} else if (o->is_flame) {
-		add_picture_path(&picture, c->after.path);
+		add_flame_path(&flame_path, c->after.path);
 	}
 	int status = output_report(out, r);
-	if (status == EXIT_OK && picture.n && draw(c, spec, ds.how, buf_str(&picture), &err))
+	if (status == EXIT_OK && flame_path.n && draw(c, spec, ds.how, buf_str(&flame_path), &err))
 		return cmd_refuse(&err);
 	return status == EXIT_OK ? verdict(o, &d) : status;
 }

@@ -1,4 +1,4 @@
-/* assay flame: flame graphs as SVG files. */
+/* assay flame: writes flame graphs as SVG files. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -19,7 +19,7 @@ struct flame_opts {
 	const char *width;
 	uint64_t row_px;
 	unsigned tree_flags; /* enum calltree_flags */
-	int root;            /* one of these, or 0 */
+	int root;            /* one of the CALLTREE_ROOT_ flags, or 0 */
 	bool is_blame;
 	bool is_by_reason;
 	bool is_differential;
@@ -95,7 +95,7 @@ static const struct opt look_opts[] = {
 		"text before function names in details"),
 	OPT_BITS(0, "static", struct flame_opts, svg.flags, SVG_STATIC,
 		 "write no script: no zoom, no search"),
-	/* What colours always are; scripts that say it keep working. */
+	/* Options of flamegraph.pl, accepted for scripts; --hash has no effect. */
 	{.kind = OPT_KIND_BITS,
 	 .long_name = "hash",
 	 .at = offsetof(struct flame_opts, svg.flags),
@@ -138,7 +138,7 @@ static int finish_svg(struct flame_opts *o, struct err *err)
 	return 0;
 }
 
-/* "dir/redis.folded.gz" gives "dir/redis.svg"; other kinds of view beside it. */
+/* Appends "dir/redis.svg" for "dir/redis.folded.gz", with a suffix for options: redis-diff.svg. */
 static void add_output_path(struct buf *to, const char *input, const struct flame_opts *o,
 			    const char *reason)
 {
@@ -192,7 +192,7 @@ static int load_all(struct profiles *all, struct picture *pic, const struct filt
 	return 0;
 }
 
-/* Where the picture goes: NULL is standard output. @reason: with --by-reason, else NULL. */
+/* Returns the path of the SVG file, NULL for standard output. @reason: of --by-reason, or NULL. */
 static const char *output_path(struct buf *to, const struct flame_opts *o, const char *input,
 			       const char *reason)
 {
@@ -206,7 +206,7 @@ static const char *output_path(struct buf *to, const struct flame_opts *o, const
 	return buf_str(to);
 }
 
-/* Pictures of several weights lie side by side: "heap-live.svg". NULL: not named by a weight. */
+/* Returns the weight to append to the file name, as in "heap-live.svg", or NULL. */
 static const char *heap_weight_of(const struct flame_opts *o, const struct picture *pic)
 {
 	bool is_named = views_find(pic->inputs.p[0].p, &pic->spec)->has_weights && !o->output;
@@ -222,11 +222,11 @@ static int draw(const struct flame_opts *o, const struct picture *pic, const cha
 	const char *to = output_path(&path, o, input, suffix);
 	if (!to) {
 		TRY(flamegraph_svg(&text, pic, &o->svg, err));
-		return cmd_print(&text) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
+		return cmd_print(&text) == EXIT_OK ? 0 : -EPIPE; /* cmd_print printed the error */
 	}
 	TRY(flamegraph_write(to, pic, &o->svg, err));
 	buf_add_ch(&path, '\n');
-	(void)cmd_print(&path); /* the file is written, whoever listens */
+	(void)cmd_print(&path); /* the file is written, even if its path cannot be printed */
 	return 0;
 }
 
@@ -271,7 +271,7 @@ static int run(struct flame_opts *o, struct filter_opts *filter, const struct op
 			       : draw(o, &pic, input, NULL, err);
 }
 
-/* NULL, or why these options do not go together. */
+/* Returns why the options exclude each other, or NULL. */
 static const char *check_kinds(const struct flame_opts *o)
 {
 	if (o->is_blame &&

@@ -1,4 +1,4 @@
-/* assay report: a profile as tables and trees, text or JSON. */
+/* assay report: prints tables and trees of a profile as text, JSON or Markdown. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -15,7 +15,7 @@
 #include "cmd/read/runs_view.h"
 
 #define TABLE_FILE_BYTES_MAX ((size_t)1 << 20)
-#define TREE_PCT             0.5 /* below it, parts of trees are put together */
+#define TREE_PCT             0.5 /* subtrees below this share are merged */
 
 struct report_opts {
 	struct query query; /* bound to the options, completed by finish_query */
@@ -30,7 +30,7 @@ struct report_opts {
 };
 
 #define GROUPINGS_MAX 31
-static struct opt_choice by_choices[GROUPINGS_MAX + 1]; /* the registry's, filled when it starts */
+static struct opt_choice by_choices[GROUPINGS_MAX + 1]; /* filled by cmd_report from groupings_at */
 
 static const struct opt_choice sort_choices[] = {
 	{"self", VIEW_BY_SELF, NULL},
@@ -147,7 +147,7 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	return output_report(out, r);
 }
 
-/* --over-time: of the whole profile, no selection. */
+/* --over-time: reports the whole profile; filters are not applied. */
 static int report_over_time(const struct profile *p, const struct report_opts *o,
 			    const struct output_opts *out)
 {
@@ -161,7 +161,7 @@ static int report_over_time(const struct profile *p, const struct report_opts *o
 	return output_report(out, r);
 }
 
-/* --runs: files are compared with each other, not added up. */
+/* --runs: compares the files instead of adding them up. */
 static int report_runs(const struct report_opts *o, const struct select_spec *spec,
 		       const struct output_opts *out, const struct opt_args *args)
 {
@@ -181,7 +181,7 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 	return output_report(out, r);
 }
 
-/* What hints call the input: nothing that cannot be typed again. */
+/* Returns the input as hints name it; NULL if a new command could not read it again. */
 static const char *input_name(const struct inputs *in)
 {
 	return in->nr == 1 && strcmp(in->paths[0], "-") ? in->paths[0] : NULL;
@@ -239,7 +239,7 @@ int cmd_report(int argc, char **argv)
 	if (o.is_over_time)
 		return report_over_time(p, &o, &out);
 	bool is_weighed = filter.weight || filter.spec.heap.at;
-	if (is_weighed && o.query.by == QUERY_BY_NONE) /* the first page has all columns */
+	if (is_weighed && o.query.by == QUERY_BY_NONE) /* the first page shows all weights anyway */
 		o.query.by = BY_FUNCTION;
 	return report_profile(p, &o, &filter.spec, &out, input_name(&in));
 }

@@ -1,4 +1,4 @@
-/* assay script: the samples of a profile one by one, as `perf script` prints them. */
+/* assay script: prints the samples of a profile one by one, in the format of perf script. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 
@@ -38,7 +38,7 @@ static const char examples[] =
 	"assay script --time 2..2.1 --thread ^worker\twhat the workers did in 0.1 s\n"
 	"assay script perf.data --function ^parse_ | head\tsamples with a function\n";
 
-/* One compiled filter a table; NULL: the table is left out. */
+/* A compiled filter for each table; NULL: the table is not printed. */
 struct row_filters {
 	struct arena arena;
 	struct row_filter **by_table;
@@ -107,7 +107,8 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	int rc = write_script(o, p, &row_filters, &err);
 	if (!rc)
 		return EXIT_OK;
-	return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err); /* a reader that leaves is no error */
+	return rc == -EPIPE ? EXIT_FAILED
+			    : cmd_fail(&err); /* no message if the reader closed the pipe */
 }
 
 int cmd_script(int argc, char **argv)

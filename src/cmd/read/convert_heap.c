@@ -7,9 +7,11 @@
 #define GZIP_LEVEL 6
 #define ZSTD_LEVEL 3
 
+enum loc_kind { LOC_UNCHECKED = 0, LOC_OTHER, LOC_ALLOCATOR };
+
 struct trim {
 	const struct profile *p;
-	uint8_t *is_allocator; /* by location: 0 = not looked at, 1 = no, 2 = yes */
+	uint8_t *kinds; /* by location: enum loc_kind */
 };
 
 /* Recognizes allocator libraries by file name: stripped ones have few function names. */
@@ -25,18 +27,19 @@ static bool is_allocator_library(const char *module)
 static bool is_allocator(struct trim *t, loc_id loc)
 {
 	const struct location *l = &t->p->locations.p[loc];
-	if (!t->is_allocator[loc] && is_allocator_library(profile_module_name(t->p, l->module)))
-		t->is_allocator[loc] = 2;
-	if (!t->is_allocator[loc]) {
+	if (t->kinds[loc] == LOC_UNCHECKED &&
+	    is_allocator_library(profile_module_name(t->p, l->module)))
+		t->kinds[loc] = LOC_ALLOCATOR;
+	if (t->kinds[loc] == LOC_UNCHECKED) {
 		bool is_all = l->nr_frames != 0;
 		for (size_t i = 0; is_all && i < l->nr_frames; i++) {
 			const struct frame *f = &t->p->frames.p[l->first_frame + i];
 			struct sv name = sv_from_str(profile_frame_name(t->p, f));
 			is_all = heapframe_kind_of(name) == HEAPFRAME_ALLOCATOR;
 		}
-		t->is_allocator[loc] = is_all ? 2 : 1;
+		t->kinds[loc] = is_all ? LOC_ALLOCATOR : LOC_OTHER;
 	}
-	return t->is_allocator[loc] == 2;
+	return t->kinds[loc] == LOC_ALLOCATOR;
 }
 
 /* Drops allocator frames at the leaf end; a stack of allocator frames only is kept. */
@@ -52,7 +55,7 @@ static stack_id trim_stack(void *ctx, stack_id stack)
 struct heapwrite_options convert_heap_options(struct arena *a, const struct profile *p)
 {
 	struct trim *t = arena_calloc(a, 1, sizeof(*t));
-	*t = (struct trim){.p = p, .is_allocator = arena_calloc(a, p->locations.n, 1)};
+	*t = (struct trim){.p = p, .kinds = arena_calloc(a, p->locations.n, 1)};
 	return (struct heapwrite_options){.trim = trim_stack, .trim_ctx = t};
 }
 
