@@ -58,7 +58,7 @@ static const struct {
 	[LOSS_EVENTS_NO_ROW] = {"events_without_row", "events without stack (table full)"},
 	[LOSS_EVENTS_MISSED] = {"events_missed", "events in interrupts, all processes"},
 	[LOSS_SPANS_UNFINISHED] = {"spans_unfinished", "calls that did not return"},
-	[LOSS_SPANS_INSIDE] = {"spans_inside", "nested calls of the same span"},
+	[LOSS_SPANS_INSIDE] = {"spans_inside", "calls inside another measured call"},
 	[LOSS_SPANS_NO_ROW] = {"spans_without_row", "calls not counted (table full)"},
 	[LOSS_SPANS_NO_DETAILS] = {"spans_without_details", "details of slow calls"},
 };
