@@ -1,7 +1,7 @@
 /*
- * The recorder (inject/) in this process, around functions whose doings are known: what it
- * records of calls, in what order, and what it does when there is no room, no slot, or nobody
- * there. Stacks: test_heapblob_walk.c.
+ * Runs the recorder (inject/) in this process around functions with known behaviour: which records
+ * it writes, in what order, and what it does without room in the ring, without a free slot, or
+ * after assay has ended. Stacks: test_heapblob_walk.c.
  */
 #include "base/base.h"
 #include "tap.h"
@@ -123,7 +123,7 @@ TEST(heapblob_knows_where_each_shape_has_its_size)
 	heap_world_free(hw);
 }
 
-TEST(heapblob_takes_a_realloc_for_a_free_and_a_block)
+TEST(heapblob_records_a_realloc_as_free_and_alloc)
 {
 	begin(&every);
 	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))heap_world_hook(
@@ -343,7 +343,7 @@ static __attribute__((noinline)) void jump_out(void *(*thrower)(size_t))
 	(void)thrower(1);
 }
 
-TEST(heapblob_goes_on_after_a_longjmp_out_of_a_call)
+TEST(heapblob_records_after_a_longjmp_out_of_a_call)
 {
 	begin(&every);
 	void *(*thrower)(size_t) =
@@ -404,7 +404,7 @@ TEST(heapblob_counts_exactly_what_it_drops)
 	heap_world_free(hw);
 }
 
-TEST(heapblob_rings_when_its_ring_fills)
+TEST(heapblob_wakes_the_reader_when_its_ring_fills)
 {
 	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
 	for (int i = 0; i < 20; i++)
@@ -420,7 +420,7 @@ TEST(heapblob_rings_when_its_ring_fills)
 	heap_world_free(hw);
 }
 
-TEST(heapblob_rings_nowhere_without_system_calls)
+TEST(heapblob_wakes_nobody_without_system_calls)
 {
 	begin(&(struct heap_world_spec){
 		.is_full_trace = true, .ring_bytes = 8192, .has_no_kernel = true});
@@ -453,7 +453,7 @@ TEST(heapblob_waits_for_room_as_long_as_it_may)
 	heap_world_free(hw);
 }
 
-TEST(heapblob_falls_silent_for_good_when_nobody_is_there)
+TEST(heapblob_stops_for_good_when_assay_is_gone)
 {
 	begin(&(struct heap_world_spec){.is_full_trace = true, .assay_timeout_tsc = 1000000000});
 	uint32_t lo, hi;
@@ -474,7 +474,7 @@ TEST(heapblob_falls_silent_for_good_when_nobody_is_there)
 	heap_world_free(hw);
 }
 
-TEST(heapblob_believes_no_tail)
+TEST(heapblob_does_not_trust_the_tail)
 {
 	begin(&every);
 	(void)hooked_malloc(10);
@@ -560,7 +560,7 @@ static void *allocate_much(void *arg)
 	return (void *)(uintptr_t)gettid();
 }
 
-TEST(heapblob_threads_do_not_meet)
+TEST(heapblob_threads_have_separate_rings)
 {
 	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 2 << 20});
 	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);

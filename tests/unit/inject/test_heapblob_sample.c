@@ -1,4 +1,4 @@
-/* Sampling in the recorder (inject/): which blocks are recorded, and which frees are told. */
+/* Sampling in the recorder (inject/): which blocks are recorded, and which frees. */
 #include "base/base.h"
 #include "tap.h"
 

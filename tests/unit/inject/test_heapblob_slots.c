@@ -1,6 +1,6 @@
 /*
- * The recorder (inject/) in this process: threads and their slots, which are given to others when
- * their threads have ended.
+ * Slots of the recorder (inject/), in this process: they are claimed by threads, and freed for
+ * others when their threads have ended.
  */
 #include "base/base.h"
 #include "tap.h"
@@ -68,7 +68,7 @@ static void give_to_anybody(struct heap_slot *s)
 	__atomic_store_n(&s->owner, HEAP_OWNER_FREE, __ATOMIC_SEQ_CST);
 }
 
-TEST(heapblob_slot_that_is_anybody_s_is_taken)
+TEST(heapblob_free_slot_is_claimed)
 {
 	enum { N = 10, SLOTS = 4 };
 	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = SLOTS});
@@ -144,7 +144,7 @@ static void *live_shortly(void *arg)
 }
 
 /* Rings stay whole, and no event is lost but those that are counted or on their way meanwhile. */
-TEST(heapblob_slots_change_hands_under_threads_that_live)
+TEST(heapblob_slots_are_retired_under_live_threads)
 {
 	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = 16});
 	uint64_t nr = 0;

@@ -1,4 +1,4 @@
-/* The recorder (inject/) in this process, on stacks of the program's making. */
+/* The recorder (inject/) in this process, on stacks that the program allocates itself. */
 #include "base/base.h"
 #include "tap.h"
 

@@ -1,7 +1,8 @@
 /*
- * The stacks that the recorder (inject/) tells, against src/unwind's walker at the same place: deep
- * and shallow, over and over, so that most of each is remembered from the one before; in signal
- * handlers, in threads, on stacks of one's own, with rules that are nonsense.
+ * Compares the stacks that the recorder (inject/) records with those of the unwinder in src/unwind
+ * at the same place: deep and shallow, repeatedly, so that most frames are reused from the last
+ * stack; in signal handlers, in threads, on stacks allocated by the program, with invalid unwind
+ * rules.
  */
 #include "base/base.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /*
- * Calls into other processes: forked children of the test, whose functions lie where ours do. Not
- * with sanitizers, whose functions want a stack that they know.
+ * Calls into other processes: forked children of the test, in which functions have the same
+ * addresses. Not with sanitizers, whose functions need a stack that they know.
  */
 #include "base/base.h"
 #include "heapchild.h"
@@ -281,7 +281,7 @@ static int child_holds(void)
 	return 0;
 }
 
-TEST(remote_borrows_no_thread_inside_an_allocator)
+TEST(remote_uses_no_thread_inside_an_allocator)
 {
 	pid_t pid = start(child_holds);
 	struct heap_range held = {(uint64_t)(uintptr_t)__start_remote_hold,
@@ -414,7 +414,7 @@ TEST(remote_works_on_a_stopped_process_which_stays_stopped)
  * ------------------------------------------------------------------------------ */
 
 /* What a target puts under the number of memory that was made in it. */
-TEST(remote_takes_no_file_of_another_kind)
+TEST(remote_get_fd_accepts_memfds_only)
 {
 	struct remote *r = NULL;
 	int named = open("/etc/passwd", O_RDONLY);
@@ -590,7 +590,7 @@ static int child_is_filtered(void)
 	return 0;
 }
 
-TEST(remote_never_trips_a_seccomp_filter)
+TEST(remote_never_violates_a_seccomp_filter)
 {
 	pid_t pid = start(child_is_filtered);
 	struct remote *r = NULL;
