@@ -305,7 +305,7 @@ static void name_batch(struct symbolworker *n, struct batch *b)
 	case MODULE_NONE:
 	case MODULE_PSEUDO:
 	case MODULE_NAMED:
-		BUG("locations of module kind %d are named at birth", (int)b->module->kind);
+		BUG("locations of module kind %d need no symbolization", (int)b->module->kind);
 	}
 }
 
