@@ -31,7 +31,7 @@ static void add_facts(struct report *r, const struct selection *sel)
 }
 
 /* Returns the likely cause of few samples, or "". */
-static const char *few_because(struct arena *a, const struct selection *sel)
+static const char *few_samples_cause(struct arena *a, const struct selection *sel)
 {
 	double cpus = view_cpus(sel, view_all(sel));
 	uint64_t ns = view_duration_ns(sel);
@@ -54,7 +54,7 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 	uint64_t n = sel->nr_samples;
 	if (n >= OVERVIEW_FEW_SAMPLES)
 		return;
-	const char *reason = few_because(&r->arena, sel);
+	const char *reason = few_samples_cause(&r->arena, sel);
 	if (n)
 		report_note(r,
 			    "only %s sample%s%s; the 95 %% confidence interval of a 50 %% "
@@ -74,7 +74,7 @@ static void note_other_events(struct report *r, const struct selection *sel)
 			continue;
 		buf_addf(&b, "%s%s", b.n ? ", " : "", profile_text(sel->p, t->event));
 	}
-	if (hotcold_is_there(sel->p) && sel->id != TABLE_THREAD_TIME)
+	if (hotcold_exists(sel->p) && sel->id != TABLE_THREAD_TIME)
 		buf_addf(&b, "%s%s", b.n ? ", " : "", table_key(TABLE_THREAD_TIME));
 	if (b.n)
 		report_note(r, "other events in this profile (--event): %s", buf_str(&b));
@@ -82,12 +82,12 @@ static void note_other_events(struct report *r, const struct selection *sel)
 
 void overview_begin(struct report *r, const struct selection *sel)
 {
-	if (heapweights_is_one(sel)) {
+	if (heapweights_is_memory(sel)) {
 		heapsum_begin(r, sel->p, sel);
 		return;
 	}
 	view_begin(r, sel, "assay report");
-	if (hotcold_is_there(sel->p))
+	if (hotcold_exists(sel->p))
 		r->noun = "samples and waits"; /* for the loss counters */
 	add_facts(r, sel);
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)

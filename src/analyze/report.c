@@ -81,7 +81,7 @@ struct report_table *report_add_table_of(struct report *r, const char *key, cons
 		if (!columns[i].when || columns[i].when & bits)
 			t->columns[t->nr_columns++] = columns[i];
 		else
-			t->left_out |= 1ull << i;
+			t->hidden |= 1ull << i;
 	}
 	return t;
 }
@@ -109,11 +109,11 @@ void report_add_row(struct report *r, struct report_table *t, const union cell *
 {
 	grow_rows(r, t);
 	union cell *row = t->cells + t->nr_rows * t->nr_columns;
-	uint64_t left_out = t->left_out;
+	uint64_t hidden = t->hidden;
 	for (size_t i = 0; i < t->nr_columns; i++, cells++) {
-		for (; left_out & 1; left_out >>= 1)
+		for (; hidden & 1; hidden >>= 1)
 			cells++;
-		left_out >>= 1;
+		hidden >>= 1;
 		row[i] = *cells;
 		if (t->columns[i].kind == CELL_TEXT)
 			row[i].text = arena_strdup(&r->arena, cells->text ? cells->text : "");

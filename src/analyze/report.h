@@ -71,10 +71,10 @@ struct report_table {
 	const char *title; /* "hottest functions (self time)" */
 	const char *note;  /* may be NULL */
 	/* Keys of columns to hide on narrow terminals, in this order; ends with NULL. */
-	const char *const *spare; /* may be NULL */
+	const char *const *hide_first; /* may be NULL */
 	struct report_column *columns;
 	size_t nr_columns;
-	uint64_t left_out; /* bits of columns that are not shown, see report_add_table_of */
+	uint64_t hidden;   /* bits of columns that are not shown, see report_add_table_of */
 	union cell *cells; /* nr_rows x nr_columns */
 	size_t nr_rows;
 	size_t nr_rows_total; /* without the row limit */

@@ -54,7 +54,7 @@ VIEWPICTURES(waits)
 	(void)v;
 	struct view_pictures to = room_for(a, 1 + WAIT_NR);
 	struct select_spec own = *spec;
-	own.event = table_key(hotcold_is_there(p) ? TABLE_THREAD_TIME : TABLE_OFF_CPU);
+	own.event = table_key(hotcold_exists(p) ? TABLE_THREAD_TIME : TABLE_OFF_CPU);
 	if (weight_of(p, &own))
 		add(&to, &own, ".svg");
 	uint32_t reasons = flags & VIEW_PICTURES_BY_REASON ? reasons_of(p, &own) : 0;

@@ -47,7 +47,7 @@ static int thread_time_page(struct report *r, const struct profile *p,
 			    const struct select_spec *spec, const char *input,
 			    const struct view_limits *limits, struct err *err)
 {
-	if (!spec->event && selecttags_is_asked(spec))
+	if (!spec->event && selecttags_is_needed(spec))
 		return waits_overview(r, p, spec, input, limits, err);
 	TRY(samples_page(r, p, spec, input, limits, err));
 	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
@@ -74,10 +74,10 @@ static int events_page(struct report *r, const struct profile *p, const struct s
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static bool is_heap_asked(const struct profile *p, const struct select_spec *spec)
+static bool is_heap_selected(const struct profile *p, const struct select_spec *spec)
 {
 	enum heap_weight w;
-	if (!heapweights_are_there(p))
+	if (!heapweights_exist(p))
 		return false;
 	if (spec->event)
 		return !spec->heap.weight &&
@@ -126,7 +126,7 @@ static const struct view views[VIEW_NR] = {
 			      .title = "thread time, on-CPU and off-CPU",
 			      .tables = BIT(TABLE_THREAD_TIME),
 			      .is_mixed = true,
-			      .has = hotcold_is_there,
+			      .has = hotcold_exists,
 			      .recorded = BIT(TABLE_ON_CPU) | BIT(TABLE_OFF_CPU),
 			      .select = thread_time_select,
 			      .page = thread_time_page,
@@ -153,9 +153,9 @@ static const struct view views[VIEW_NR] = {
 		       .has_weights = true,
 		       .rows = "memory",
 		       .record = "assay heap",
-		       .is_of = heapweights_is_one,
-		       .has = heapweights_are_there,
-		       .is_asked = is_heap_asked,
+		       .is_of = heapweights_is_memory,
+		       .has = heapweights_exist,
+		       .is_selected = is_heap_selected,
 		       .select = heapweights_select,
 		       .page = heap_page,
 		       .pictures = viewpictures_of_heap},
@@ -231,7 +231,7 @@ const struct view *views_find(const struct profile *p, const struct select_spec 
 	enum table_id table = spec->event ? table_from_key(spec->event) : TABLE_ID_NR;
 	for (enum view_id id = 0; id < VIEW_NR; id++)
 		if ((table < TABLE_ID_NR && views[id].tables & BIT(table)) ||
-		    (views[id].is_asked && views[id].is_asked(p, spec)))
+		    (views[id].is_selected && views[id].is_selected(p, spec)))
 			return &views[id];
 	/* Stacks of any event are shown like those of CPU samples. */
 	enum view_id id = default_of(p);

@@ -68,7 +68,7 @@ struct view {
 	/*
 	 * True if the spec selects the view by other means than an event of .tables. May be NULL.
 	 */
-	bool (*is_asked)(const struct profile *p, const struct select_spec *spec);
+	bool (*is_selected)(const struct profile *p, const struct select_spec *spec);
 	/* Errors as select_run. */
 	int (*select)(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		      struct selection *ret_sel, struct err *err);

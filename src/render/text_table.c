@@ -196,7 +196,8 @@ static size_t least_width(const struct report_table *t, const struct layout *l)
 /* On a terminal columns that can be spared make room for the others. */
 static void hide_columns(const struct report_table *t, struct layout *l, unsigned width)
 {
-	for (const char *const *key = t->spare; key && *key && least_width(t, l) > width; key++)
+	for (const char *const *key = t->hide_first; key && *key && least_width(t, l) > width;
+	     key++)
 		for (size_t c = 0; c < t->nr_columns; c++)
 			if (!strcmp(t->columns[c].key, *key))
 				l->is_hidden[c] = true;

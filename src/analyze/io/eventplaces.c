@@ -57,7 +57,7 @@ static bool is_kernel(const struct profile *p, const struct location *l)
 }
 
 /* True for frames of the tracepoint and the entry of the scheduler, which are on every stack. */
-static bool is_machinery(const char *name)
+static bool is_tracing_frame(const char *name)
 {
 	static const char *const prefixes[] = {"__traceiter_", "perf_trace_", "__bpf_trace_",
 					       "trace_call_bpf"};
@@ -107,7 +107,7 @@ static struct place place_of(const struct selection *sel, const struct select_ro
 		const struct location *l = &p->locations.p[f.loc];
 		const char *name = frame_name(p, &f);
 		bool is_of_kernel = is_kernel(p, l);
-		if (is_of_kernel && (has_call || has_kernel || is_machinery(name)))
+		if (is_of_kernel && (has_call || has_kernel || is_tracing_frame(name)))
 			continue;
 		at.function = name;
 		at.module = profile_module_name(p, l->module);

@@ -223,7 +223,7 @@ static bool has_source(const struct summary *s, const struct source *from)
 }
 
 /* True if the event was counted, but without the outcomes that are needed. */
-static bool is_blurred(const struct summary *s, const struct source *from)
+static bool lacks_outcomes(const struct summary *s, const struct source *from)
 {
 	const struct event_count *e = find(s, from->event);
 	return e && from->outcomes && from->outcomes[0] && !is_distinct(e);
@@ -318,7 +318,7 @@ static void add_summary(struct report *r, const struct summary *s)
 		for (size_t k = 0; k < SOURCES_MAX && lines[i].from[k].event; k++) {
 			struct outcome one = sum_source(s, &lines[i].from[k]);
 			is_counted |= has_source(s, &lines[i].from[k]);
-			is_vague |= is_blurred(s, &lines[i].from[k]);
+			is_vague |= lacks_outcomes(s, &lines[i].from[k]);
 			sum.nr += one.nr;
 			sum.amount += one.amount;
 		}

@@ -260,8 +260,8 @@ static void add_other(struct report *r, struct report_table *t, struct memexplai
 	*other = (struct memexplain_part){.name = "<other>"};
 }
 
-static void say_sum(struct report *r, struct report_table *t, const struct memexplain *e,
-		    uint64_t rss_bytes, uint64_t page_table_bytes)
+static void set_sum_note(struct report *r, struct report_table *t, const struct memexplain *e,
+			 uint64_t rss_bytes, uint64_t page_table_bytes)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct memexplain_sum s = memexplain_sum(e);
@@ -282,7 +282,7 @@ void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rs
 {
 	struct report_table *t =
 		report_add_table(r, "memory_parts", "RSS breakdown", columns, ARRAY_LEN(columns));
-	say_sum(r, t, e, rss_bytes, page_table_bytes);
+	set_sum_note(r, t, e, rss_bytes, page_table_bytes);
 	size_t n = e->groups.n;
 	uint64_t whole = memexplain_sum(e).rss_bytes;
 	if (!n)

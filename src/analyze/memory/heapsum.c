@@ -29,7 +29,7 @@ static const struct report_column total_columns[] = {
 	{"note", "note", CELL_TEXT, NULL},
 };
 
-static const char *const spare[] = {"count_per_s", "bytes_per_s", NULL};
+static const char *const hide_first[] = {"count_per_s", "bytes_per_s", NULL};
 
 struct page {
 	struct report *r;
@@ -197,7 +197,7 @@ static void add_totals(const struct page *g)
 	};
 	struct report_table *to =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
-	to->spare = spare;
+	to->hide_first = hide_first;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
 			add_total(g, to, &rows[i]);
@@ -262,7 +262,7 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 /*
  * Returns why the allocating function is unsymbolized; one with only a guessed start is stripped.
  */
-static enum loss_kind nameless_why(const struct profile *p, const struct heapframe *f)
+static enum loss_kind unsymbolized_cause(const struct profile *p, const struct heapframe *f)
 {
 	const struct location *l = &p->locations.p[p->stacks.p[f->node].loc];
 	bool is_known = f->node && !l->nr_frames && l->unsym < LOSS_NR &&
@@ -274,7 +274,7 @@ static enum loss_kind nameless_why(const struct profile *p, const struct heapfra
  * The loss counters count unsymbolized leaves. The leaf of an allocation is in the allocator, whose
  * library is often stripped; what matters is whether the allocating function is symbolized.
  */
-static void note_nameless(struct report *r, const struct selection *sel)
+static void note_unsymbolized(struct report *r, const struct selection *sel)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(buf_release) struct buf why = {0};
@@ -290,7 +290,7 @@ static void note_nameless(struct report *r, const struct selection *sel)
 		if (!sel->rows[i].stack || (f->function && !strstr(name, "!fn_")))
 			continue;
 		nameless += sel->rows[i].weight;
-		by_kind[nameless_why(sel->p, f)] += sel->rows[i].weight;
+		by_kind[unsymbolized_cause(sel->p, f)] += sel->rows[i].weight;
 	}
 	if (!sel->weight || 100 * nameless < sel->weight ||
 	    profile_get_fact(sel->p, FACT_HEAP_DUMP))
@@ -306,7 +306,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 {
 	view_begin(r, sel, "assay report");
 	note_cut(r, p);
-	note_nameless(r, sel);
+	note_unsymbolized(r, sel);
 	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
 	r->noun = is_sampled ? "events (estimated from samples)" : "events";

@@ -60,8 +60,8 @@ static const struct heap_column figures[] = {
 
 enum flags {
 	HAS_FIGURES = 1 << 0,
-	KEEPS_BUSY = 1 << 1, /* includes rows with many allocations and few bytes */
-	NO_OTHER = 1 << 2,   /* without a row "<other>" */
+	KEEP_FREQUENT = 1 << 1, /* includes rows with many allocations and few bytes */
+	NO_OTHER = 1 << 2,      /* without a row "<other>" */
 	BY_COUNT = 1 << 3,
 	IN_ORDER = 1 << 4, /* sorted by the caller; limits do not apply */
 };
@@ -113,10 +113,10 @@ static enum heap_sum_id main_sum(const struct heapfigures *f)
 }
 
 /* Columns to hide on narrow terminals; sort columns stay. */
-static const char *const spare[] = {"min_bytes", "mean_bytes", "module", "through",
-				    "pid",       "peak",       "calls",  NULL};
-static const char *const spare_by_peak[] = {"min_bytes", "mean_bytes", "module", "through",
-					    "pid",       "live",       "calls",  NULL};
+static const char *const hide_first[] = {"min_bytes", "mean_bytes", "module", "through",
+					 "pid",       "peak",       "calls",  NULL};
+static const char *const hide_first_by_peak[] = {"min_bytes", "mean_bytes", "module", "through",
+						 "pid",       "live",       "calls",  NULL};
 
 /* ---- cells --------------------------------------------------------------------------------- */
 
@@ -261,7 +261,7 @@ static void add_table(struct report *r, struct heapfigures *f, struct heap_group
 	size_t nr_other = 0;
 	t->note = table->note;
 	if (table->flags & HAS_FIGURES)
-		t->spare = main_sum(f) == HEAP_SUM_PEAK ? spare_by_peak : spare;
+		t->hide_first = main_sum(f) == HEAP_SUM_PEAK ? hide_first_by_peak : hide_first;
 	if (!(table->flags & IN_ORDER))
 		heap_groups_sort(groups, table->by, table->flags & BY_COUNT);
 	vec_foreach(g, &groups->rows) {
@@ -269,7 +269,7 @@ static void add_table(struct report *r, struct heapfigures *f, struct heap_group
 			continue;
 		t->nr_rows_total++;
 		if (max_rows && t->nr_rows_total > max_rows &&
-		    !(table->flags & KEEPS_BUSY && is_busy(f, &g->f))) {
+		    !(table->flags & KEEP_FREQUENT && is_busy(f, &g->f))) {
 			heap_figures_add(&other.f, &g->f);
 			nr_other++;
 			continue;
@@ -304,7 +304,7 @@ void heapviews_functions(struct report *r, struct heapfigures *f, const struct v
 		COLUMNS(columns),
 		.has = has_heap,
 		.by = by,
-		.flags = HAS_FIGURES | KEEPS_BUSY};
+		.flags = HAS_FIGURES | KEEP_FREQUENT};
 	if (has_heap(&f->total))
 		add_table(r, f, &f->functions, &table, limits->max_rows);
 }

@@ -93,7 +93,7 @@ uint64_t heap_sampling_bytes(const struct profile *p)
 	return interval >= 2 ? interval : 0;
 }
 
-bool heapweights_are_there(const struct profile *p)
+bool heapweights_exist(const struct profile *p)
 {
 	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
 		if (tables_find_rows(p, weights[w].table))
@@ -495,8 +495,8 @@ void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_eve
 			t->weight_column = weights[w].column;
 }
 
-bool heapweights_is_one(const struct selection *sel)
+bool heapweights_is_memory(const struct selection *sel)
 {
 	enum heap_weight w;
-	return sel->noun && heap_weight_from_key(sel->event, &w) && heapweights_are_there(sel->p);
+	return sel->noun && heap_weight_from_key(sel->event, &w) && heapweights_exist(sel->p);
 }

@@ -43,7 +43,7 @@ enum heap_weight {
 /* Average bytes between samples; 0: every allocation is recorded, or not known. */
 uint64_t heap_sampling_bytes(const struct profile *p);
 /* True if a table of memory has rows with stacks. */
-bool heapweights_are_there(const struct profile *p);
+bool heapweights_exist(const struct profile *p);
 const char *heap_weight_key(enum heap_weight w);   /* "temporary-bytes" */
 const char *heap_weight_title(enum heap_weight w); /* "bytes in use at the end" */
 enum table_id heap_weight_table(enum heap_weight w);
@@ -60,7 +60,7 @@ bool heap_weight_has_rows(const struct profile *p, enum heap_weight w);
 int heapweights_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		       struct selection *ret_sel, struct err *err);
 /* True if a selection is of memory. */
-bool heapweights_is_one(const struct selection *sel);
+bool heapweights_is_memory(const struct selection *sel);
 /* Sets the weight column of the table of @w, for loops over its rows; *ret_event: its name. */
 void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event);
 

@@ -81,7 +81,7 @@ static const struct report_column columns[] = {
 	{"stack", "called from", CELL_TEXT, "callers of the function, innermost first"},
 };
 
-static const char *const spare[] = {"oldest_ns", "blocks", "stack", NULL};
+static const char *const hide_first[] = {"oldest_ns", "blocks", "stack", NULL};
 
 /* Net bytes per slice of time, of the sites that get a verdict. */
 struct slices {
@@ -302,7 +302,7 @@ int leaktable_add(struct report *r, struct heapfigures *f, const struct select_s
 		nr_sites++;
 	struct report_table *t =
 		report_add_table(r, "leaks", title_of(f), columns, ARRAY_LEN(columns));
-	t->spare = spare;
+	t->hide_first = hide_first;
 	size_t nr_rows = limits->max_rows ? MIN(limits->max_rows, nr_sites) : nr_sites;
 	size_t nr_judged = MIN(MAX(nr_rows, (size_t)JUDGED_MIN), nr_sites);
 	int rc = fill_slices(&s, f, nr_judged, spec, err);

@@ -129,11 +129,11 @@ struct judge {
 	double *kept;
 	double *file;
 	/* Only points at which the allocator reported; NULL: never, or not recently. */
-	double *asked;
+	double *answer_s;
 	double *in_use;
 	double *resident;
-	size_t nr_asked;
-	bool is_asked_often; /* enough points for a slope */
+	size_t nr_answers;
+	bool has_slope_answers; /* enough points for a slope */
 	double span_s;
 	const struct memverdict_host *host;
 	struct memverdict v;
@@ -163,26 +163,26 @@ static void fill(struct judge *j)
 static void fill_answers(struct judge *j)
 {
 	bool has_resident = true;
-	j->asked = numbers(j);
+	j->answer_s = numbers(j);
 	j->in_use = numbers(j);
 	j->resident = numbers(j);
 	for (size_t i = 0; i < j->n; i++) {
 		const struct mempoint *p = &j->points[i];
 		if (p->in_use_bytes == MEMPOINT_UNKNOWN)
 			continue;
-		j->asked[j->nr_asked] = j->t[i];
-		j->in_use[j->nr_asked] = (double)p->in_use_bytes;
-		j->resident[j->nr_asked++] = (double)p->resident_bytes;
+		j->answer_s[j->nr_answers] = j->t[i];
+		j->in_use[j->nr_answers] = (double)p->in_use_bytes;
+		j->resident[j->nr_answers++] = (double)p->resident_bytes;
 		has_resident &= p->resident_bytes != MEMPOINT_UNKNOWN;
 	}
 	/*
 	 * Drops the answers of the allocator if the last one is too old; a slope needs several of
 	 * them.
 	 */
-	double last = j->nr_asked ? j->asked[j->nr_asked - 1] : -1;
+	double last = j->nr_answers ? j->answer_s[j->nr_answers - 1] : -1;
 	bool is_recent = last >= j->span_s / 2;
-	j->is_asked_often = is_recent && j->nr_asked >= MEMVERDICT_ANSWERS_MIN &&
-			    last - j->asked[0] >= j->span_s / 2;
+	j->has_slope_answers = is_recent && j->nr_answers >= MEMVERDICT_ANSWERS_MIN &&
+			       last - j->answer_s[0] >= j->span_s / 2;
 	if (!is_recent)
 		j->in_use = NULL;
 	if (!has_resident || !is_recent)
@@ -232,9 +232,9 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 {
 	if (!j->in_use)
 		return false;
-	double in_use = now_of(j->in_use, j->nr_asked);
-	double held = j->resident ? now_of(j->resident, j->nr_asked) : in_use;
-	double fell = peak_of(j->in_use, j->nr_asked) - in_use;
+	double in_use = now_of(j->in_use, j->nr_answers);
+	double held = j->resident ? now_of(j->resident, j->nr_answers) : in_use;
+	double fell = peak_of(j->in_use, j->nr_answers) - in_use;
 	const struct memslope *s = &j->v.in_use;
 	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4)
 		j->v.evidence = arena_fmt(j->a,
@@ -246,8 +246,8 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 					  "the allocator has %s resident, of which the program "
 					  "uses %s",
 					  amount(held).s, amount(in_use).s);
-	else if (!is_growing && j->is_asked_often && fell >= 16 * MIB &&
-		 fell >= 0.4 * peak_of(j->in_use, j->nr_asked) &&
+	else if (!is_growing && j->has_slope_answers && fell >= 16 * MIB &&
+		 fell >= 0.4 * peak_of(j->in_use, j->nr_answers) &&
 		 now_of(j->kept, j->n) >= 0.9 * peak_of(j->kept, j->n))
 		j->v.evidence = arena_fmt(
 			j->a,
@@ -256,7 +256,7 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 	return j->v.evidence != NULL;
 }
 
-static void say_leak(struct judge *j)
+static void set_leak_evidence(struct judge *j)
 {
 	const struct mempoint *first = &j->points[0];
 	const struct mempoint *last = &j->points[j->n - 1];
@@ -445,7 +445,7 @@ static enum memverdict_kind judge_kind(struct judge *j)
 	if (is_fragmented(j, is_growing))
 		return MEMVERDICT_FRAGMENTATION;
 	if (is_growing) {
-		say_leak(j);
+		set_leak_evidence(j);
 		return MEMVERDICT_LEAK;
 	}
 	if (is_page_cache(j))
@@ -466,8 +466,8 @@ struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, 
 	j.v.rss = slope_of(j.t, j.rss, n);
 	j.v.kept = slope_of(j.t, j.kept, n);
 	j.v.file = slope_of(j.t, j.file, n);
-	if (j.in_use && j.is_asked_often)
-		j.v.in_use = slope_of(j.asked, j.in_use, j.nr_asked);
+	if (j.in_use && j.has_slope_answers)
+		j.v.in_use = slope_of(j.answer_s, j.in_use, j.nr_answers);
 	j.v.kind = judge_kind(&j);
 	return j.v;
 }

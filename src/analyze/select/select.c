@@ -6,7 +6,7 @@
  *	window, phases ──────────────────────────────────────────────────────────┘
  *
  * A stack's verdict is its parent's, unless its own location changes it, so all verdicts cost one
- * pass over the nodes. The scan then reads columns in order, sorts what is in view by stack (by
+ * pass over the nodes. The scan then reads columns in order, sorts selected samples by stack (by
  * counting) and adds up each stack's samples by task: no hashing, and one stack's rows stay in the
  * cache (1 M samples of 670,000 rows: 80 ms of CPU; through a hash of (stack, task) it was 190).
  */
@@ -564,7 +564,7 @@ static void scan(struct arena *a, const struct row_filter *plan, const struct se
 static int find_table(const struct profile *p, const struct select_spec *spec, uint32_t *ret_table,
 		      struct err *err)
 {
-	if (!spec->event && selecttags_is_asked(spec)) {
+	if (!spec->event && selecttags_is_needed(spec)) {
 		*ret_table = default_table(p, true);
 		return 0;
 	}

@@ -26,7 +26,7 @@ const char *select_leaf_name(unsigned synth_leaf)
 	return synth_leaf ? wait_frame((enum wait_reason)synth_leaf) : NULL;
 }
 
-bool selecttags_is_asked(const struct select_spec *spec)
+bool selecttags_is_needed(const struct select_spec *spec)
 {
 	return spec->reason || spec->object || spec->waker || spec->min_duration ||
 	       spec->max_duration;
@@ -179,7 +179,7 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	const struct table *t = &sel->p->tables.p[sel->table];
 	*plan = (struct tagplan){.p = sel->p, .reasons_shown = ALL_REASONS};
 	if (!t->has_tags) {
-		if (!selecttags_is_asked(spec))
+		if (!selecttags_is_needed(spec))
 			return 0;
 		err_set(err, -EINVAL,
 			"event '%s' has no wait reasons, durations, objects or wakers", sel->event);

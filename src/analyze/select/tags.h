@@ -28,7 +28,7 @@ static inline void selecttags_reject(uint8_t *verdict, enum select_out out)
 }
 
 /* True if the spec has a filter that needs tags. */
-bool selecttags_is_asked(const struct select_spec *spec);
+bool selecttags_is_needed(const struct select_spec *spec);
 /* Compiles the filters; sets reasons, min_ns and max_ns of @sel. Errors as select_run. */
 int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
 		       struct selection *sel, struct err *err);

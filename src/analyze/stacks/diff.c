@@ -44,7 +44,7 @@ enum diff_how diff_how_of(const struct selection *before, const struct selection
 {
 	uint64_t a_ns = view_duration_ns(before);
 	uint64_t b_ns = view_duration_ns(after);
-	if (!heapweights_is_one(after))
+	if (!heapweights_is_memory(after))
 		return DIFF_SHARES;
 	/* True for two launched commands: they did the same work, whatever their duration. */
 	if (!is_flow(after) || !a_ns || !b_ns || (is_launched(before->p) && is_launched(after->p)))
@@ -258,7 +258,7 @@ enum {
 static bool has_rate(const struct diff *d)
 {
 	const struct selection *after = d->spec.after;
-	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && heapweights_is_one(after) &&
+	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && heapweights_is_memory(after) &&
 	       !is_flow(after) && after->id != TABLE_PEAK &&
 	       !(is_launched(after->p) && is_launched(d->spec.before->p));
 }

@@ -54,7 +54,7 @@ static bool find_cpu_table(const struct profile *p, uint32_t *ret_table)
 	return is_found;
 }
 
-bool hotcold_is_there(const struct profile *p)
+bool hotcold_exists(const struct profile *p)
 {
 	uint32_t at;
 	const struct table *on_cpu = tables_find_rows(p, TABLE_ON_CPU);
@@ -293,7 +293,7 @@ int hotcold_run(struct arena *a, const struct profile *p, const struct select_sp
 		struct selection *ret_sel, struct err *err)
 {
 	CLEANUP(mixer_release) struct mixer m = {.arena = a, .p = p, .spec = spec};
-	if (!hotcold_is_there(p) || !find_cpu_table(p, &m.cpu_table)) {
+	if (!hotcold_exists(p) || !find_cpu_table(p, &m.cpu_table)) {
 		err_set(err, -ENODATA, "this recording does not have both CPU samples and waits");
 		return err_hint(err, "record them together: assay cpu --offcpu");
 	}

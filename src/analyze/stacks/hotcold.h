@@ -17,7 +17,7 @@
 #include "base/err.h"
 
 /* True if the profile has both CPU samples and waits. */
-bool hotcold_is_there(const struct profile *p);
+bool hotcold_exists(const struct profile *p);
 /*
  * Makes the selection. Ignores spec->event. SELECT_IDLE in spec->flags keeps idle time. Errors as
  * select_run; -ENODATA: no CPU samples or no waits.

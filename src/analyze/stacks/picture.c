@@ -94,7 +94,7 @@ static void add_heap_error(struct report *r, const struct selection *sel)
 
 static void begin(struct report *r, const struct selection *sel)
 {
-	if (heapweights_is_one(sel)) {
+	if (heapweights_is_memory(sel)) {
 		heapsum_begin(r, sel->p, sel);
 		r->noun = arena_strdup(&r->arena, select_noun(sel));
 		add_heap_error(r, sel);
@@ -125,7 +125,7 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	const struct view *view = views_of_rows(&sel);
 	enum heap_weight w;
 	d->palette = view->palette ? view->palette : d->palette;
-	if (!d->what && heapweights_is_one(&sel) && heap_weight_from_key(sel.event, &w))
+	if (!d->what && heapweights_is_memory(&sel) && heap_weight_from_key(sel.event, &w))
 		d->what = heap_weight_title(w);
 	if (sel.why_empty && !d->why_empty)
 		d->why_empty = arena_strdup(&d->r->arena, sel.why_empty);

@@ -35,7 +35,7 @@ double breakdown_covered_pct(const struct breakdown_row *row)
 	return row->wall_ns ? view_pct(breakdown_sum_ns(row), row->wall_ns) : 100;
 }
 
-/* ---- wall time --------------------------------------------------------------------------- */
+/* ---- total time --------------------------------------------------------------------------- */
 
 struct maker {
 	struct arena *arena;

@@ -94,7 +94,7 @@ static bool note_idle(const struct page *pg)
 	return true;
 }
 
-static void note_starved(const struct page *pg)
+static void note_cpu_shortage(const struct page *pg)
 {
 	const struct breakdown_row *total = &pg->l->total;
 	double pct = active_pct(pg, total->ns[WAIT_RUN_QUEUE]);
@@ -202,7 +202,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
 	if (!note_idle(&pg)) {
-		note_starved(&pg);
+		note_cpu_shortage(&pg);
 		note_locks(&pg);
 		note_io(&pg);
 	}

@@ -265,7 +265,7 @@ static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struc
 	enum heap_weight w;
 	if (!o->weight || !*o->weight)
 		return 0;
-	if (o->event || !heapweights_are_there(p) || !heap_weight_from_key(o->weight, &w))
+	if (o->event || !heapweights_exist(p) || !heap_weight_from_key(o->weight, &w))
 		return weightcolumn_set(p, o->event, o->weight, err);
 	o->heap_weight = o->weight;
 	if (is_flame)

@@ -116,7 +116,7 @@ static int check_kinds(const struct comparison *c, struct err *err)
 {
 	const struct selection *a = &c->before.sel;
 	const struct selection *b = &c->after.sel;
-	if (a->unit == b->unit && heapweights_is_one(a) == heapweights_is_one(b))
+	if (a->unit == b->unit && heapweights_is_memory(a) == heapweights_is_memory(b))
 		return 0;
 	err_set(err, -EINVAL, "cannot compare: '%s' has event '%s', '%s' has event '%s'",
 		c->before.path, a->event, c->after.path, b->event);
@@ -128,7 +128,7 @@ static void set_time(struct side *s)
 {
 	CLEANUP(dumpset_release) struct dumpset set = {0};
 	const char *const path[] = {s->path};
-	if (s->p->wall_start_ns || !heapweights_are_there(s->p) || !dumpset_is(s->path) ||
+	if (s->p->wall_start_ns || !heapweights_exist(s->p) || !dumpset_is(s->path) ||
 	    dumpset_select(&set, path, 1, NULL, NULL) || set.files.n != 1)
 		return;
 	s->p->wall_start_ns = set.files.p[0].written_ns;
@@ -188,7 +188,7 @@ static void begin(struct report *r, const struct comparison *c)
 	static const enum fact_id names[] = {FACT_BEFORE, FACT_AFTER};
 	view_begin(r, &c->after.sel, "assay diff");
 	losses_merge(&r->losses, &c->before.p->losses);
-	r->noun = heapweights_is_one(&c->after.sel) ? "events" : r->noun;
+	r->noun = heapweights_is_memory(&c->after.sel) ? "events" : r->noun;
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
 		uint64_t ns = view_duration_ns(&sides[i]->sel);
 		report_fact(r, names[i],

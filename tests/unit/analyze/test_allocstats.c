@@ -1,4 +1,4 @@
-/* analyze/allocstats: what an allocator says of itself, in tables and sentences. */
+/* analyze/allocstats: tables and notes made from the statistics of an allocator. */
 #include "base/base.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-/* analyze/stacks/diff.c, leaktable.c, heapsum.c: memory compared, how fast it grows, its first page. */
+/* analyze/stacks/diff.c, leaktable.c, heapsum.c: comparison of memory, growth, first page. */
 #include "base/base.h"
 #include "tap.h"
 

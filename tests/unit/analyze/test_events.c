@@ -1,4 +1,4 @@
-/* Events by name: their words, files and formats, and what is counted as what. */
+/* Events by name: parsing of names, files and formats; the summary of counts. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -324,7 +324,7 @@ TEST(summary_counts_by_what_events_mean)
 	CHECK_U64(counted(r, "futex waits", &bytes), 7);
 	CHECK_U64(counted(r, "futex wakes", &bytes), 100);
 	CHECK_U64(counted(r, "read calls", &bytes), 10);
-	CHECK_U64(bytes, 1000); /* what was returned, not what was asked for */
+	CHECK_U64(bytes, 1000); /* returned, not requested */
 	CHECK_U64(counted(r, "page faults, major", &bytes), 0);
 	CHECK_U64(counted(r, "page faults, minor", &bytes), UINT64_MAX); /* not looked at */
 	CHECK_U64(counted(r, "fsync calls", &bytes), UINT64_MAX);

@@ -1,4 +1,4 @@
-/* host/memory/anon.c, analyze/memory/explain.c: whose memory it is, and that parts add up. */
+/* host/memory/anon.c, analyze/memory/explain.c: owners of memory; the parts add up. */
 #include "base/base.h"
 
 #include "analyze/memory/explain.h"

@@ -1,4 +1,4 @@
-/* analyze/memory/heapweights.c, leaks.c, suppress.c, heapframes.c: what memory is weighed by. */
+/* analyze/memory/heapweights.c, leaks.c, suppress.c, heapframes.c: weights of memory. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -147,7 +147,7 @@ TEST(heapweights_default_is_peak_where_launched_and_live_where_attached)
 	CLEANUP(profile_free_p) struct profile *empty = madeheap_new(1, 0);
 	CHECK(heap_weight_default(launched) == HEAP_WEIGHT_PEAK);
 	CHECK(heap_weight_default(attached) == HEAP_WEIGHT_LIVE);
-	CHECK(heapweights_are_there(launched) && !heapweights_are_there(empty));
+	CHECK(heapweights_exist(launched) && !heapweights_exist(empty));
 	CHECK(views_default(launched) == views_at(VIEW_HEAP));
 }
 
@@ -258,7 +258,7 @@ TEST(heapframes_find_the_function_of_a_stack)
 	/* the recorder stands between a function and the allocator whose calls it sees */
 	check_frame("main bin;keep bin;memfd:assay-heap!fn_0 memfd:assay-heap;malloc libc.so.6",
 		    "keep", "");
-	/* nothing else is there: what says most */
+	/* only glue frames: the most informative one */
 	check_frame("_start ld-linux.so.2;_dl_init ld-linux.so.2;malloc libc.so.6", "_dl_init", "");
 	check_frame("malloc libc.so.6", "malloc", "");
 }

@@ -1,4 +1,4 @@
-/* analyze/memory/leaktable.c: what grows comes first and is said, however small it is. */
+/* analyze/memory/leaktable.c: growing sites come first and are noted, however small. */
 #include "base/base.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-/* analyze/reason, syncframes: locks and parking told apart by the names of real programs. */
+/* analyze/reason, syncframes: locks and parking classified by names of real functions. */
 #include "base/base.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-/* analyze/select, match, window, weigh: which samples are in view, and what they add up to. */
+/* analyze/select, match, window, weigh: which samples are selected, and their sums. */
 #include "base/base.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-/* analyze/: ledger, waits, blame, hot and cold, on recordings whose every number is known. */
+/* analyze/: thread time breakdown, waits, blame, hot/cold, on recordings with known numbers. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -90,7 +90,7 @@ static bool has_note(const struct report *r, const char *part)
 	return false;
 }
 
-/* ---- the ledger --------------------------------------------------------------------------- */
+/* ---- thread time breakdown -------------------------------------------------------*/
 
 TEST(breakdown_of_each_thread_closes_to_its_wall_time)
 {
@@ -445,7 +445,7 @@ static const struct blame_row *row_of(const struct blame *b, const struct profil
 		if (!strcmp(profile_text(p, p->tasks.p[b->rows[i].waiter].comm), waiter) &&
 		    !strcmp(profile_text(p, p->tasks.p[b->rows[i].culprit].comm), culprit))
 			return &b->rows[i];
-	tap_fail(__FILE__, __LINE__, "nobody blames %s of %s", culprit, waiter);
+	tap_fail(__FILE__, __LINE__, "no blame for %s of %s", culprit, waiter);
 	static const struct blame_row none;
 	return &none;
 }

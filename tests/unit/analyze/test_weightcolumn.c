@@ -1,4 +1,4 @@
-/* analyze/select/weightcolumn.c: the column that views add up. */
+/* analyze/select/weightcolumn.c: the column that views use as weight. */
 #include "base/base.h"
 
 #include <errno.h>

@@ -128,10 +128,10 @@ TEST(names_are_cut_only_with_a_width)
 
 TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
 {
-	static const char *const spare[] = {"mod", "n", NULL};
+	static const char *const hide_first[] = {"mod", "n", NULL};
 	CLEANUP(report_free_p) struct report *r = make_report("a_function_of_thirty_characters");
 	CLEANUP(buf_release) struct buf b = {0};
-	r->tables.p[0].spare = spare;
+	r->tables.p[0].hide_first = hide_first;
 	text_render(&b, r, &(struct text_style){.width = 200});
 	CHECK(strstr(buf_str(&b), "module") && strstr(buf_str(&b), "samples  "));
 	CHECK(!strstr(buf_str(&b), "left out"));
