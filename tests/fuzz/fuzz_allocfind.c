@@ -1,6 +1,6 @@
 /*
- * Allocators in ELF images: any bytes give functions and ranges of code that are in order, or
- * nothing.
+ * Search for allocators in ELF images: for any input the functions and code ranges found are sorted
+ * and inside the image.
  */
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 /*
- * The reader of recordings: any bytes as a file, and any bytes as the payload of a chunk whose
- * checksums are right. What is read must be written and read again to the same bytes.
+ * The reader of recordings: any bytes as a file, and any bytes as the payload of a chunk with valid
+ * checksums. A profile that was read must give the same bytes when written, read and written again.
  */
 #include "base/base.h"
 
@@ -45,7 +45,7 @@ static void read_and_write(const void *bytes, size_t n)
 	ASSERT(!assayfile_write(&a, p, "fuzz", NULL));
 	CLEANUP(profile_free_p) struct profile *q = NULL;
 	if (assayfile_read_at(&q, NULL, a.p, a.n, NULL))
-		return; /* larger than its own limit allows: a bomb that just fitted */
+		return; /* larger than the reader's limit: a decompression bomb just below it */
 	CLEANUP(buf_release) struct buf b = {0};
 	ASSERT(!assayfile_write(&b, q, "fuzz", NULL));
 	ASSERT(a.n == b.n && !memcmp(a.p, b.p, a.n));

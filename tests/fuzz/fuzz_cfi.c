@@ -1,6 +1,6 @@
 /*
- * Hostile call frame information: compiled, looked up, and walked over a hostile stack. The first
- * byte says how the rest is meant; the last 64 bytes are registers and stack as well.
+ * Malformed call frame information: compiled, looked up, and used to unwind a malformed stack. The
+ * first byte selects the kind of input; the last 64 bytes are also registers and stack.
  */
 #include "base/base.h"
 
@@ -42,7 +42,7 @@ static void walk_all(const struct unwind_table *t, const uint8_t *data, size_t n
 	if (!walker)
 		walker = walker_new();
 	space_add(&spaces, sp, &map);
-	/* Generations start anew with each input, and the walker is kept. */
+	/* Incremented per input, as the unwinder is kept between inputs. */
 	static uint32_t generation;
 	sp->generation = ++generation;
 	for (size_t i = 0; i < sizeof(stack); i++)

@@ -1,4 +1,4 @@
-/* Names: any bytes give a bounded name, the same one each time, and none is lost. */
+/* The demangler: any input gives a name of limited length, the same each time, never empty. */
 #include "base/base.h"
 
 #include "base/buf.h"

@@ -1,8 +1,8 @@
 /*
- * DWARF sections from the fuzzer. The input is a list of (u8 section, u24 length, bytes); a second
- * set, of sections numbered from 16 on, is the dwz supplement. Looks up addresses all over the
- * pieces that the units claim. Answers must be the same with one thread and with three (tried for
- * one input of sixteen: starting threads is slow).
+ * The DWARF reader. The input is a list of (u8 section, u24 length, bytes); sections numbered from
+ * 16 on are those of the dwz supplement. Looks up addresses in all ranges of the units. The results
+ * must be the same with one thread and with three (tested for one input in sixteen, as starting
+ * threads is slow).
  */
 #include "base/base.h"
 

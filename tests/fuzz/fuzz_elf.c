@@ -1,6 +1,6 @@
 /*
- * ELF images: any bytes give sections, symbols and PLT entries within bounds or an error. Every
- * byte of every section is looked at, every symbol found again at its own start.
+ * The ELF reader: any input gives sections, symbols and PLT entries within bounds, or an error.
+ * Reads every byte of every section and looks up every symbol by its start address.
  */
 #include "base/base.h"
 
@@ -40,7 +40,7 @@ static void touch_addresses(const struct elf *e)
 		uint64_t vaddr;
 		if (!elf_offset_from_vaddr(e, s[i].vaddr, &offset))
 			continue;
-		/* the way back may go to another segment that holds the offset as well */
+		/* the reverse lookup may find another segment with the same offset */
 		if (elf_vaddr_from_offset(e, offset, &vaddr))
 			sink += vaddr;
 	}
@@ -80,7 +80,7 @@ static void take_frames(void *ctx, size_t query, const struct dwarf_frame *frame
 			hash_bytes(frames[i].file.p, frames[i].file.n);
 }
 
-/* The units of a few addresses, then the whole of them. */
+/* Looks up a few addresses, then all units. */
 static void touch_dwarf(struct elf *e)
 {
 	struct dwarf *d = NULL;

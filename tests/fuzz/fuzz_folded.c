@@ -1,6 +1,6 @@
 /*
- * Folded stacks: any bytes give a profile or an error; what is written of it reads back as the
- * same bytes, sorted by stack, and its counts add up.
+ * Folded stacks: any input gives a profile or an error; written, read and written again the bytes
+ * are the same, sorted by stack, and the counts add up.
  */
 #include "base/base.h"
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			BUG("out of order: '%.*s' '%.*s'", SV_ARGS(last), SV_ARGS(stack));
 		last = stack;
 	}
-	/* a name that control bytes kept from being a mark is one when read again: from there on
+	/* removing control characters can turn a name into a suffix; after one more round
 	 * nothing may change */
 	struct profile *q = read_folded(once.buf.p, once.buf.n, 0);
 	struct format_output twice = {0};

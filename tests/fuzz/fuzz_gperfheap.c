@@ -1,4 +1,4 @@
-/* Heap profiles of gperftools'; see heapfile.h. */
+/* Heap profiles of gperftools; see heapfile.h. */
 #include "base/base.h"
 #include "heapfile.h"
 

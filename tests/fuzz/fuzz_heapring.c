@@ -1,6 +1,6 @@
 /*
- * Rings of a recorder that may be hostile: whatever the heads and records say, each pass ends, room
- * is given back, and what the books tell adds up.
+ * Ring buffers of a recorder in an untrusted process: with any head positions and records each
+ * drain ends, space is released, and the counts of live-block accounting add up.
  */
 #include "base/base.h"
 
@@ -47,7 +47,7 @@ static void on_row(void *ctx, const struct heapaccount_row *row)
 		w->blocks -= row->values[0];
 }
 
-/* A part of the input becomes what the target has written since. */
+/* Writes a part of the input to the rings, as if by the target. */
 static const uint8_t *write_rings(struct world *w, const uint8_t *data, const uint8_t *end)
 {
 	for (unsigned s = 0; s < SLOTS && data < end; s++) {
@@ -58,7 +58,7 @@ static const uint8_t *write_rings(struct world *w, const uint8_t *data, const ui
 			memcpy(&w->rings[s][w->slots[s].head % RING_BYTES / 8], data, 8);
 			w->slots[s].head += 8;
 		}
-		if (data < end && *data == 0xff) /* a head out of nowhere */
+		if (data < end && *data == 0xff) /* an arbitrary head position */
 			w->slots[s].head += (uint64_t)*data << 8;
 	}
 	return data;

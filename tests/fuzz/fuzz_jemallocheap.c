@@ -1,4 +1,4 @@
-/* Dumps of jemalloc's; live bytes are kept by heaptrack's files; see heapfile.h. */
+/* Heap dumps of jemalloc; live bytes are kept in heaptrack files; see heapfile.h. */
 #include "base/base.h"
 #include "heapfile.h"
 

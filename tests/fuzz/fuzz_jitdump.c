@@ -1,4 +1,4 @@
-/* jitdump: any bytes, at any time; names and files are looked at to the last byte. */
+/* jitdump: any input, lookups at any time; reads all bytes of names and files. */
 #include "base/base.h"
 
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /*
- * What the kernel writes about memory: any text is taken, mappings have a length and a kind, and
- * whatever holds a stack pointer is looked up without harm.
+ * Parsers of /proc files about memory: any text is accepted, mappings have a length and a kind, and
+ * any stack pointer can be looked up.
  */
 #include "base/base.h"
 

@@ -1,4 +1,4 @@
-/* What views read that others wrote: names, tables of rows, near names. */
+/* Parsers of names from users and targets: function names, name tables, suggestions. */
 #include "base/base.h"
 
 #include "analyze/stacks/groups.h"

@@ -1,6 +1,6 @@
 /*
- * perf.data: any bytes give events within bounds or an error. Every byte that an event points to
- * is looked at, so that a sanitizer sees a pointer that leads astray.
+ * perf.data: any input gives events within bounds or an error. Reads every byte that an event
+ * points to, so that a sanitizer detects invalid pointers.
  */
 #include "base/base.h"
 

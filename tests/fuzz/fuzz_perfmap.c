@@ -1,4 +1,4 @@
-/* perf maps: any bytes; whatever is found covers the address that was asked for. */
+/* perf maps: any input; an entry that is found contains the address that was looked up. */
 #include "base/base.h"
 
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /*
- * perf script text: any bytes, in any pieces, give the same profile; samples in are samples out
- * plus losses; what is written of it reads back as the same samples; the folded counts add up.
+ * perf script text: any input, read in pieces of any size, gives the same profile; samples in are
+ * samples out plus losses; written and read again the samples are the same; folded counts add up.
  */
 #include "base/base.h"
 
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	const uint64_t *nr = p->losses.nr;
 	if (nr[LOSS_SEEN] !=
 	    nr[LOSS_WRITTEN] + nr[LOSS_LOST] + nr[LOSS_UNPARSED] + nr[LOSS_FILTERED])
-		BUG("the ledger does not close");
+		BUG("samples in are not samples out plus losses");
 	struct format_output a = {0};
 	struct format_output b = {0};
 	write_as("json", p, NULL, &a);

@@ -1,6 +1,6 @@
 /*
- * Kernel records: any bytes as one record after the other, under each layout that we ask for.
- * What an event points to lies in its record.
+ * perf ring buffer records: any bytes as consecutive records, in each layout that assay uses. The
+ * pointers of an event are inside its record.
  */
 #include "base/base.h"
 
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		struct perf_event_header h;
 		memcpy(&h, data, sizeof(h));
 		h.size = (uint16_t)MIN(h.size, n);
-		/* The ring hands records over whole and aligned; their size it believes. */
+		/* Complete, aligned records, whose size the decoder trusts. */
 		struct perf_event_header *record = xmalloc(MAX((size_t)h.size, sizeof(h)));
 		memcpy(record, data, MAX((size_t)h.size, sizeof(h)));
 		*record = h;

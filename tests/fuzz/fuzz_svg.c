@@ -1,6 +1,6 @@
 /*
- * Flame graphs of any names: lines of the input are stacks, frames split at ';', their lengths
- * the weights. What is drawn must be well-formed, the same twice, and sum up.
+ * Flame graphs with any names: lines of the input are stacks with frames separated by ';', their
+ * lengths are the weights. The SVG must be well-formed and reproducible, and its widths add up.
  */
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 /*
- * Formats of tracepoints and payloads printed by them: the input is a format, a NUL byte, a
- * payload. And the format as a file of event names.
+ * Formats of tracepoints: the input is a format, a NUL byte, and a payload that is printed with the
+ * format. The format is also parsed as a file of event names.
  */
 #include "base/base.h"
 

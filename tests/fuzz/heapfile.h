@@ -1,6 +1,6 @@
 /*
- * What the fuzzers of heap profiles share: any bytes give a profile or an error; no amount is
- * negative; what is written of it as heaptrack's and massif's files reads back. One fuzzer
+ * Common code of the fuzzers of heap profiles: any input gives a profile or an error; no amount is
+ * negative; the profile can be written as heaptrack and massif files and read again. Each fuzzer
  * includes it once.
  */
 #ifndef ASSAY_TESTS_FUZZ_HEAPFILE_H
@@ -31,7 +31,7 @@ static inline struct profile *read_as(const char *format, const char *text, size
 	return NULL;
 }
 
-/* Bytes of a table; UINT64_MAX: so many that sums may have stopped growing. */
+/* Bytes of a table; UINT64_MAX: sums may have saturated. */
 static inline uint64_t bytes_of(const struct profile *p, enum table_id kind)
 {
 	const struct table *t = tables_find(p, kind);
@@ -48,7 +48,7 @@ static inline uint64_t bytes_of(const struct profile *p, enum table_id kind)
 	return sum;
 }
 
-/* What is written of it can be read again, and holds as much. */
+/* Writes the profile and reads it again; live bytes must be the same. */
 static inline void write_and_read(const struct profile *p, const char *format, bool keeps_live)
 {
 	struct format_output to = {0};
@@ -68,7 +68,7 @@ static inline void write_and_read(const struct profile *p, const char *format, b
 	buf_release(&to.buf);
 }
 
-/* @format: the reader's. @keeps_live: heaptrack's files hold the same live bytes. */
+/* @format: name of the reader. @keeps_live: heaptrack files keep the live bytes. */
 static inline void fuzz_heapfile(const char *format, const uint8_t *data, size_t n, bool keeps_live)
 {
 	struct profile *p = read_as(format, (const char *)data, n);

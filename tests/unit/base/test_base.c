@@ -42,7 +42,7 @@ TEST(intern_gives_one_id_per_string)
 	CHECK_U64(intern_count(&t), 1002);
 }
 
-TEST(reader_goes_bad_at_the_end_and_stays_bad)
+TEST(reader_sets_is_bad_at_the_end_permanently)
 {
 	struct rd r = rd_from("\x01\x02\x03", 3);
 	CHECK_U64(rd_u16(&r), 0x0201);

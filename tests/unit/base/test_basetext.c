@@ -62,7 +62,7 @@ static void expect(struct buf *b, const char *want)
 	buf_clear(b);
 }
 
-TEST(numbers_print_for_people)
+TEST(numbers_are_formatted_with_units)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	num_add_count(&b, 0), expect(&b, "0");
@@ -143,7 +143,7 @@ TEST(regexes_match_bytes_of_any_kind)
 	CHECK(!regex_match(re, SV("abc")));
 }
 
-TEST(a_bad_pattern_says_where)
+TEST(errors_of_patterns_have_an_offset)
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct regex *re = NULL;
@@ -152,7 +152,7 @@ TEST(a_bad_pattern_says_where)
 	CHECK_STR(err_msg(&err), "pattern 'a(b': missing closing parenthesis at offset 3");
 }
 
-TEST(a_pattern_that_blows_up_gives_up)
+TEST(catastrophic_backtracking_stops_at_the_limit)
 {
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	CHECK(!regex_new(&re, "^(a+)+$", 0, NULL));

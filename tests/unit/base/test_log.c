@@ -33,7 +33,7 @@ static void capture_end(struct buf *to)
 	close(saved_stderr);
 }
 
-TEST(messages_name_the_command_and_cannot_act_on_a_terminal)
+TEST(messages_have_the_command_and_no_control_characters)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(err_release) struct err err = {0};
@@ -51,7 +51,7 @@ TEST(messages_name_the_command_and_cannot_act_on_a_terminal)
 			       "assay: warning: w\n");
 }
 
-TEST(levels_and_domains_decide_what_is_said)
+TEST(levels_and_domains_select_messages)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(err_release) struct err err = {0};
@@ -89,7 +89,7 @@ TEST(progress_is_erased_and_messages_pass_it)
 			       "\r\x1b[Kassay: end\n");
 }
 
-TEST(progress_keeps_quiet_without_a_terminal)
+TEST(progress_is_not_shown_without_a_terminal)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	capture_begin();

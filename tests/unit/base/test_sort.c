@@ -47,7 +47,7 @@ TEST(sort_records_by_a_part_of_the_first_word)
 		CHECK_U64(r[i].more, want[i]);
 }
 
-TEST(vec_searches_count_what_is_below)
+TEST(lower_and_upper_bound_match_a_linear_search)
 {
 	const uint64_t v[] = {2, 2, 5, 9};
 	const struct {

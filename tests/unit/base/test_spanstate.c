@@ -8,7 +8,7 @@
 
 #define REASON WAIT_SLEEP
 
-TEST(a_span_has_waits_of_its_own_whole)
+TEST(waits_inside_a_span_count_completely)
 {
 	struct span_state s = {.start_ns = 1000};
 	span_add_wait(&s, REASON, 1100, 1500, 1600, 7, 8);
@@ -32,7 +32,7 @@ TEST(a_wait_that_began_before_the_span_counts_from_its_begin)
 	CHECK_U64(queued.by_reason_ns[WAIT_RUN_QUEUE], 600);
 }
 
-TEST(a_wait_that_ended_before_the_span_is_none_of_it)
+TEST(a_wait_that_ended_before_the_span_is_not_counted)
 {
 	struct span_state s = {.start_ns = 1000};
 	span_add_wait(&s, REASON, 200, 300, 900, 0, 0);

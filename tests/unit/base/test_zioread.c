@@ -72,7 +72,7 @@ static void pack(struct buf *to, const struct buf *from, int level, int strategy
 	deflateEnd(&z);
 }
 
-/* All of it, in takes of odd sizes, every third passed over. */
+/* Reads the whole stream in pieces of odd sizes and skips every third. */
 static int unpack(const uint8_t *packed, size_t nr_packed, size_t step, const struct buf *plain,
 		  struct err *err)
 {
@@ -129,7 +129,7 @@ TEST(reader_reports_where_a_stream_is_cut_off)
 		make_bytes(&plain, kind, 2000);
 		pack(&packed, &plain, 6, Z_DEFAULT_STRATEGY);
 		for (size_t n = 0; n < packed.n; n++) {
-			/* Memory of its own: a byte read behind it would be seen. */
+			/* A heap block of the exact size: ASan detects a read past its end. */
 			uint8_t *own = xmemdup(packed.p, n);
 			CHECK(unpack(own, n, SIZE_MAX, &plain, NULL) == -ENODATA);
 			free(own);
@@ -157,7 +157,7 @@ TEST(reader_survives_every_flipped_bit)
 	}
 }
 
-TEST(zstd_comes_in_pieces_too)
+TEST(zstd_streams_are_read_in_pieces)
 {
 	CLEANUP(buf_release) struct buf plain = {0}, packed = {0};
 	make_bytes(&plain, TEXT, 500000);

@@ -45,7 +45,7 @@ static void synth_init(struct synth *s, struct profile *p)
 	p->start_ns = s->now_ns;
 	p->wall_start_ns = 1700000000000000000;
 	profile_fact(p, FACT_TARGET, "synth \xff\n");
-	p->losses.nr[LOSS_SPANS_INSIDE] = 7; /* beside the samples */
+	p->losses.nr[LOSS_SPANS_INSIDE] = 7; /* not part of the sum of samples */
 	for (int i = 0; i < 8; i++) {
 		char path[32];
 		snprintf(path, sizeof(path), "/usr/lib/lib%d.so", i);
@@ -493,7 +493,7 @@ TEST(damage_costs_the_chunk_that_it_hit_and_is_counted)
 		CHECK(q->is_incomplete || nr == 20);
 		if (at > sizeof(struct assayfile_header) + 2000)
 			most = MAX(most, q->losses.nr[LOSS_DAMAGED]);
-		/* What is left can be walked. */
+		/* The remaining elements can be iterated. */
 		for (size_t i = 0; i < nr; i++)
 			for (stack_id st = q->tables.p[0].stack[i]; st; st = q->stacks.p[st].parent)
 				CHECK(q->stacks.p[st].loc < q->locations.n);
@@ -574,7 +574,7 @@ TEST(newer_files_are_read_as_far_as_they_may_be)
 	CHECK(err.hint != NULL);
 }
 
-TEST(a_bomb_is_refused_before_it_is_unpacked)
+TEST(a_decompression_bomb_is_rejected_before_it_is_decompressed)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
@@ -652,7 +652,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 		CLEANUP(buf_release) struct buf v = bytes_of(fd);
 		CHECK_U64(v.n, assayfile_bytes(w));
 	}
-	setrlimit(RLIMIT_FSIZE, &old);                 /* space again: nothing was forgotten */
+	setrlimit(RLIMIT_FSIZE, &old); /* space is available again: no data were lost */
 	CHECK(assayfile_flush(w, p, NULL) == -ENOSPC); /* not tried yet */
 	CHECK(!assayfile_flush(w, p, NULL));
 	CHECK_U64(assayfile_unsaved(w, p), 0);
@@ -671,7 +671,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	close(fd);
 }
 
-/* Flushes without pause and tells, after each, how many samples the file must hold. */
+/* Flushes repeatedly and stores, after each, how many samples the file must have. */
 static void NORETURN record_until_killed(int fd, _Atomic uint64_t *nr_safe)
 {
 	struct profile *p = profile_new();
@@ -693,7 +693,7 @@ static void NORETURN record_until_killed(int fd, _Atomic uint64_t *nr_safe)
 	}
 }
 
-TEST(a_hundred_killed_recorders_leave_a_hundred_files_with_every_flush)
+TEST(recordings_of_killed_processes_have_every_flush)
 {
 	_Atomic uint64_t *nr_safe =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "format/perf/perfdata.h"
 
-/* ---- what a sink saw ---------------------------------------------------------------------- */
+/* ---- a sink that records its events ------------------------------------------------------- */
 
 struct seen {
 	uint64_t nr[EVENT_MARK + 1];
@@ -176,7 +176,7 @@ TEST(perfdata_distinguishes_events_by_identifier)
 	CHECK(seen.last.cpu == 3 && !seen.last_sample.is_user);
 }
 
-/* Every field before the ones that are used, so that a wrong width moves them. */
+/* All fields before those that are used: a wrong width would shift them. */
 TEST(perfdata_lays_out_every_sample_field)
 {
 	struct maker m = {.attr = {.type = PERF_TYPE_RAW, .sample_id_all = 1}};
@@ -280,7 +280,7 @@ TEST(perfdata_counts_lost_samples_once_though_the_kernel_reports_twice)
 	CHECK_U64(seen.nr_lost, 32);
 }
 
-TEST(perfdata_refuses_what_it_cannot_read_with_a_reason)
+TEST(perfdata_rejects_unsupported_files_with_a_reason)
 {
 	static const struct {
 		const char *bytes;
@@ -318,7 +318,7 @@ TEST(perfdata_of_a_killed_perf_is_read_to_its_end)
 	CHECK(info.is_incomplete && info.problem);
 }
 
-TEST(perfdata_stops_when_the_sink_says_so)
+TEST(perfdata_stops_when_the_sink_returns_an_error)
 {
 	struct maker m = simple_maker();
 	for (uint64_t t = 1; t <= 10; t++)

@@ -69,7 +69,7 @@ static int see(void *ctx, const struct event *ev, struct err *err)
 	return 0;
 }
 
-/* Writes to a file in a folder of the test's own and reads that. */
+/* Writes to a file in a temporary directory and reads it. */
 static void round_trip(struct profile *p, struct seen *seen, struct perfdata_info *info,
 		       struct perfdata_written *w)
 {
@@ -205,7 +205,7 @@ TEST(perfdata_write_expands_rows_and_keeps_their_weight)
 	CHECK(seen.samples.p[0].time_ns > 0);
 	CHECK_U64(w.nr_named_frames, 2);
 	CHECK_STR(seen.names, "main;work;");
-	/* One name is one symbol, whatever module it was in. */
+	/* The same name is one symbol, also in different modules. */
 	CHECK_U64(seen.samples.p[8].chain[1], seen.samples.p[8].chain[3]);
 	CHECK(seen.samples.p[0].chain[1] != seen.samples.p[0].chain[2]);
 	vec_release(&seen.samples);

@@ -267,7 +267,7 @@ TEST(source_lines_can_say_that_the_frame_is_inlined)
 	CHECK_U64(p->losses.nr[LOSS_UNPARSED], 0);
 }
 
-TEST(frames_without_names_say_what_is_known)
+TEST(unsymbolized_frames_show_module_and_address)
 {
 	static const char script[] = "a 1 1.000000: 7 cycles: \n"
 				     "\t 20 [unknown] (/bin/a (deleted))\n"
@@ -458,7 +458,7 @@ TEST(folded_reads_and_writes_the_same_lines)
 	CHECK_STR(profile_get_fact(p, FACT_FOLDED_BAD_LINE), "9");
 }
 
-TEST(folded_marks_become_flags_and_come_back)
+TEST(folded_suffixes_become_flags_and_are_written_again)
 {
 	static const char text[] = "a;main;in1_[i];in2_[i];sys_[k];w_[w];j_[j] 2\n";
 	CLEANUP(profile_free_p) struct profile *p = read_as("folded", text, NULL);
@@ -510,7 +510,7 @@ TEST(folded_differences_give_two_tables)
 	expect_as("folded", q, NULL, "a;b 1 2\na;c 5\n");
 }
 
-TEST(folded_fractions_are_rounded_and_said_so)
+TEST(folded_fractions_are_rounded_and_counted_in_a_fact)
 {
 	CLEANUP(profile_free_p) struct profile *p = read_as("folded", "a;b 14.53\na;c 2.\n", NULL);
 	expect_as("folded", p, NULL, "a;b 15\na;c 2\n");

@@ -4,7 +4,7 @@
 
 #include "model/heap.h"
 
-/* Past the last class stands 0, so this wraps to the largest size. */
+/* heap_class_min is 0 past the last class, so this wraps to the largest size. */
 static uint64_t class_max(uint16_t c)
 {
 	return heap_class_min((uint16_t)(c + 1)) - 1;

@@ -23,7 +23,7 @@ static void add_samples(struct profile *p, uint32_t table, stack_id parent, loc_
 	profile_sample(p, table, 0, profile_stack(p, parent, leaf), 0, -1, &nr);
 }
 
-TEST(profile_seal_counts_samples_without_a_name_by_cause)
+TEST(profile_seal_counts_unsymbolized_samples_by_cause)
 {
 	struct profile *p = profile_new();
 	struct table shape = {.event = profile_cstr(p, "cpu-clock"),
@@ -40,9 +40,9 @@ TEST(profile_seal_counts_samples_without_a_name_by_cause)
 	add_samples(p, table, root, start_only, 7);
 	add_samples(p, table, root, plt, 11);
 	add_samples(p, table, root, jit, 13);
-	/* A caller without a name costs nothing: the leaf has one. */
+	/* An unsymbolized caller does not count: the leaf has a symbol. */
 	add_samples(p, table, profile_stack(p, 0, jit), named, 17);
-	p->losses.nr[LOSS_UNSYM_JIT] = 99; /* of a reader that counted, too */
+	p->losses.nr[LOSS_UNSYM_JIT] = 99; /* set by a reader: is replaced, not added to */
 	profile_seal(p);
 	CHECK_U64(p->losses.nr[LOSS_UNSYM_STRIPPED], 7);
 	CHECK_U64(p->losses.nr[LOSS_UNSYM_JIT], 13);

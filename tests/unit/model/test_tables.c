@@ -13,7 +13,7 @@ TEST(tables_of_each_kind_are_found_by_key_and_made_once)
 	size_t nr = 0;
 	for (enum table_id id = 0; id < TABLE_ID_NR; id++) {
 		const struct table_kind *k = table_kind(id);
-		if (!k->key || !k->columns[0].name) /* named by the event; in no profile */
+		if (!k->key || !k->columns[0].name) /* has no key, or is in no profile */
 			continue;
 		nr++;
 		CHECK_U64(table_from_key(k->key), id);
@@ -30,7 +30,7 @@ TEST(tables_of_each_kind_are_found_by_key_and_made_once)
 	CHECK_U64(table_from_key("cycles"), TABLE_ID_NR);
 }
 
-TEST(tables_of_the_same_name_with_other_columns_are_not_ours)
+TEST(tables_of_the_same_name_with_other_columns_have_another_kind)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct table foreign = {.event = profile_cstr(p, "faults"),
@@ -43,7 +43,7 @@ TEST(tables_of_the_same_name_with_other_columns_are_not_ours)
 	foreign.columns[0].name = profile_cstr(p, "events");
 	CHECK_U64(tables_identify(p, &foreign), TABLE_EVENTS);
 	foreign.columns[0].name = profile_cstr(p, "faults");
-	foreign.nr_columns = 1; /* an older version's had no time */
+	foreign.nr_columns = 1; /* tables of older versions have no time */
 	CHECK_U64(tables_identify(p, &foreign), TABLE_FAULTS);
 	foreign.columns[0].unit = UNIT_NS;
 	CHECK_U64(tables_identify(p, &foreign), TABLE_UNKNOWN);
