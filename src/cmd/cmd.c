@@ -37,7 +37,7 @@ const struct cmd cmd_table[] = {
 	{"flame", CMD_GROUP_READ, "draw a flame graph (SVG)", cmd_flame},
 	{"script", CMD_GROUP_READ, "print samples one by one, in the format of perf script",
 	 cmd_script},
-	{"convert", CMD_GROUP_READ, "write perf.data, pprof, folded stacks and other formats",
+	{"convert", CMD_GROUP_READ, "write perf.data, folded stacks, speedscope and other formats",
 	 cmd_convert},
 	{"ls", CMD_GROUP_READ, "list recordings", cmd_ls},
 
