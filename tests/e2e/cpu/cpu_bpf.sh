@@ -10,7 +10,7 @@ grep -q 'stacks: copied' no.out || fail "--no-bpf: $(cat no.out)"
 ! grep -q 'stacks are copied' no.out || fail "--no-bpf has to be explained to nobody: $(cat no.out)"
 if unshare -pf --mount-proc true 2> /dev/null; then
 	unshare -pf --mount-proc "$ASSAY" cpu -o ns.assay -- "$TARGETS/lives" burn 0.3 > ns.out 2>&1 || fail "$(cat ns.out)"
-	[ "$(grep -c 'process numbers' ns.out)" = 1 ] || fail "another PID namespace: $(cat ns.out)"
+	[ "$(grep -c 'PID namespace' ns.out)" = 1 ] || fail "another PID namespace: $(cat ns.out)"
 	[ "$(total ns.folded 'main;just_burn')" -ge 150 ] || fail "another PID namespace: $(cat ns.out)"
 fi
 
