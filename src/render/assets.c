@@ -1,4 +1,4 @@
-/* Embedded files; see assets.h. Paths are relative to the top folder, where make runs. */
+/* Embedded files; see assets.h. Paths are relative to the top directory, where make runs. */
 #include "base/base.h"
 #include "render/assets.h"
 

@@ -1,6 +1,6 @@
 /*
- * Files of src/render/assets/, part of the program: scripts and style sheets of pictures and
- * pages. Real files, so that editors, linters and tests see them as what they are.
+ * The files of src/render/assets/, embedded in the executable: scripts and style sheets of SVG
+ * files and HTML pages. They are real files so that editors, linters and tests can process them.
  */
 #ifndef ASSAY_RENDER_ASSETS_H
 #define ASSAY_RENDER_ASSETS_H

@@ -41,7 +41,7 @@ struct draw {
 
 /* ---- numbers ------------------------------------------------------------------------------ */
 
-/* Tenths of a pixel, the same in every locale. */
+/* One decimal, the same in every locale. */
 static void add_px(struct buf *to, double v)
 {
 	long n = lround(v * 10);
@@ -89,7 +89,7 @@ static double highest_at(const struct chart *c, size_t row)
 	return most;
 }
 
-/* Of each stretch the first and last of all, else the highest. */
+/* Chooses the points to draw: the first, the last, and of each group the highest. */
 static void choose_rows(struct draw *d)
 {
 	const struct chart *c = d->c;
@@ -106,7 +106,9 @@ static void choose_rows(struct draw *d)
 	}
 }
 
-/* 1, 2, 5 times a power of ten of the largest binary unit that fits; of KiB at least. */
+/*
+ * The axis step: 1, 2 or 5 times a power of ten of the largest binary unit that fits, at least KiB.
+ */
 static double nice_bytes(double about)
 {
 	double unit = 1024;

@@ -1,11 +1,11 @@
 /*
- * Charts over time as one self-contained SVG file: stacked areas and lines of bytes, marks, a
- * legend, values under the pointer (arrow keys move it, too). Drawn without a script it is whole;
- * light and dark as the reader prefers. The same input gives the same bytes; nothing in the file
- * refers to another file.
+ * Writes charts over time as one self-contained SVG file: stacked areas and lines of bytes, marks,
+ * a legend, and the values at the pointer, which the arrow keys move as well. Without a script only
+ * the values at the pointer are missing. Colours follow the reader's light or dark preference. The
+ * same input gives the same bytes; nothing in the file refers to another file.
  *
- * More points than CHART_POINTS_MAX are thinned: of each stretch the row is kept whose areas are
- * highest, so peaks stay.
+ * More than CHART_POINTS_MAX points are downsampled: of each group the row with the highest areas
+ * is kept, so peaks remain.
  */
 #ifndef ASSAY_RENDER_CHART_H
 #define ASSAY_RENDER_CHART_H

@@ -17,7 +17,7 @@ struct symtab {
 	VEC(struct flame_symbol) v;
 };
 
-/* The map holds hashes of whole keys; another key with the same hash moves on. */
+/* The map is keyed by the hash of the whole key; on a collision the next hash is tried. */
 static uint32_t symbol_of(struct symtab *tab, const struct tree_node *n)
 {
 	uint64_t h = hash_mix((uint64_t)n->name << 32 | n->module, n->flags);
@@ -133,7 +133,7 @@ double flame_delta_share(const struct flame *f, uint32_t node)
 /* ---- the packed tree ---------------------------------------------------------------------- */
 
 struct strtab {
-	uint32_t *id; /* by str_id: 1-based place in the text */
+	uint32_t *id; /* by str_id: 1-based index in the text */
 	uint32_t n;
 	struct buf text;
 };
@@ -143,7 +143,7 @@ static uint32_t text_id(struct strtab *tab, const struct intern *names, str_id s
 	if (!tab->id[s]) {
 		tab->id[s] = ++tab->n;
 		struct sv sv = intern_get(names, s);
-		/* A line each: the script splits at newlines and decodes strictly. */
+		/* One line each: the script splits at newlines and rejects invalid UTF-8. */
 		escape_term(&tab->text, sv);
 		buf_add_ch(&tab->text, '\n');
 	}
@@ -248,7 +248,7 @@ double flame_text_px(struct sv text, double font_px)
 	return (double)sum * font_px / 1000;
 }
 
-/* Bytes of @text that fit. */
+/* Returns how many bytes of @text fit. */
 static size_t fitting(struct sv text, double avail_px, double font_px)
 {
 	double left = avail_px * 1000 / font_px;
@@ -265,7 +265,7 @@ static size_t fitting(struct sv text, double avail_px, double font_px)
 	return at;
 }
 
-/* Without what stands in <>, () and after the argument list; "operator" names stay whole. */
+/* Removes <...>, (...) and what follows the argument list; "operator" names are kept whole. */
 static void add_bare(struct buf *to, struct sv name)
 {
 	if (memmem(name.p, name.n, "operator", 8) || name.p[0] == '[') {
@@ -285,7 +285,7 @@ static void add_bare(struct buf *to, struct sv name)
 	}
 }
 
-/* The last part of a path; two where the last one is a closure or the like. */
+/* The last component of a path; the last two if the last one is a closure or similar. */
 static struct sv last_part(struct sv bare)
 {
 	size_t at = bare.n;
@@ -312,7 +312,7 @@ static bool add_if_fits(struct buf *to, struct sv text, double avail_px, double 
 	return true;
 }
 
-#define LABEL_NAME_MAX 4096 /* bytes of a name that are looked at for a label */
+#define LABEL_NAME_MAX 4096 /* bytes of a name that are considered for a label */
 
 void flame_label(struct buf *to, struct sv name, double avail_px, double font_px)
 {

@@ -1,6 +1,6 @@
 /*
- * A tree as folded stacks, a line for each node with weight of its own: for what is no table of a
- * profile. Tables have their writer in format/folded.h.
+ * Writes a tree of a report as folded stacks: one line per node with self weight. For trees that
+ * are not tables of a profile; format/folded.h writes those.
  */
 #ifndef ASSAY_RENDER_FOLDEDTREE_H
 #define ASSAY_RENDER_FOLDEDTREE_H

@@ -12,7 +12,7 @@ static const char *unit_name(enum unit unit)
 	return names[unit];
 }
 
-/* "live", and beside it "live_error". */
+/* Writes a column ("live") and its error, if it has one ("live_error"). */
 static void add_estimate(struct json *j, const struct report_column *c, const union cell *v)
 {
 	bool is_change = cell_form(c->kind) == CELL_CHANGE;
@@ -121,7 +121,9 @@ static void add_node(struct json *j, const struct report *r, const struct tree_n
 	json_end(j);
 }
 
-/* Flat: stacks may be thousands of frames deep, readers of JSON are not. */
+/*
+ * Trees are flat arrays: stacks may be thousands of frames deep, more than JSON readers can nest.
+ */
 static void add_tree(struct json *j, const struct report *r, const struct report_tree *t)
 {
 	json_obj(j);

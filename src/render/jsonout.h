@@ -1,7 +1,7 @@
 /*
- * A report as JSON: one object, schema "assay-report/1", described in docs/formats/report-json.md.
- * Keys are only ever added. Numbers are exact integers where the report holds integers; shares
- * have four decimals; what is not known is null.
+ * Writes a report as JSON: one object, schema "assay-report/1", described in
+ * docs/formats/report-json.md. Keys are only ever added. Numbers are exact integers where the
+ * report holds integers; shares have four decimals; unknown values are null.
  */
 #ifndef ASSAY_RENDER_JSONOUT_H
 #define ASSAY_RENDER_JSONOUT_H

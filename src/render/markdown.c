@@ -11,14 +11,14 @@ static bool is_word(char c)
 	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c < 0;
 }
 
-/* Text, in a cell of a table too: markup and HTML in it stay text. */
+/* Appends text with markup and HTML escaped, safe in a table cell as well. */
 static void add_escaped(struct buf *to, struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		/* within a word an underscore is one; quotes and headings stand at the start */
+		/* an underscore inside a word is literal; > and # are markup only at the start */
 		bool is_inside = i && i + 1 < s.n && is_word(s.p[i - 1]) && is_word(s.p[i + 1]);
-		if (c == '\n' || c == '\r') /* would end the cell */
+		if (c == '\n' || c == '\r') /* it would end the cell */
 			buf_add_ch(to, ' ');
 		else if (c == '<')
 			buf_add_str(to, "&lt;");
@@ -111,7 +111,7 @@ static void add_table(struct buf *to, const struct report_table *t)
 	buf_add_str(to, ")\n");
 }
 
-/* A line of the tree begins with numbers, so no name can end the block of code. */
+/* Each line of the tree starts with numbers, so no name can end the code block. */
 static void add_tree(struct buf *to, const struct report *r, const struct report_tree *t)
 {
 	CLEANUP(buf_release) struct buf text = {0};

@@ -1,7 +1,7 @@
 /*
- * A report as Markdown (GitHub's tables): for issues, pull requests, chat. The same facts, losses,
- * notes and tables as text has; trees are blocks of code. Whatever a name holds, it stays text:
- * markup in it is escaped.
+ * Writes a report as Markdown (GitHub's tables), for issues, pull requests and chat. It contains
+ * the same facts, losses, notes and tables as the text form; trees are code blocks. Markup in names
+ * is escaped.
  */
 #ifndef ASSAY_RENDER_MARKDOWN_H
 #define ASSAY_RENDER_MARKDOWN_H
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "render/text.h"
 
-/* Of the style only has_details and is_brief count. */
+/* Of @style only has_details and is_brief are used. */
 void markdown_render(struct buf *to, const struct report *r, const struct text_style *style);
 
 #endif

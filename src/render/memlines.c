@@ -1,4 +1,4 @@
-/* Readings as lines; see memlines.h. */
+/* Memory readings as lines; see memlines.h. */
 #include "base/base.h"
 #include "render/memlines.h"
 
@@ -23,14 +23,14 @@ struct field_value {
 	double d;
 };
 
-/* Where a field has a value. */
+/* Which readings have the field. */
 enum when {
 	ALWAYS,
 	SPLIT,
 	PSS,
 	RATES,
 	ALLOCATOR,
-	GROUP, /* and all after it */
+	GROUP, /* needs a cgroup; so do all after it */
 	GROUP_SWAP,
 	GROUP_KERNEL,
 	GROUP_PRESSURE,
@@ -38,13 +38,13 @@ enum when {
 
 struct field {
 	const char *key;   /* CSV and JSON */
-	const char *title; /* of the table; NULL: not in it */
+	const char *title; /* column title; NULL: not in the table */
 	enum field_kind kind;
 	unsigned width;
 	enum when when;
-	size_t at; /* in struct memreading: uint64_t, double or uint32_t (counts) */
+	size_t at; /* offset in struct memreading: a uint64_t, double or uint32_t (counts) */
 	struct field_value (*get)(const struct memlines *l,
-				  const struct memreading *t); /* instead */
+				  const struct memreading *t); /* used instead of at */
 };
 
 static struct field_value whole(uint64_t u)
@@ -164,7 +164,7 @@ static struct field_value value_of(const struct field *f, const struct memlines 
 	return is_whole(f) ? whole(*(const uint64_t *)at) : real(true, *(const double *)at);
 }
 
-/* ---- for people --------------------------------------------------------------------------- */
+/* ---- table -------------------------------------------------------------------------------- */
 
 static bool is_in_table(const struct memlines *l, const struct field *f)
 {
@@ -233,7 +233,7 @@ static void add_row(struct buf *to, const struct memlines *l, const struct memre
 	buf_add_ch(to, '\n');
 }
 
-/* ---- for scripts -------------------------------------------------------------------------- */
+/* ---- CSV and JSON ------------------------------------------------------------------------- */
 
 static void add_csv(struct buf *to, const struct memlines *l, const struct memreading *t)
 {
@@ -288,7 +288,7 @@ void memlines_add(struct buf *to, const struct memlines *l, const struct memread
 	}
 }
 
-/* ---- the head of a page ------------------------------------------------------------------- */
+/* ---- page header -------------------------------------------------------------------------- */
 
 void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,
 		   const char *name, int32_t pid)
@@ -307,7 +307,7 @@ void memlines_head(struct buf *to, const struct memlines *l, const struct memrea
 			 num_bytes(t->m.private_clean_bytes + t->m.private_dirty_bytes).s,
 			 num_bytes(memstat_huge(&t->m)).s);
 	else
-		buf_add_str(to, "; PSS: no right to read it");
+		buf_add_str(to, "; PSS: permission denied");
 	if (t->has_group) {
 		buf_addf(to, "; cgroup %s", num_bytes(t->group.usage_bytes).s);
 		if (t->group.limit_bytes != MEMGROUP_NO_LIMIT)

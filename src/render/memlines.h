@@ -1,7 +1,7 @@
 /*
- * A reading of memory (`assay watch`) as a line of a table for people, of CSV, or of JSON. One list
- * of fields makes all three (docs/formats/watch.md). Numbers of CSV and JSON are plain: bytes,
- * seconds, percent; what is not known is empty, or null.
+ * Writes a memory reading (`assay watch`) as a line of a text table, of CSV, or of JSON. All three
+ * come from one list of fields (docs/formats/watch.md). CSV and JSON have plain numbers: bytes,
+ * seconds, percent; an unknown value is empty in CSV and null in JSON.
  */
 #ifndef ASSAY_RENDER_MEMLINES_H
 #define ASSAY_RENDER_MEMLINES_H
@@ -16,15 +16,15 @@ struct memlines {
 	enum memlines_form form;
 	uint64_t start_ns;      /* time 0 */
 	uint64_t machine_bytes; /* 0 = not known */
-	unsigned columns;       /* of the table; 0 = as wide as it comes */
+	unsigned columns;       /* maximum width of the table; 0 = unlimited */
 	const char *group;      /* the cgroup's path */
 	bool has_group;
 	bool has_allocator;
 };
 
-/* @t NULL: the line of headings; JSON has none. */
+/* Appends one reading; @t NULL: the heading, which JSON does not have. */
 void memlines_add(struct buf *to, const struct memlines *l, const struct memreading *t);
-/* Two lines on a reading, above its table on a terminal. @pid: of the only process. */
+/* Appends the two lines above the table on a terminal. @pid: used if there is only one process. */
 void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,
 		   const char *name, int32_t pid);
 

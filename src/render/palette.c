@@ -74,7 +74,7 @@ static struct rgb rgb_from_oklch(double lightness, double chroma, double hue_deg
  */
 #define NR_SHADES  4
 #define NR_MODULES 12 /* hues for modules */
-#define NR_YELLOWS 3  /* the first of them are neighbours */
+#define NR_YELLOWS 3  /* the first three are adjacent yellows */
 
 enum family {
 	FAMILY_MODULE = 0, /* NR_MODULES families */
@@ -87,7 +87,7 @@ enum family {
 	FAMILY_NR
 };
 
-/* Behind the families: a colour for each reason of waiting, then those of other tips. */
+/* After the families: one colour for each wait reason, then those of other synthetic leaves. */
 #define COLOR_WAIT      (FAMILY_NR * NR_SHADES)
 #define COLOR_IDLE      (COLOR_WAIT + WAIT_NR)
 #define COLOR_UNSAMPLED (COLOR_IDLE + 1)
@@ -104,7 +104,7 @@ static bool is_plain(enum palette p)
 	return p == PALETTE_HOT || p == PALETTE_MEM || p == PALETTE_IO || p >= PALETTE_CHAIN;
 }
 
-/* libc, the dynamic linker, libstdc++ and their like: code that nobody here wrote. */
+/* Whether a module is libc, the dynamic linker, libstdc++ or another runtime library. */
 static bool is_runtime(struct sv module)
 {
 	static const char *const prefixes[] = {
@@ -118,7 +118,7 @@ static bool is_runtime(struct sv module)
 	return false;
 }
 
-/* Names in text formats carry their kind as a suffix. */
+/* Text formats give the kind of a frame as a suffix of its name. */
 static unsigned flags_of(const struct palette_key *k)
 {
 	unsigned flags = k->flags;
@@ -148,7 +148,7 @@ static unsigned hue_of(const struct palette_key *k)
 	struct sv group = namespace_of(k->name);
 	if (!group.n)
 		group = k->module;
-	/* A text format that names no module: yellows by name, the colours of most flame graphs. */
+	/* A text format without modules: yellows by name, as in most flame graphs. */
 	if (!group.n)
 		return (unsigned)(hash_bytes(k->name.p, k->name.n) >> 16) % NR_YELLOWS;
 	return (unsigned)(hash_bytes(group.p, group.n) >> 16) % NR_MODULES;
@@ -190,7 +190,7 @@ static unsigned family_of(enum palette p, const struct palette_key *k)
 	return (flags & TREE_INLINED ? FAMILY_INLINED : FAMILY_MODULE) + hue_of(k);
 }
 
-/* The colour of a frame that says why a thread did not run, or 0. */
+/* The colour of a frame that gives a wait reason or another thread state, or 0. */
 static unsigned wait_color(struct sv name)
 {
 	if (!name.n || name.p[0] != '[')
@@ -230,13 +230,13 @@ const char *palette_meaning(enum palette p, unsigned color)
 	if (color == COLOR_IDLE)
 		return "idle";
 	if (color == COLOR_UNSAMPLED)
-		return "ran, no sample hit";
+		return "on CPU, no sample";
 	if (color == COLOR_BLAMED)
-		return "whom it waited for";
+		return "lock holder";
 	if (color >= COLOR_WAIT)
 		return wait_text((enum wait_reason)(color - COLOR_WAIT));
 	if (family < FAMILY_INLINED)
-		return p == PALETTE_JAVA ? "native code" : "code, a hue per module or crate";
+		return p == PALETTE_JAVA ? "native code" : "code (hue: module or crate)";
 	if (family < FAMILY_KERNEL)
 		return "inlined";
 	switch (family) {
@@ -282,7 +282,7 @@ static struct rgb neutral(bool is_dark, double step)
 		       : rgb_from_oklch(0.88 - step, 0.006, 260);
 }
 
-/* Hues of modules: spread unevenly, since the kernel owns the reds and JIT code the greens. */
+/* Hues of modules: spread unevenly, since reds are the kernel's and greens JIT code's. */
 static const double module_hues[NR_MODULES] = {92,  76,  106, 252, 310, 205,
 					       125, 280, 345, 228, 180, 330};
 
@@ -311,7 +311,7 @@ static struct rgb family_rgb(unsigned family, unsigned shade, bool is_dark)
 	}
 }
 
-/* Hues of reasons; 0: grey, for what waits because there is nothing to do. */
+/* Hues of wait reasons; 0: grey, for idle waits. */
 static const double wait_hues[WAIT_NR] = {
 	[WAIT_ON_CPU] = 145,     [WAIT_RUN_QUEUE] = 95, [WAIT_SYNC] = 8,
 	[WAIT_LOCK] = 25,        [WAIT_FSYNC] = 300,    [WAIT_FILE_READ] = 265,
@@ -331,7 +331,7 @@ static struct rgb wait_rgb(unsigned color, bool is_dark)
 	double hue = wait_hues[color - COLOR_WAIT];
 	if (hue == 0)
 		return rgb_from_oklch((is_dark ? 0.36 : 0.84) + 0.008 * (color % 4), 0.015, 260);
-	/* Yellow is no strong colour unless it is light. */
+	/* Yellow is strong only if it is light. */
 	double light = (is_dark ? 0.5 : 0.77) + (color == COLOR_WAIT + WAIT_RUN_QUEUE ? 0.09 : 0);
 	return rgb_from_oklch(light, is_dark ? 0.12 : 0.14, hue);
 }
@@ -345,7 +345,8 @@ struct rgb palette_rgb(enum palette p, unsigned color, bool is_dark)
 		return family_rgb(color / NR_SHADES, color % NR_SHADES, is_dark);
 	if (color >= 2 * PLAIN_SHADES)
 		return neutral(is_dark, 0);
-	/* Shades walk the hues in steps that are coprime to their number, lightness another way. */
+	/* Consecutive shades step through the hues by a number coprime to PLAIN_SHADES, and through
+	 * lightness by another. */
 	unsigned shade = color % PLAIN_SHADES;
 	struct range r = plain_range(p, color);
 	double hue = r.hue_from +

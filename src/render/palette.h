@@ -1,15 +1,15 @@
 /*
  * Colours of frames. A palette maps a function (its name, module and flags) to one of at most
- * PALETTE_COLORS_MAX colours, always the same for the same function, so that a function has one
- * colour in every picture. Each colour has a light and a dark form of equal meaning.
+ * PALETTE_COLORS_MAX colours. The mapping is fixed, so a function has the same colour in every
+ * graph. Each colour has a light and a dark variant.
  *
- * The default palette says what code is: hue = module (or crate, or namespace), shade = function;
- * the kernel is warm, libc and the runtime slate, JIT code green, markers grey, and inlined
- * functions a paler form of their module's colour. Reasons of waiting ("[lock]", model/wait.h) have
- * a strong colour each, those of idle threads a grey one.
+ * In the default palette the hue is the module (or crate, or namespace) and the shade is the
+ * function. The kernel has warm colours, libc and the runtime slate, JIT code green, markers grey,
+ * inlined functions a paler variant of their module's colour. Each wait reason ("[lock]",
+ * model/wait.h) has a strong colour of its own; idle threads are grey.
  *
- * Colours are computed in OKLCH (lightness, chroma, hue as people see them; B. Ottosson, 2020),
- * so that every hue has the same contrast to its text.
+ * Colours are computed in OKLCH (lightness, chroma, hue as perceived; B. Ottosson, 2020), so that
+ * the contrast to the text is the same for every hue.
  */
 #ifndef ASSAY_RENDER_PALETTE_H
 #define ASSAY_RENDER_PALETTE_H
@@ -44,32 +44,32 @@ struct rgb {
 	uint8_t b;
 };
 
-/* What a frame is: decides its colour. Views are borrowed. */
+/* The properties of a frame that determine its colour. Views are borrowed. */
 struct palette_key {
 	struct sv name;
 	struct sv module;
 	unsigned flags; /* enum tree_flags */
 };
 
-/* By its name ("hot", "wakeup" for chain, "default"); -1 if there is none. */
+/* Returns the palette of a name ("hot", "wakeup" for chain, "default"); -1 if unknown. */
 int palette_from_name(const char *name);
-/* "default, hot, mem, ..." for messages and help. */
+/* Returns "default, hot, mem, ..." for messages and help. */
 const char *palette_names(void);
 
 unsigned palette_color(enum palette p, const struct palette_key *k);
-/* What a colour says, for a legend: "kernel"; NULL where it only tells functions apart. */
+/* Returns the legend text of a colour ("kernel"); NULL if it only distinguishes functions. */
 const char *palette_meaning(enum palette p, unsigned color);
 struct rgb palette_rgb(enum palette p, unsigned color, bool is_dark);
 
 /*
- * Differences: 0 is "much less", PALETTE_DELTA_NR - 1 "much more", the middle unchanged.
- * @share: the change over the largest change in the picture, -1..1.
+ * Colours of differential graphs: 0 is the largest decrease, PALETTE_DELTA_NR - 1 the largest
+ * increase, the middle one no change. @share: the change relative to the largest change, -1..1.
  */
 #define PALETTE_DELTA_NR 21
 unsigned palette_delta(double share);
 struct rgb palette_delta_rgb(unsigned color, bool is_dark);
 
-/* "yellow", "blue", "green", "grey" or "#rrggbb". */
+/* Parses a background colour: "yellow", "blue", "green", "grey" or "#rrggbb"; false if invalid. */
 bool palette_background(const char *name, struct rgb *ret_light, struct rgb *ret_dark);
 
 #endif

@@ -5,7 +5,7 @@
 #include "render/jsonout.h"
 #include "render/markdown.h"
 
-/* One row a renderer, and its option: text is what there is without one. */
+/* One row per renderer, with its option. Without an option the renderer is text. */
 enum { TEXT, JSON, MARKDOWN };
 
 static void render_json(struct buf *to, const struct report *r, const struct text_style *style)

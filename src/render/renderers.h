@@ -1,6 +1,6 @@
 /*
- * The registry of renderers: ways in which any report can be shown. To add one: its pair of files
- * and a row in renderers.c, which is also its option.
+ * The registry of renderers: the output formats of reports. A new renderer is a pair of files and a
+ * row in renderers.c, which also defines its command line option.
  *
  *	struct renderer_choice choice = {0};    bound to renderer_group by a command's options
  *	renderer_render(&choice, &buf, report, &style);
@@ -14,18 +14,18 @@
 #include "base/opt/opt.h"
 #include "render/text.h"
 
-/* What the options of renderer_group set; zero is text. */
+/* The renderer selected by the options of renderer_group; zero is text. */
 struct renderer_choice {
 	int idx; /* of the renderer */
 };
 
-/* An option for each renderer but text: --json ... */
+/* One option for each renderer except text: --json ... */
 extern const struct opt_group renderer_group;
 
-/* @style is for text; other renderers give the same bytes whatever it says. */
+/* Renders a report. @style affects text (and parts of it Markdown); JSON is always the same. */
 void renderer_render(const struct renderer_choice *choice, struct buf *to, const struct report *r,
 		     const struct text_style *style);
-/* Is the result for people to read on a terminal? */
+/* Returns whether the text renderer is selected. */
 static inline bool renderer_is_text(const struct renderer_choice *choice)
 {
 	return choice->idx == 0;

@@ -1,4 +1,4 @@
-/* A page on a terminal; see screen.h. */
+/* Full-screen pages on a terminal; see screen.h. */
 #include "base/base.h"
 #include "render/screen.h"
 
@@ -19,19 +19,19 @@
 
 static void put(const char *text, size_t n)
 {
-	(void)file_write_all(STDOUT_FILENO, text, n, NULL); /* a terminal that has gone */
+	(void)file_write_all(STDOUT_FILENO, text, n, NULL); /* fails if the terminal was closed */
 }
 
 int screen_open(struct screen *s, struct err *err)
 {
 	*s = (struct screen){0};
 	if (tcgetattr(STDIN_FILENO, &s->before))
-		return err_sys(err, "cannot ask the terminal for its settings");
+		return err_sys(err, "cannot read the terminal settings");
 	struct termios raw = s->before;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* signals stay */
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* ISIG stays on */
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
-	/* In the background of a shell this would stop us: no keys then. */
+	/* In a background process group this would raise SIGTTOU and stop us: no keys then. */
 	if (tcgetpgrp(STDIN_FILENO) == getpgrp())
 		s->has_keys = !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	put(ENTER, sizeof(ENTER) - 1);
@@ -53,7 +53,7 @@ bool screen_measure(struct screen *s)
 	return s->rows != was.rows || s->columns != was.columns;
 }
 
-/* Bytes of at most @columns characters; lines are UTF-8 that is safe to print. */
+/* Returns the length in bytes of the first @columns characters; lines are safe UTF-8. */
 static size_t cut(struct sv line, int columns)
 {
 	size_t at = 0;

@@ -1,8 +1,8 @@
 /*
- * A page on a terminal that is drawn over itself, in the alternate screen, so that the
- * shell's text comes back afterwards. A page is written in one piece and nothing is cleared before
- * it, so it does not flicker; the size is asked for at each drawing. Keys are read one by one while
- * the screen is open.
+ * A full-screen page on a terminal that is redrawn in place. It uses the alternate screen, so the
+ * shell's text is restored afterwards. A page is written in one piece without clearing the screen
+ * first, so it does not flicker. The terminal size is read at each drawing. Keys are read
+ * unbuffered while the screen is open.
  */
 #ifndef ASSAY_RENDER_SCREEN_H
 #define ASSAY_RENDER_SCREEN_H
@@ -14,21 +14,21 @@
 #include "base/err.h"
 
 struct screen {
-	int rows; /* when it was drawn last */
+	int rows; /* at the last drawing */
 	int columns;
 	bool has_keys;
 	struct termios before;
 };
 
-/* Standard output and standard input are to be a terminal. */
+/* Opens the screen. Standard output and standard input must be a terminal. */
 int screen_open(struct screen *s, struct err *err);
-/* Puts the terminal back as it was. */
+/* Restores the terminal. */
 void screen_close(struct screen *s);
-/* Asks for the size; true: it is another than before. */
+/* Reads the terminal size; returns whether it changed. */
 bool screen_measure(struct screen *s);
-/* Lines of text; those that do not fit are left out, long ones are cut. */
+/* Draws lines of text. Lines that do not fit are omitted, long ones are truncated. */
 void screen_draw(struct screen *s, const struct buf *lines);
-/* The descriptor for poll, -1 = none, and the next key that was typed; 0: none. */
+/* screen_fd: the descriptor to poll for keys, -1 = none. screen_key: the next key, 0 = none. */
 int screen_fd(const struct screen *s);
 char screen_key(struct screen *s);
 

@@ -2,10 +2,10 @@
  * Flame graphs in SVG; see svg.h.
  *
  *	svg        header (title, subtitle, losses), frames, data
- *	  style    flame.css + the colours in use, light and dark
+ *	  style    flame.css + the colours that are used, light and dark
  *	  g.head   text lines
- *	  g.flame  one rect with its title per frame; frames under THIN_PX share one path per
- *	           colour, since elements are what makes a picture slow to open
+ *	  g.flame  one rect with a title per frame; frames under THIN_PX share one path per colour,
+ *	           because the number of elements determines how long the file takes to open
  *	  g.labels text
  *	  metadata packed tree: gzip, base64
  *	  script   flame.js
@@ -25,7 +25,7 @@
 
 #define PAD_PX      12.0
 #define THIN_PX     3.0
-#define STATIC_PX   1200 /* of a fluid picture before the script knows the window */
+#define STATIC_PX   1200 /* width of a window-wide graph before the script knows the window */
 #define FOOT_PX     46.0
 #define FONT_FAMILY "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -52,7 +52,7 @@ struct svg {
 	double top;    /* of the rows */
 	double bottom; /* of the rows */
 	uint32_t max_depth;
-	double foot; /* height of what is below the rows */
+	double foot; /* height of the area below the rows */
 };
 
 static void add_attr(struct buf *to, const char *key, const char *value)
@@ -62,7 +62,7 @@ static void add_attr(struct buf *to, const char *key, const char *value)
 	buf_add_ch(to, '"');
 }
 
-/* Hundredths of a pixel without trailing zeros: short, and the same in every locale. */
+/* Two decimals without trailing zeros: short, and the same in every locale. */
 static void add_px(struct buf *to, double v)
 {
 	long n = (long)(v * 100 + (v < 0 ? -0.5 : 0.5));
@@ -83,7 +83,7 @@ static void add_coord(struct buf *to, const char *key, double v)
 
 /* ---- layout ------------------------------------------------------------------------------- */
 
-/* Boxes in preorder; subtrees below the minimum width are passed over. */
+/* Computes the boxes in preorder; subtrees below the minimum width are skipped. */
 static void lay_out(struct svg *s)
 {
 	const struct report_tree *t = s->t;
@@ -157,7 +157,7 @@ static void add_subtitle(struct buf *to, const struct svg *s)
 	static const enum fact_id ids[] = {FACT_TARGET, FACT_EVENT, FACT_DURATION, FACT_VIEW};
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
 		const char *value = report_get_fact(s->r, ids[i]);
-		/* The title and the total say these. */
+		/* Already in the title or the total. */
 		bool is_said = value && (!strcmp(value, "samples") || !strcmp(value, s->r->title));
 		if (value && !is_said)
 			add_part(to, value);
@@ -174,7 +174,7 @@ static void add_loss(struct buf *to, const char *what, uint64_t nr, uint64_t of)
 	add_part(to, buf_str(&b));
 }
 
-/* Returns whether something is missing. */
+/* Returns whether anything was lost. */
 static bool add_losses(struct buf *to, const struct svg *s)
 {
 	const struct losses *l = &s->r->losses;
@@ -218,7 +218,7 @@ static void add_line(struct svg *s, double y, const char *class, struct sv text)
 	buf_add_str(s->to, "</text>\n");
 }
 
-/* Returns where the header ends. */
+/* Returns the y coordinate of the header's end. */
 static double add_header(struct svg *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -283,7 +283,7 @@ static void add_style(struct svg *s)
 	buf_add_sv(s->to, asset_flame_css());
 	add_background(s, false);
 	add_colors(s, false);
-	/* Paper is white whatever the screen is. */
+	/* Dark colours on screens only: printed pages are white. */
 	buf_add_str(s->to, "@media screen and (prefers-color-scheme:dark){\n");
 	add_background(s, true);
 	add_colors(s, true);
@@ -305,7 +305,7 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* A name for what is counted is the user's: then the number is exact. */
+/* With a count name given by the user, the number is exact instead of scaled. */
 static void add_weight(struct svg *s, uint64_t v)
 {
 	enum unit unit = s->o->count_name ? UNIT_COUNT : s->t->unit;
@@ -410,8 +410,7 @@ static void add_labels(struct svg *s)
 
 #define LEGEND_ROW_PX 18.0
 
-/* One swatch a meaning, drawn in the first of its colours that is in use, in as many rows as
- * needed. */
+/* One swatch per meaning, in the first of its colours that is used, wrapped into rows. */
 static void add_legend(struct svg *s)
 {
 	const char *seen = NULL;
@@ -448,7 +447,7 @@ static void add_legend(struct svg *s)
 
 /* ---- data and script ---------------------------------------------------------------------- */
 
-/* Large trees: 3 times faster for a tenth more bytes. */
+/* Compression level for large trees: 3 times faster for 10 % more bytes. */
 #define PACK_FAST_BYTES ((size_t)512 << 10)
 #define DATA_CHUNK      ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
 

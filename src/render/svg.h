@@ -1,7 +1,8 @@
 /*
- * Flame graphs as one self-contained SVG file. Drawn without a script it is whole: header with
- * losses, frames, labels, tooltips. The script in it adds zoom, exact search, keyboard and a
- * details line over the packed tree (flame.h), which holds the frames too narrow to draw as well.
+ * Writes flame graphs as one self-contained SVG file. Without a script it has a header with losses,
+ * frames, labels and tooltips. The embedded script adds zoom, exact search, keyboard navigation and
+ * a details line. It works on the packed tree (flame.h), which also contains the frames that are
+ * too narrow to draw.
  *
  * The same report and options give the same bytes. Nothing in the file refers to another file.
  */
@@ -15,7 +16,7 @@
 
 enum svg_flags {
 	SVG_INVERTED = 1 << 0, /* icicle: root at the top */
-	SVG_NEGATE = 1 << 1,   /* comparisons: swap the two hues */
+	SVG_NEGATE = 1 << 1,   /* differential: swap the two hues */
 	SVG_STATIC = 1 << 2,   /* no script, no packed tree */
 };
 

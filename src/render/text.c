@@ -1,4 +1,4 @@
-/* Reports as text: the frame and the ledger; tables and trees are in text_table.c. */
+/* Reports as text: facts, losses, notes and hints; tables and trees are in text_table.c. */
 #include "base/base.h"
 #include "render/text.h"
 
@@ -7,12 +7,12 @@
 #include "base/sv.h"
 #include "render/text_table.h"
 
-/* ---- the ledger ------------------------------------------------------------------------ */
+/* ---- losses ---------------------------------------------------------------------------- */
 
 static void add_share(struct buf *to, uint64_t n, uint64_t of)
 {
 	num_add_count(to, n);
-	if (!of || n > of) /* counts of files that count something else in their rows */
+	if (!of || n > of) /* files whose loss counters count another unit than their rows */
 		return;
 	buf_addf(to, " (%s %%)", num_pct(100.0 * (double)n / (double)of).s);
 }
@@ -40,11 +40,11 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 	buf_addf(to, "%s: ", noun);
 	if (!losses_has_samples(l)) {
 		buf_addf(to, "%s%s\n", num_count(nr_samples).s,
-			 nr_samples ? "; this input does not say what was lost" : "");
+			 nr_samples ? "; losses: not recorded by this input" : "");
 		return;
 	}
-	if (nr_samples && nr_samples != l->nr[LOSS_WRITTEN]) /* a selection, or one of its tables */
-		buf_addf(to, "%s here; the whole recording: ", num_count(nr_samples).s);
+	if (nr_samples && nr_samples != l->nr[LOSS_WRITTEN]) /* a filter, or one table of several */
+		buf_addf(to, "%s shown; whole recording: ", num_count(nr_samples).s);
 	buf_addf(to, "%s seen, %s written, ", num_count(l->nr[LOSS_SEEN]).s,
 		 num_count(l->nr[LOSS_WRITTEN]).s);
 	add_share(to, l->nr[LOSS_LOST], l->nr[LOSS_LOST] ? l->nr[LOSS_SEEN] : 0);
@@ -52,8 +52,8 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 	static const struct {
 		enum loss_kind kind;
 		const char *text;
-	} rest[] = {{LOSS_UNPARSED, "not understood"},
-		    {LOSS_FILTERED, "left out by a filter"},
+	} rest[] = {{LOSS_UNPARSED, "not parsed"},
+		    {LOSS_FILTERED, "excluded by a filter"},
 		    {LOSS_DISK, "not written (disk full)"}};
 	for (size_t i = 0; i < ARRAY_LEN(rest); i++) {
 		uint64_t nr = l->nr[rest[i].kind];
@@ -63,8 +63,8 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 	if (l->nr[LOSS_THROTTLED])
 		buf_addf(to, "; throttled %" PRIu64 " times", l->nr[LOSS_THROTTLED]);
 	buf_add_ch(to, '\n');
-	add_causes(to, l, LOSS_CLASS_TRUNC, "stacks cut short: ", losses_truncated(l));
-	add_causes(to, l, LOSS_CLASS_UNSYM, "without a name: ", losses_unsymbolized(l));
+	add_causes(to, l, LOSS_CLASS_TRUNC, "truncated stacks: ", losses_truncated(l));
+	add_causes(to, l, LOSS_CLASS_UNSYM, "unsymbolized: ", losses_unsymbolized(l));
 }
 
 void text_add_losses(struct buf *to, const struct report *r)
@@ -77,11 +77,11 @@ void text_add_losses(struct buf *to, const struct report *r)
 		buf_addf(to, "%s\n", buf_str(&beside));
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------ */
 
 #define FACTS_WIDTH 100
 
-/* "event: cpu-clock; host: vm; ..." in as few lines as they fill; a long one has its own. */
+/* "event: cpu-clock; host: vm; ..." wrapped at the width; a long fact has a line of its own. */
 static void add_facts(struct buf *to, const struct report *r, const struct text_style *style)
 {
 	size_t width = style->width ? MIN(style->width, FACTS_WIDTH) : FACTS_WIDTH;

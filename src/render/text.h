@@ -1,7 +1,7 @@
 /*
- * A report as text for a terminal or a pipe: facts, the ledger of losses, notes, tables, trees,
- * and what to type next. Plain ASCII, no colour, bytes depend on the report alone; with a width
- * (terminals only) long names are cut in their middle.
+ * Writes a report as text for a terminal or a pipe: facts, losses, notes, tables, trees, and
+ * suggested next commands. Plain ASCII, no colour; the bytes depend only on the report. With a
+ * width (terminals only) long names are shortened in the middle.
  */
 #ifndef ASSAY_RENDER_TEXT_H
 #define ASSAY_RENDER_TEXT_H
@@ -13,9 +13,9 @@
 struct text_style {
 	unsigned width;   /* columns; 0 = no limit */
 	bool has_color;   /* headings stand out */
-	bool is_brief;    /* no facts, no hints; losses and notes stay */
-	bool has_details; /* facts about the recorder, too, which say nothing of the target */
-	/* Words a hint as what is typed; false if it cannot be. NULL: no hints. */
+	bool is_brief;    /* omit facts and hints; losses and notes remain */
+	bool has_details; /* include facts about the recorder, not only about the target */
+	/* Appends a hint as a command line; false if there is none for it. NULL: no hints. */
 	bool (*add_hint)(struct buf *to, const struct report_hint *h);
 };
 

@@ -9,7 +9,7 @@
 #include "base/text/num.h"
 
 #define GAP        2  /* spaces before each column */
-#define NAME_MIN   20 /* a cut name keeps at least this many columns */
+#define NAME_MIN   20 /* a shortened name keeps at least this many columns */
 #define PCT_WIDTH  7  /* "100.00", and the headings of a tree */
 #define INDENT_MAX 60 /* deeper levels of a tree do not move further right */
 
@@ -46,7 +46,7 @@ static size_t bytes_of_last(struct sv s, size_t n)
 	return s.n - i;
 }
 
-/* A name says most at its ends. */
+/* Shortens a name in the middle: its ends are the most specific parts. */
 static void add_cut(struct buf *to, struct sv s, size_t width)
 {
 	if (text_columns(s) <= width) {
@@ -105,7 +105,7 @@ void text_add_number(struct buf *to, enum unit unit, uint64_t v)
 	}
 }
 
-/* "1.20 MiB +-8 %": of an estimate the error is best seen as a share. */
+/* "1.20 MiB +-8 %": the error of an estimate as a percentage. */
 static void add_estimate(struct buf *to, enum unit unit, const struct cell_estimate *e)
 {
 	if (e->value == CELL_NO_ESTIMATE) {
@@ -139,7 +139,7 @@ static void add_float(struct buf *to, double v)
 {
 	if (isnan(v))
 		buf_add_ch(to, '-');
-	else if (v >= 10000 && v < 1e15) /* what follows the point says nothing */
+	else if (v >= 10000 && v < 1e15) /* decimals are below the precision */
 		num_add_count(to, (uint64_t)(v + 0.5));
 	else
 		num_add_double(to, v, 2);
@@ -177,11 +177,11 @@ static size_t widest(const struct report_table *t, size_t c, struct buf *scratch
 }
 
 struct layout {
-	size_t *widths;  /* by column */
-	bool *is_hidden; /* by column; what the terminal has no room for */
+	size_t *widths;  /* of each column */
+	bool *is_hidden; /* of each column: it does not fit on the terminal */
 };
 
-/* How wide a line is when its texts are cut as far as they may be. */
+/* Returns the width of a line whose text columns are shortened to the minimum. */
 static size_t least_width(const struct report_table *t, const struct layout *l)
 {
 	size_t sum = 0;
@@ -193,7 +193,7 @@ static size_t least_width(const struct report_table *t, const struct layout *l)
 	return sum;
 }
 
-/* On a terminal columns that can be spared make room for the others. */
+/* Hides optional columns until the line fits on the terminal. */
 static void hide_columns(const struct report_table *t, struct layout *l, unsigned width)
 {
 	for (const char *const *key = t->hide_first; key && *key && least_width(t, l) > width;
@@ -203,7 +203,7 @@ static void hide_columns(const struct report_table *t, struct layout *l, unsigne
 				l->is_hidden[c] = true;
 }
 
-/* The first text column (the name) is cut until the line fits, then the others. */
+/* Shortens the first text column (the name) until the line fits, then the other ones. */
 static void fit_widths(const struct report_table *t, struct layout *l, unsigned width)
 {
 	size_t sum = 0;
@@ -218,7 +218,7 @@ static void fit_widths(const struct report_table *t, struct layout *l, unsigned 
 	}
 }
 
-/* @row NULL: the titles. */
+/* Appends a row; @row NULL: the column titles. */
 static void add_line(struct buf *to, const struct report_table *t, const struct layout *l,
 		     const union cell *row)
 {
@@ -243,7 +243,7 @@ static void add_line(struct buf *to, const struct report_table *t, const struct 
 
 static void add_hidden(struct buf *to, const struct report_table *t, const struct layout *l)
 {
-	const char *sep = "  (left out, a wider terminal or a pipe has them: ";
+	const char *sep = "  (hidden columns, shown on a wider terminal or in a pipe: ";
 	for (size_t c = 0; c < t->nr_columns; c++) {
 		if (!l->is_hidden[c])
 			continue;
@@ -319,8 +319,8 @@ static void add_node(const struct tree_text *tt, const struct tree_node *n, size
 }
 
 /*
- * Preorder by links. An only child stays in its parent's column; a branch moves one step right and
- * starts with a dash.
+ * Appends the nodes in preorder. An only child is in its parent's column; where a node has several
+ * children, they are indented one step and start with a dash.
  */
 static void add_nodes(const struct tree_text *tt)
 {

@@ -1,4 +1,4 @@
-/* Values under the pointer of a chart. The data lie in the file's metadata element as JSON. */
+/* Shows the values of a chart at the pointer. The data are JSON in the file's metadata element. */
 var svg = document.documentElement;
 var data = JSON.parse(svg.querySelector('metadata.data').textContent);
 var plot = svg.querySelector('.plot');

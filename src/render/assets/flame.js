@@ -1,10 +1,10 @@
 /*
- * The living part of a flame graph: zoom, search, keyboard, details, over the packed tree in this
- * file (src/render/flame.h has its form). Every node is in it, drawn or not, so searches count
- * what is too narrow to draw, and zooming draws it.
+ * The interactive part of a flame graph: zoom, search, keyboard, details. It works on the packed tree
+ * in this file (format: src/render/flame.h), which contains every node, drawn or not. So a search
+ * counts frames that are too narrow to draw, and zooming draws them.
  *
- * Part of the one script of a picture, after unpack.js; the writer wraps both into a function.
- * Needs no network, no storage, no HTML from strings. Names become text nodes and nothing else.
+ * Part of the single script of an SVG file, after unpack.js; the writer wraps both into a function.
+ * Needs no network and no storage, and never builds HTML from strings: names become text nodes only.
  */
 var SVG = 'http://www.w3.org/2000/svg';
 var HTML = 'http://www.w3.org/1999/xhtml';
@@ -134,18 +134,18 @@ function details(i) {
 	var where = T.module[s] ? T.module[s] : '';
 	var weight = weightText(T.total[i]);
 	var text = countText(i) + ' ' + COUNT + (weight ? ' (' + weight + ')' : '') + ' \u00b7 ' +
-		percent(T.total[i], T.total[0]) + ' of all';
+		percent(T.total[i], T.total[0]) + ' of total';
 	if (i)
 		text += ' \u00b7 ' + percent(T.total[i], T.total[T.parent[i]]) + ' of parent';
 	if (zoomed && zoomed !== i && i > zoomed && i < T.end[zoomed])
-		text += ' \u00b7 ' + percent(T.total[i], T.total[zoomed]) + ' of view';
+		text += ' \u00b7 ' + percent(T.total[i], T.total[zoomed]) + ' of zoomed frame';
 	text += ' \u00b7 ' + percent(T.self[i], T.total[0]) + ' self';
 	if (T.isDiff) {
 		var now = T.total[0] ? 100 * T.total[i] / T.total[0] : 0;
 		var was = T.before[0] ? 100 * T.before[i] / T.before[0] : 0;
 		text += ' \u00b7 before ' + grouped(T.before[i]) + ' (' + was.toFixed(2) + ' %), ' +
 			(now >= was ? '+' : '\u2212') + Math.abs(now - was).toFixed(2) + ' points' +
-			(!T.before[i] ? ', new' : !T.total[i] ? ', gone' : '');
+			(!T.before[i] ? ', new' : !T.total[i] ? ', removed' : '');
 	}
 	var kind = kindText(where === '[kernel]' ? T.symFlags[s] & ~KERNEL : T.symFlags[s]);
 	return {name: name, where: (where + kind).replace(/^, /, ''),
@@ -163,7 +163,7 @@ function el(ns, tag, attrs, parent) {
 	return e;
 }
 
-/* Elements are kept and used again: making them is the slow part of drawing. */
+/* Reuses elements: creating them is the slow part of drawing. */
 function Pool(parent, tag) {
 	this.parent = parent;
 	this.tag = tag;
@@ -195,7 +195,7 @@ labels.textContent = '';
 svg.removeAttribute('viewBox');
 flame.setAttribute('tabindex', '0');
 flame.setAttribute('role', 'application');
-flame.setAttribute('aria-label', 'Flame graph: arrow keys walk, Enter zooms, slash searches');
+flame.setAttribute('aria-label', 'Flame graph: arrow keys move, Enter zooms, slash searches');
 var rects = new Pool(flame, 'rect'), paths = new Pool(flame, 'path'), texts = new Pool(labels, 'text');
 var mark = el(SVG, 'rect', {'class': 'mark', display: 'none'}, labels);
 var cursor = el(SVG, 'rect', {'class': 'cursor', display: 'none'}, labels);
@@ -217,8 +217,8 @@ function colorOf(i) {
 	return DELTA_MIDDLE + (delta < 0 ? -step : step);
 }
 
-/* Rows of boxes {nodes, x, w} by depth: ancestors of the zoomed node in full width, then its
-   subtree as far as it is wide enough to be seen. */
+/* Computes rows of boxes {nodes, x, w} by depth: ancestors of the zoomed node in full width, then
+   the part of its subtree that is at least MIN pixels wide. */
 function layOut() {
 	var inner = W - 2 * PAD, z = zoomed, d, i;
 	rows = [];
@@ -316,7 +316,7 @@ function draw() {
 	floatUi();
 }
 
-/* The place of a node on the screen, or null. */
+/* Returns the position of a node on the screen, or null. */
 function boxOf(i) {
 	if (i < 0)
 		return null;
@@ -350,11 +350,11 @@ function nodeAt(x, y) {
 		else
 			hi = mid - 1;
 	}
-	/* Boxes under a pixel are hard to hit: half a pixel of grace on each side. */
+	/* Boxes under a pixel are hard to point at: accept half a pixel on each side. */
 	return x >= row.x[lo] - 0.5 && x <= row.x[lo] + Math.max(row.w[lo], 1) ? row.nodes[lo] : -1;
 }
 
-/* ---- the user's tools --------------------------------------------------------------------- */
+/* ---- toolbar ------------------------------------------------------------------------------ */
 
 var TOOLS_PX = 510, CRUMBS_PX = 24;
 var ui = el(SVG, 'g', {'class': 'ui'}, svg);
@@ -373,7 +373,7 @@ var nextButton = button('\u203a', 'Next match (n)', function () {
 	step(1);
 });
 button('\u21c5', 'Flip: root at the top or the bottom (f)', flip);
-var resetButton = button('Reset', 'Zoom out to everything (Home)', function () {
+var resetButton = button('Reset', 'Reset zoom (Home)', function () {
 	zoom(0);
 });
 var crumbsBox = el(SVG, 'foreignObject', {x: PAD, height: CRUMBS_PX}, ui);
@@ -393,7 +393,7 @@ function windowWidth() {
 	return svg.getBoundingClientRect().width || window.innerWidth;
 }
 
-/* The tools stand beside the title, or below the header where there is no room. */
+/* The toolbar is beside the title, or below the header if there is no room. */
 function placeHeader() {
 	var titleText = svg.querySelector('.head .title'), titlePx = 200;
 	try {
@@ -409,7 +409,7 @@ function placeHeader() {
 	crumbsBox.setAttribute('width', Math.max(50, W - 2 * PAD));
 }
 
-/* Tools and details follow the window when the picture is a page of its own. */
+/* Keeps toolbar and details in the window when the SVG is opened as a page of its own. */
 function floatUi() {
 	var y = isPage ? window.scrollY || 0 : 0;
 	toolsBox.setAttribute('y', Math.max(toolsBox.rest, y + 4));
@@ -431,7 +431,7 @@ function drawCrumbs() {
 	if (!zoomed)
 		return;
 	path.unshift(0);
-	/* The innermost ones, as many as there is room for. */
+	/* As many of the innermost frames as fit. */
 	var room = W - 3 * PAD - 40, from = path.length, names = path.map(function (node) {
 		return label(T.sym[node], 220) || '?';
 	});
@@ -478,7 +478,7 @@ function zoom(i, isQuiet) {
 		saveState(true);
 }
 
-/* Scrolls so that a node's row is in the window, clear of tools and details. */
+/* Scrolls so that a node's row is in the window and not covered by toolbar or details. */
 function reveal(i) {
 	var b = boxOf(i);
 	if (!b || !isPage)
@@ -503,15 +503,15 @@ function flip() {
 function compile(text, ignores) {
 	try {
 		return {re: new RegExp(text, ignores ? 'i' : ''), isText: false};
-	} catch (e) { /* half a regex, while it is typed: the text itself is looked for */
+	} catch (e) { /* an incomplete regex while it is typed: search it as plain text */
 		return {re: new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'),
 			ignores ? 'i' : ''), isText: true};
 	}
 }
 
 /*
- * Counts each root path once, at its outermost match, over all nodes: what grep finds in the
- * folded stacks, whatever is drawn. The root "all" is no frame.
+ * Adds up the outermost matches over all nodes, drawn or not, so that each stack counts once: the
+ * same sum as grep on the folded stacks. The root "all" is not a frame.
  */
 function findAll(re) {
 	isHit = new Uint8Array(T.nrSyms);
@@ -563,7 +563,7 @@ function drawSearch() {
 		return;
 	found.textContent = hits.length ? 'Matched ' + percent(result.sum, T.total[0]) : 'No match';
 	found.setAttribute('title', grouped(result.exact) + ' of ' + countText(0) + ' ' + COUNT +
-		(result.isText ? ' (not a regular expression: taken as text)' : ''));
+		(result.isText ? ' (invalid regular expression: searched as plain text)' : ''));
 }
 
 function step(by) {
@@ -585,7 +585,7 @@ function focus(i) {
 	reveal(i);
 }
 
-/* ---- state in the address ----------------------------------------------------------------- */
+/* ---- state in the URL --------------------------------------------------------------------- */
 
 function saveState(isStep) {
 	var parts = [];
@@ -597,7 +597,7 @@ function saveState(isStep) {
 		parts.push('i=1');
 	if (isInverted !== (setting('inverted') === '1'))
 		parts.push('f=1');
-	try { /* refused in sandboxes and on data: addresses; the picture works without */
+	try { /* not allowed in sandboxes and in data: URLs; the graph works without */
 		if (isStep)
 			history.pushState(null, '', '#' + parts.join('&'));
 		else
@@ -613,7 +613,7 @@ function loadState() {
 			if (eq > 0)
 				s[part.slice(0, eq)] = decodeURIComponent(part.slice(eq + 1));
 		});
-	} catch (e) { /* a hash that is not ours */ }
+	} catch (e) { /* not one of our fragments */ }
 	isInverted = (setting('inverted') === '1') !== (s.f === '1');
 	zoomed = s.z ? nodeFromKey(T, s.z) : 0;
 	setSearch(s.s || '', s.i === '1', true);
@@ -666,7 +666,7 @@ function walk(key) {
 	}
 	if (key !== inward)
 		return focused ? focus(T.parent[focused]) : undefined;
-	/* Into the widest child: where the time goes. */
+	/* To the widest child. */
 	var best = -1;
 	for (var i = focused + 1; i < T.end[focused]; i = T.end[i])
 		if (best < 0 || T.width[i] > T.width[best])
@@ -760,7 +760,7 @@ window.addEventListener('resize', function () {
 
 loadState();
 reveal(0);
-/* Some engines know the width of a page only after its script. */
+/* Some engines know the width of a page only after its script has run. */
 setTimeout(function () {
 	if (setting('fluid') === '1' && Math.abs(windowWidth() - W) > 1)
 		draw();

@@ -1,8 +1,8 @@
 /*
- * The packed tree of src/render/flame.h, read back: base64, gzip, columns. Part of the one script
- * of a picture, before flame.js; both are wrapped into a function by the writer.
+ * Decodes the packed tree of src/render/flame.h: base64, gzip, columns. Part of the single script of
+ * an SVG file, before flame.js; the writer wraps both into a function.
  *
- * Synchronous, so that a picture is complete when its file has been read, and without
+ * Decodes synchronously, so that the graph is complete when its file has been read, and without
  * DecompressionStream, which older browsers do not have.
  */
 var PACK_DIFF = 1, PACK_NORMALISED = 2, PACK_BIG = 8; /* enum flame_pack_flags */
@@ -27,7 +27,7 @@ function huffman(lengths) {
 	for (i = 0; i < lengths.length; i++)
 		if (lengths[i])
 			symbol[offset[lengths[i]]++] = i;
-	/* Codes of up to 10 bits are looked up at once: symbol << 4 | length. */
+	/* Lookup table for codes of up to 10 bits: symbol << 4 | length. */
 	var fast = new Uint16Array(1024), code = 0, at = 0;
 	for (var len = 1; len <= 10; len++, code <<= 1) {
 		for (i = 0; i < count[len]; i++, code++, at++) {
@@ -51,8 +51,7 @@ var DIST_BITS = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 
 	12, 12, 13, 13];
 var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/* gzip of our own writing: a ten byte header, deflate, CRC, size. Synchronous, so that the
-   picture is complete when the file has been read; works where DecompressionStream does not. */
+/* Decompresses gzip as assay writes it: a ten byte header, deflate, CRC, size. */
 function gunzip(src) {
 	var size = src.length;
 	var out = new Uint8Array((src[size - 4] | src[size - 3] << 8 | src[size - 2] << 16 |
@@ -153,7 +152,7 @@ function gunzip(src) {
 	return out;
 }
 
-/* The tree as columns by node in preorder; end[i] is behind the last node of i's subtree. */
+/* Reads the tree into columns in preorder; end[i] is the index after the last node of i's subtree. */
 function unpack(src) {
 	var at = 0;
 
@@ -251,7 +250,7 @@ function link(t, up) {
 		compare(t);
 }
 
-/* As flame.c does: self is the larger of both sides, colour the change of the whole subtree. */
+/* As in flame.c: self is the larger of before and after, colour the change of the whole subtree. */
 function compare(t) {
 	var isNorm = t.flags & PACK_NORMALISED && t.total[0] && t.before[0], i;
 	t.scale = isNorm ? t.total[0] / t.before[0] : 1;
@@ -269,7 +268,7 @@ function compare(t) {
 
 /* ---- links to nodes ----------------------------------------------------------------------- */
 
-/* A node is known by the names on its path, so that a link outlives a new profile. */
+/* A link identifies a node by the names on its path, so it remains valid for a new profile. */
 function hashName(text) {
 	var a = 0x811c9dc5, b = 0x1b873593;
 	for (var i = 0; i < text.length; i++) {

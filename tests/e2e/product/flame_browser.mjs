@@ -119,7 +119,7 @@ check(shown(await search(page, 'POLL')) === 0, 'search minds the case');
 await page.click('.tools button:has-text("Aa")');
 check(Math.abs(shown(await page.textContent(found)) - grep(stacks, /POLL/i)) <= 0.0100001,
 	'search ignores the case on request');
-check(shown(await search(page, '(')) > 0 === stacksHave('('), 'half a regex is taken as text');
+check(shown(await search(page, '(')) > 0 === stacksHave('('), 'an invalid regex is searched as plain text');
 function stacksHave(text) {
 	return [...stacks.keys()].some((k) => k.includes(text));
 }
@@ -132,9 +132,9 @@ const zoomedHash = async () => /z=[0-9a-f]{16}/.test(await page.evaluate(() => l
 await page.keyboard.press('ArrowUp');
 await page.keyboard.press('ArrowUp');
 await page.keyboard.press('ArrowUp');
-check(/of parent/.test(await page.textContent('.info')), 'arrows walk and the details follow');
+check(/of parent/.test(await page.textContent('.info')), 'arrow keys move and update the details');
 await page.keyboard.press('Enter');
-check(await zoomedHash(), 'Enter zooms, the address knows where');
+check(await zoomedHash(), 'Enter zooms and updates the URL');
 check(await page.locator('.crumbs button').count() >= 2, 'the path to the zoomed frame is shown');
 const hash = await page.evaluate(() => location.hash);
 await page.keyboard.press('Escape');
@@ -156,7 +156,7 @@ page = await open(fileUrl);
 const rows = await page.locator('.flame rect').count();
 const box = await page.locator('.flame rect').nth(5).boundingBox();
 await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-check(/% of all/.test(await page.textContent('.info')), 'hovering shows details');
+check(/% of total/.test(await page.textContent('.info')), 'hovering shows details');
 await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
 check(await zoomedHash(), 'a click zooms');
 const url = await page.evaluate(() => location.href);

@@ -54,8 +54,8 @@ TEST(text_is_aligned_and_shows_the_breakdown)
 		  "assay report\n"
 		  "event: cpu-clock\n"
 		  "samples: 1,010 seen, 1,000 written, 10 (0.99 %) lost; throttled 2 times\n"
-		  "stacks cut short: 5 (0.50 %): stack copy too short 5\n"
-		  "without a name: 3 (0.30 %): JIT code without a map 1, "
+		  "truncated stacks: 5 (0.50 %): stack copy too short 5\n"
+		  "unsymbolized: 3 (0.30 %): JIT code without a map 1, "
 		  "kernel addresses hidden 2\n"
 		  "note: a note\n"
 		  "\n"
@@ -137,7 +137,8 @@ TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
 	CHECK(!strstr(buf_str(&b), "left out"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){.width = 50});
-	CHECK(strstr(buf_str(&b), "  (left out, a wider terminal or a pipe has them: module)\n"));
+	CHECK(strstr(buf_str(&b),
+		     "  (hidden columns, shown on a wider terminal or in a pipe: module)\n"));
 	CHECK(strstr(buf_str(&b), "samples  ") && strstr(buf_str(&b), "a_functi"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){.width = 5});
@@ -195,7 +196,7 @@ TEST(a_report_without_a_breakdown_says_so)
 	CLEANUP(buf_release) struct buf b = {0};
 	r->nr_samples = 12;
 	text_render(&b, r, &(struct text_style){0});
-	CHECK_STR(buf_str(&b), "\nsamples: 12; this input does not say what was lost\n");
+	CHECK_STR(buf_str(&b), "\nsamples: 12; losses: not recorded by this input\n");
 }
 
 TEST(trees_indent_branches_and_keep_chains_in_line)
