@@ -1,4 +1,4 @@
-/* Function starts by the calls to them; see callscan.h. */
+/* Finds function starts by call instructions; see callscan.h. */
 #include "base/base.h"
 #include "symbol/callscan.h"
 
@@ -26,7 +26,7 @@ static void starts_release(struct starts *s)
 	vec_release(&s->v);
 }
 
-/* Where a function may begin, by what stands before it. */
+/* Whether a function may begin here, by alignment and by the byte before. */
 static bool is_plausible(const struct code *c, uint64_t at)
 {
 	static const uint8_t ends[] = {0xc3 /* ret */, 0x90 /* nop */, 0xcc /* int3 */,
@@ -96,7 +96,7 @@ static void scan(struct symtab *to, const struct elf *e, const struct code *c, u
 	}
 }
 
-/* A file without section headers: its executable segments. */
+/* Scans the executable segment of a file without section headers. */
 static int scan_segments(struct symtab *to, const struct elf *e, unsigned tag, struct err *err)
 {
 	size_t nr;
@@ -109,7 +109,7 @@ static int scan_segments(struct symtab *to, const struct elf *e, unsigned tag, s
 		size_t n = (size_t)s[i].nr_file_bytes;
 		TRY(elf_read(e, buf_reserve(&code, n), n, s[i].offset, err));
 		scan(to, e, &(struct code){s[i].vaddr, (const uint8_t *)code.p, n}, tag);
-		return 0; /* programs have one */
+		return 0; /* programs have one executable segment */
 	}
 	return 0;
 }

@@ -1,10 +1,10 @@
 /*
- * Names as people write them; see demangle.h.
+ * Demangling; see demangle.h.
  *
- * libiberty does the grammar through its callback interface, which allocates nothing. It knows
- * no limit on its output, and substitutions let a name of 1 kB ask for 2^100 bytes, so the
- * callback leaves by longjmp at our limit; there is nothing to clean up under it except
- * a decoded punycode identifier of a Rust name.
+ * libiberty parses the names; its callback interface is used because it allocates nothing.
+ * libiberty does not limit its output, and substitutions let a name of 1 kB produce 2^100 bytes.
+ * Therefore the callback leaves by longjmp when our limit is reached. Nothing needs to be cleaned
+ * up then except a decoded punycode identifier of a Rust name.
  */
 #include "base/base.h"
 #include "symbol/demangle.h"
@@ -14,8 +14,8 @@
 
 #define INPUT_MAX  ((size_t)16 << 10)
 #define OUTPUT_MAX ((size_t)64 << 10)
-/* libiberty refuses C++ names over 1 kB unless its recursion limit is off; up to here the stack
- * that it may then use stays under 2 MB. */
+/* libiberty refuses C++ names over 1 kB unless its recursion limit is off. Up to this length it
+ * then uses less than 2 MB of stack. */
 #define UNLIMITED_MAX ((size_t)4 << 10)
 #define HASH_CHARS    16
 #define LEGACY_TAIL   (3 + HASH_CHARS + 1) /* "17h" hash "E" */
@@ -29,11 +29,11 @@ struct sink {
 static void put(const char *p, size_t n, void *opaque)
 {
 	struct sink *s = opaque;
-	if (!n) /* the place of it is none then, either */
+	if (!n) /* the pointer may be NULL */
 		return;
 	if (s->to->n - s->start + n > OUTPUT_MAX)
 		longjmp(s->too_long, 1);
-	/* Rust names come in pieces of a few bytes: 10 % of the time went into buf_add. */
+	/* Rust names arrive in pieces of a few bytes; buf_add took 10 % of the time. */
 	if (LIKELY(n < s->to->cap - s->to->n)) {
 		memcpy(s->to->p + s->to->n, p, n);
 		s->to->n += n;
@@ -44,7 +44,7 @@ static void put(const char *p, size_t n, void *opaque)
 
 typedef int (*grammar_fn)(const char *mangled, int options, demangle_callbackref put, void *ctx);
 
-/* False, and nothing added, if the name is not of this grammar or is too much. */
+/* Returns false and adds nothing if the name is not in this grammar or exceeds the limit. */
 static bool try_grammar(struct buf *to, grammar_fn grammar, const char *name, int options)
 {
 	struct sink s = {.to = to, .start = to->n};
@@ -77,8 +77,8 @@ static bool is_legacy_end(struct sv s, size_t end)
 }
 
 /*
- * The length of a Rust legacy name, _ZN...17h<hash>E, without what follows it; 0 if it is none.
- * Dots are part of such names, so the suffix is looked for from the end.
+ * Returns the length of a Rust legacy name, _ZN...17h<hash>E, without suffixes; 0 if it is none.
+ * Such names may contain dots, so the suffix is searched from the end.
  */
 static size_t legacy_length(struct sv s)
 {
@@ -122,7 +122,7 @@ static void add_suffix(struct buf *to, struct sv rest, enum suffix_form form, un
 {
 	while (rest.n && rest.p[0] == '.') {
 		struct sv part = next_part(&rest);
-		/* LLVM's number may be followed by the hash of the unit in hexadecimal. */
+		/* LLVM may add the hash of the unit in hexadecimal after the number. */
 		if (is_renaming(part) && !(flags & DEMANGLE_HASHES))
 			continue;
 		if (form == SUFFIX_CLONE)
@@ -133,7 +133,7 @@ static void add_suffix(struct buf *to, struct sv rest, enum suffix_form form, un
 	buf_add_sv(to, rest);
 }
 
-/* Where the suffix of a name that is not mangled starts: renamings only. */
+/* Returns where the suffix of an unmangled name starts; only suffixes of LLVM and LTO. */
 static size_t plain_length(struct sv s)
 {
 	const char *at = memmem(s.p, s.n, ".llvm.", 6);
@@ -162,7 +162,7 @@ static bool has_dropped_too_much(const struct buf *b, size_t start)
 	       memmem(b->p + start, b->n - start, ",  (*", 5);
 }
 
-/* C++ that was Rust after all: a legacy name whose hash libiberty finds too regular. */
+/* A Rust legacy name that demangles as C++ because libiberty rejects its hash as too regular. */
 static void drop_hash(struct buf *to, size_t start)
 {
 	size_t n = to->n - start;

@@ -1,4 +1,4 @@
-/* Functions by name; see funcfind.h. */
+/* Finds functions by name; see funcfind.h. */
 #include "base/base.h"
 
 #include "symbol/funcfind.h"
@@ -18,7 +18,7 @@ bool func_matches(const char *pattern, const char *name)
 	return !strcmp(pattern, name);
 }
 
-/* "f(int, char)" is f, unless the pattern names parameters itself. */
+/* "f(int, char)" is compared as "f", unless the pattern contains parameters. */
 static void cut_parameters(struct buf *name, const char *pattern)
 {
 	if (strchr(pattern, '('))
@@ -50,8 +50,8 @@ static bool is_match(const char *pattern, const char *linkage, struct buf *shown
 }
 
 /*
- * x86-64: `endbr64` has to be stepped over by the kernel, a `push` or `nop` is emulated. The code
- * after an endbr64 that is a push is reached from it alone: a jump to it would push again.
+ * x86-64: the kernel single-steps an `endbr64`, but emulates a `push` or `nop`. If a push follows
+ * the endbr64, the probe goes there: nothing else jumps to it, since that would push twice.
  */
 #define ENDBR_BYTES 4
 

@@ -1,5 +1,5 @@
 /*
- * jitdump files into ranges of code; see perfmap.h. Format: kernel
+ * Parses jitdump files; see perfmap.h. Format: kernel
  * tools/perf/Documentation/jitdump-specification.txt, version 1.
  */
 #include "base/base.h"
@@ -20,7 +20,7 @@
 
 enum record { LOAD = 0, MOVE = 1, DEBUG = 2, CLOSE = 3, UNWINDING = 4 };
 
-struct pending { /* lines that came before the code that they belong to */
+struct pending { /* line records, which precede the record of their code */
 	uint64_t code_addr;
 	uint32_t lines;
 	uint32_t nr_lines;
@@ -33,7 +33,7 @@ static int compare_lines(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* "\xff" as a name: the same file as the line before. */
+/* The name "\xff" means the same file as the previous line. */
 static bool read_debug(struct perfmap *m, struct rd *r, struct pending *ret_p)
 {
 	struct pending p = {.code_addr = rd_u64(r), .lines = (uint32_t)m->lines.n};
@@ -56,7 +56,7 @@ static bool read_debug(struct perfmap *m, struct rd *r, struct pending *ret_p)
 							  file_at, nr_file_bytes});
 	}
 	p.nr_lines = (uint32_t)m->lines.n - p.lines;
-	if (p.nr_lines) /* stable enough: equal places hold one line in practice */
+	if (p.nr_lines) /* an unstable sort will do: in practice each address has one line */
 		qsort(m->lines.p + p.lines, p.nr_lines, sizeof(*m->lines.p), compare_lines);
 	*ret_p = p;
 	return !r->is_bad;
@@ -65,7 +65,7 @@ static bool read_debug(struct perfmap *m, struct rd *r, struct pending *ret_p)
 static bool read_load(struct perfmap *m, struct rd *r, uint64_t time_ns, const struct pending *p)
 {
 	rd_skip(r, 8); /* pid, tid */
-	rd_skip(r, 8); /* vma: the same as code_addr, the code is where it runs */
+	rd_skip(r, 8); /* vma: the same as code_addr */
 	uint64_t start = rd_u64(r);
 	uint64_t nr_bytes = rd_u64(r);
 	rd_skip(r, 8); /* code index */
@@ -80,11 +80,11 @@ static bool read_load(struct perfmap *m, struct rd *r, uint64_t time_ns, const s
 		range.lines = p->lines;
 		range.nr_lines = p->nr_lines;
 	}
-	(void)jitcode_add(m, range); /* counts what it refuses */
+	(void)jitcode_add(m, range); /* counts rejected ranges */
 	return true;
 }
 
-/* The newest range that starts there, which a move takes along. */
+/* Finds the newest range that starts at an address: the code that a move record refers to. */
 static const struct jitcode_range *newest_at(const struct perfmap *m, const struct map *by_start,
 					     uint64_t start)
 {
@@ -109,7 +109,7 @@ static bool read_move(struct perfmap *m, struct rd *r, uint64_t time_ns, const s
 	moved.time_ns = time_ns;
 	struct jitcode_range gone = {
 		.start = from, .end = from + nr_bytes, .time_ns = time_ns, .name_at = JITCODE_NONE};
-	(void)jitcode_add(m, gone); /* before the new place, which may overlap it */
+	(void)jitcode_add(m, gone); /* first, since the new range may overlap the old one */
 	(void)jitcode_add(m, moved);
 	return true;
 }
@@ -129,7 +129,7 @@ static void read_records(struct perfmap *m, struct rd *r)
 		uint32_t nr_bytes = rd_u32(r);
 		uint64_t time_ns = rd_u64(r);
 		if (nr_bytes < RECORD_BYTES || nr_bytes - RECORD_BYTES > rd_left(r)) {
-			m->nr_bad++; /* cut off: the writer is at it, or no jitdump from here on */
+			m->nr_bad++; /* incomplete (still being written) or damaged from here on */
 			return;
 		}
 		struct rd body = rd_sub(r, nr_bytes - RECORD_BYTES);
@@ -150,7 +150,7 @@ static void read_records(struct perfmap *m, struct rd *r)
 		case CLOSE:
 			return;
 		case UNWINDING:
-		default: /* newer kinds may come */
+		default: /* record types of newer versions */
 			break;
 		}
 		m->nr_bad += !is_good;

@@ -1,6 +1,6 @@
 /*
- * Kernel symbols; see kallsyms.h. A line is "ffffffff81000000 T name\t[module]"; modules come
- * after the kernel in the order of loading, so the whole is sorted here.
+ * Kernel symbols; see kallsyms.h. A line is "ffffffff81000000 T name\t[module]". Modules follow the
+ * kernel in load order, so all symbols are sorted here.
  */
 #include "base/base.h"
 #include "symbol/kallsyms.h"
@@ -18,7 +18,7 @@
 
 struct ksym { /* 16 bytes: 200,000 of them are sorted and searched */
 	uint64_t start;
-	uint32_t name_at; /* in the text; two before it stands the type */
+	uint32_t name_at; /* offset in the text; the type is two bytes before it */
 	uint16_t nr_name_bytes;
 	uint16_t module;
 };
@@ -53,7 +53,7 @@ static bool is_function(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-/* Symbols of one module stand together, so the last one is nearly always it. */
+/* Symbols of one module are adjacent, so it is nearly always the last module. */
 static uint16_t module_of(struct kallsyms *k, struct sv name)
 {
 	for (size_t i = k->modules.n; i-- > 1;)
@@ -65,7 +65,7 @@ static uint16_t module_of(struct kallsyms *k, struct sv name)
 	return (uint16_t)(k->modules.n - 1);
 }
 
-/* The "[module]" after a name, without its brackets. */
+/* Returns the "[module]" after a name, without its brackets. */
 static struct sv module_name(struct sv rest)
 {
 	rest = sv_trim(rest);
@@ -74,7 +74,7 @@ static struct sv module_name(struct sv rest)
 	return sv_from(rest.p + 1, rest.n - 2);
 }
 
-/* One line; returns whether it is a function, whatever its address. */
+/* Parses one line; returns whether it is a function, even if its address is 0. */
 static bool read_line(struct kallsyms *k, const char *p, const char *end)
 {
 	uint64_t start = 0;
@@ -103,7 +103,7 @@ static bool read_line(struct kallsyms *k, const char *p, const char *end)
 	return true;
 }
 
-/* ---- order ---- */
+/* ---- sorting ---- */
 
 static unsigned binding(const struct kallsyms *k, const struct ksym *s)
 {
@@ -119,7 +119,7 @@ static size_t nr_underscores(const char *p, size_t n)
 	return i;
 }
 
-/* The rule of symtab.h. */
+/* Chooses between aliases by the rule of symtab.h. */
 static bool is_better(const struct kallsyms *k, const struct ksym *a, const struct ksym *b)
 {
 	unsigned ba = binding(k, a);
@@ -180,7 +180,7 @@ int kallsyms_parse(struct kallsyms **ret_k, struct sv text, struct err *err)
 	return 0;
 }
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 static uint64_t end_of(const struct kallsyms *k, size_t i)
 {

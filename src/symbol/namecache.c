@@ -1,6 +1,6 @@
 /*
- * One file a binary: header | entries by address | frames | texts, see namecache.h. It is read
- * into memory whole and, when answers were added, written whole and renamed into place.
+ * File layout: header | entries by address | frames | texts; see namecache.h. The file is read into
+ * memory as a whole. If addresses were added, it is rewritten as a whole and renamed into place.
  */
 #include "base/base.h"
 #include "symbol/namecache.h"
@@ -32,7 +32,7 @@ struct cache_header {
 	uint32_t nr_entries;
 	uint32_t nr_frames;
 	uint32_t nr_text_bytes;
-	uint64_t checksum; /* of what follows this field */
+	uint64_t checksum; /* of everything after this field */
 	uint64_t source[2];
 };
 struct cache_entry {
@@ -43,7 +43,7 @@ struct cache_entry {
 };
 struct cache_frame {
 	uint64_t func_start;
-	uint32_t linkage, nr_linkage; /* in the texts */
+	uint32_t linkage, nr_linkage; /* offset and length in the texts */
 	uint32_t file, nr_file;
 	uint32_t line;
 	uint32_t bits;
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct cache_frame) == 32, "cache frame size");
 struct name_cache {
 	char *dir;
 	char *path;
-	uint64_t source[2]; /* hashes of what the answers came from */
+	uint64_t source[2]; /* hashes of the files that the results came from */
 	struct buf file;    /* as read; frames point into it */
 	struct intern texts;
 	VEC(struct cache_entry) entries;
@@ -66,7 +66,7 @@ struct name_cache {
 	bool is_changed;
 };
 
-/* ---- what the answers came from ---- */
+/* ---- identity of the sources ---- */
 
 static void mix_stat(uint64_t source[2], const struct stat *st)
 {
@@ -97,7 +97,7 @@ static bool identify(struct name_cache *c, const struct name_cache_sources *from
 	struct stat self;
 	c->source[0] = CACHE_VERSION;
 	c->source[1] = from->flags;
-	/* Another build of this program may name better. */
+	/* Another build of assay may symbolize differently. */
 	if (stat("/proc/self/exe", &self))
 		return false;
 	mix_stat(c->source, &self);
@@ -110,7 +110,7 @@ static char *cache_path(const char *cache_dir, const struct elf *binary)
 	uint8_t id[ELF_BUILD_ID_MAX];
 	char hex[ELF_BUILD_ID_MAX * 2 + 1] = "";
 	size_t n = elf_build_id(binary, id);
-	/* Fewer than 8 bytes do not identify anything. */
+	/* Fewer than 8 bytes do not identify a binary. */
 	if (n < 8)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
@@ -233,7 +233,7 @@ void name_cache_free(struct name_cache *c)
 	free(c);
 }
 
-/* ---- use ---- */
+/* ---- lookup and addition ---- */
 
 bool name_cache_find(const struct name_cache *c, uint64_t vaddr, const struct symbol_frame **ret_f,
 		     size_t *ret_nr, enum symbol_source *ret_source)
@@ -253,7 +253,7 @@ size_t name_cache_left(const struct name_cache *c)
 	return NAME_CACHE_ADDRESSES - c->entries.n;
 }
 
-/* The answer's own texts end with the answer. */
+/* Copies a text: the caller's texts are valid only during its call. */
 static struct sv keep_text(struct name_cache *c, struct sv s)
 {
 	return intern_get(&c->texts, intern_add(&c->texts, s.p, s.n));
@@ -347,7 +347,7 @@ static void to_bytes(const struct name_cache *c, struct buf *b)
 	buf_release(&texts.bytes);
 }
 
-/* Adds up the bytes of the folder's files; the oldest goes to @ret_oldest. */
+/* Returns the total size of the directory's files; *ret_oldest is the oldest of them. */
 static uint64_t sum_files(DIR *d, char ret_oldest[NAME_MAX + 1])
 {
 	uint64_t sum = 0;
@@ -371,7 +371,7 @@ static uint64_t sum_files(DIR *d, char ret_oldest[NAME_MAX + 1])
 	return sum;
 }
 
-/* A few files a store at most: the folder shrinks back over the next ones. */
+/* Removes at most a few files per store; later stores continue. */
 static void make_room(const char *dir)
 {
 	char oldest[NAME_MAX + 1];

@@ -1,4 +1,4 @@
-/* Ranges of JIT code and their text form; see perfmap.h and jitcode.h. */
+/* JIT code ranges, and the parser of /tmp/perf-PID.map; see perfmap.h and jitcode.h. */
 #include "base/base.h"
 #include "symbol/perfmap.h"
 
@@ -9,8 +9,8 @@
 
 #define TEXT_BYTES_MAX  ((size_t)2 << 30)
 #define NAMES_BYTES_MAX ((size_t)1 << 30)
-#define SIZELESS_BYTES  4096 /* how far an entry of size 0 may reach */
-#define VISITED_MAX     4096 /* ranges over one address that are looked at */
+#define SIZELESS_BYTES  4096 /* maximum length of an entry of size 0 */
+#define VISITED_MAX     4096 /* maximum number of ranges visited for one address */
 
 void perfmap_free(struct perfmap *m)
 {
@@ -55,7 +55,7 @@ static int compare_ranges(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* Depth is log2 of 2^23 ranges. */
+/* The depth is at most log2 of 2^23 ranges. */
 static uint64_t set_max_end(struct jitcode_range *r, size_t n)
 {
 	if (!n)
@@ -80,8 +80,8 @@ void jitcode_seal(struct perfmap *m)
 struct search {
 	uint64_t addr;
 	uint64_t time_ns;
-	const struct jitcode_range *now;   /* the newest that is not after time_ns */
-	const struct jitcode_range *later; /* the oldest after it */
+	const struct jitcode_range *now;   /* the newest one not after time_ns */
+	const struct jitcode_range *later; /* the oldest one after time_ns */
 	unsigned nr_visited;
 };
 
@@ -149,7 +149,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* A hexadecimal number and the blanks behind it. */
+/* Parses a hexadecimal number and the blanks after it. */
 static bool take_hex(const char **p, const char *end, uint64_t *ret_v)
 {
 	const char *q = *p;
@@ -178,7 +178,7 @@ static bool read_line(struct perfmap *m, const char *p, const char *end)
 		return false;
 	if (!nr_bytes)
 		r.end = MIN(start, UINT64_MAX - SIZELESS_BYTES) + SIZELESS_BYTES;
-	(void)jitcode_add(m, r); /* counts what it refuses */
+	(void)jitcode_add(m, r); /* counts rejected ranges */
 	return true;
 }
 

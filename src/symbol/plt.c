@@ -1,4 +1,4 @@
-/* PLT entries by their GOT slots; see plt.h. */
+/* PLT entries, named by their GOT slots; see plt.h. */
 #include "base/base.h"
 #include "symbol/plt.h"
 
@@ -9,7 +9,7 @@
 
 #define ENTRIES_MAX    ((size_t)1 << 20)
 #define NAME_BYTES_MAX ((size_t)16 << 10)
-#define TABLES_MAX     16 /* relocation sections that are read */
+#define TABLES_MAX     16 /* maximum number of relocation sections */
 
 struct slot { /* a GOT slot with a relocation */
 	uint64_t vaddr;
@@ -43,7 +43,7 @@ static int compare_slots(const void *a, const void *b)
 	return va < vb ? -1 : va > vb;
 }
 
-/* Whether a relocation fills a slot with a function's address. */
+/* Returns whether a relocation writes a function's address into its slot. */
 static bool is_slot_type(enum elf_machine m, uint32_t type)
 {
 	if (m == ELF_MACHINE_X86_64)

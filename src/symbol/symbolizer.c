@@ -1,10 +1,9 @@
 /*
- * The facade of naming; see symbolizer.h.
+ * Symbolization of one binary; see symbolizer.h.
  *
- * What a binary offers is opened once, by the first query: symbol tables first, then DWARF. The
- * guesses (PLT entries, function starts of .eh_frame) are built only when an address is left
- * without a symbol, in a table of their own, so that an answer does not depend on what was asked
- * before.
+ * The sources of a binary are opened once, by the first query: symbol tables first, then DWARF. PLT
+ * entries and function starts from .eh_frame are added only when an address has no symbol. They are
+ * kept in a separate table, so that a result does not depend on earlier queries.
  */
 #include "base/base.h"
 #include "symbol/symbolizer.h"
@@ -22,7 +21,7 @@
 
 struct symbolizer {
 	struct elf *elf;
-	struct elf *debug; /* NULL: there is none, or none is needed */
+	struct elf *debug; /* NULL: none exists or none is needed */
 	struct elf *mini;
 	char *path;
 	char *debug_path;
@@ -37,19 +36,19 @@ struct symbolizer {
 	struct symbolizer_stats stats;
 };
 
-/* An address to look up and which query asked. */
+/* An address to look up, and the index of its query. */
 struct lookup {
 	uint64_t vaddr;
 	size_t query;
 };
 
-/* One batch under way. */
+/* The state of one batch. */
 struct batch {
 	struct symbolizer *s;
 	const struct lookup *lookups; /* sorted by address */
 	size_t nr;
 	const uint64_t *unique; /* ascending */
-	size_t next;            /* lookup that is answered next */
+	size_t next;            /* index of the next lookup to report */
 	symbol_result_fn result;
 	void *ctx;
 	VEC(struct symbol_frame) frames;
@@ -96,14 +95,14 @@ struct symbolizer_stats symbolizer_stats(const struct symbolizer *s)
 	return s->stats;
 }
 
-/* ---- opening what there is ---- */
+/* ---- opening the sources ---- */
 
 static bool has_debug_info(const struct elf *e)
 {
 	return elf_section(e, ".debug_info") || elf_section(e, ".zdebug_info");
 }
 
-/* A table that does not parse leaves the other ones; it is counted. */
+/* Counts a table that does not parse; the other ones are still used. */
 static size_t add_table(struct symbolizer *s, struct elf *e, enum symtab_what what,
 			enum symbol_source source)
 {
@@ -137,7 +136,7 @@ static void open_dwarf(struct symbolizer *s)
 		s->stats.nr_bad_sections++;
 }
 
-/* What the answers come from is not all known, or may change without a trace: split units. */
+/* With split units the cache cannot tell whether a source has changed: do not use it. */
 static bool is_cacheable(const struct elf *e)
 {
 	return !elf_section(e, ".debug_addr") && !elf_section(e, ".zdebug_addr") &&
@@ -235,8 +234,8 @@ static bool is_dwarf_named(const struct dwarf_frame *frames, size_t nr)
 }
 
 /*
- * Puts the symbol's name over the physical frame's, unless DWARF knows better; returns where the
- * name came from.
+ * Replaces the physical frame's name by the symbol's, unless DWARF has a better one (symbolizer.h).
+ * Returns the source of the name.
  */
 static enum symbol_source name_physical(struct symbolizer *s, struct symbol_frame *f,
 					uint64_t vaddr, bool is_named)
@@ -261,7 +260,7 @@ static enum symbol_source name_physical(struct symbolizer *s, struct symbol_fram
 	return (enum symbol_source)hit.tag;
 }
 
-/* What DWARF says (or nothing) of unique address @idx: all queries that asked for it. */
+/* Reports the frames of unique address @idx to all its queries; @nr 0: DWARF knows nothing. */
 static void answer(void *ctx, size_t idx, const struct dwarf_frame *frames, size_t nr)
 {
 	struct batch *b = ctx;
@@ -330,11 +329,11 @@ static int query_sources(struct batch *b, size_t nr_unique, struct err *err)
 	return rc;
 }
 
-/* What is being added to the cache. */
+/* The addresses that are being added to the cache. */
 struct filling {
 	struct name_cache *cache;
 	const uint64_t *asked;
-	bool is_whole; /* all of it was taken */
+	bool is_whole; /* everything was added */
 };
 
 static void fill(void *ctx, size_t query, const struct symbol_frame *frames, size_t nr,
@@ -345,7 +344,7 @@ static void fill(void *ctx, size_t query, const struct symbol_frame *frames, siz
 		f->is_whole = false;
 }
 
-/* Brings the cache to where it has every address. False: it cannot. */
+/* Adds the missing addresses to the cache. False: it cannot hold all of them. */
 static bool fill_cache(struct symbolizer *s, const uint64_t *unique, size_t nr_unique)
 {
 	uint64_t *missing CLEANUP(free_p) = xcalloc(nr_unique + 1, sizeof(*missing));
@@ -373,7 +372,7 @@ static bool fill_cache(struct symbolizer *s, const uint64_t *unique, size_t nr_u
 	return nr <= name_cache_left(s->cache) && !query_sources(&b, nr, NULL) && filling.is_whole;
 }
 
-/* The cache has them all. */
+/* Reports all addresses from the cache. */
 static void answer_from_cache(struct batch *b)
 {
 	for (size_t i = 0; i < b->nr; i++) {

@@ -1,8 +1,8 @@
 /*
  * Function symbols, sorted; see symtab.h.
  *
- * Sealing sorts the entries by start and then sweeps them once with a stack of what is open, so
- * that nested and overlapping symbols become a flat array of borders:
+ * Sealing sorts the entries by start and then sweeps them once with a stack of open symbols, so
+ * that nested and overlapping symbols become a flat array of boundaries:
  *
  *	outer  [--------------------)          starts: a   b   c       d
  *	inner       [-----)              ->    entry:  o   i   o      none
@@ -20,7 +20,7 @@
 #define NAME_BYTES_MAX ((size_t)32 << 10)
 #define TABLES_MAX     16
 #define NONE           UINT32_MAX
-#define OPEN_MAX       64 /* nesting of symbols; deeper ones are cut off */
+#define OPEN_MAX       64 /* maximum nesting of symbols */
 #define DYNAMIC_MAX    4096
 #define DYNSYMS_MAX    ((uint64_t)1 << 22)
 
@@ -28,9 +28,9 @@ enum binding { BIND_GLOBAL, BIND_WEAK, BIND_LOCAL };
 
 struct entry {
 	uint64_t start;
-	uint64_t end;     /* before sealing: start for "no size" */
-	uint64_t limit;   /* what an entry without size may reach */
-	uint32_t name_at; /* in its table */
+	uint64_t end;     /* before sealing: equal to start if it has no size */
+	uint64_t limit;   /* maximum end of an entry without size */
+	uint32_t name_at; /* offset in its table of names */
 	uint8_t table;
 	uint8_t rank;
 	uint8_t binding;
@@ -40,12 +40,12 @@ struct entry {
 struct table {
 	struct sv names;
 	unsigned tag;
-	char *owned; /* names that were read for this table alone */
+	char *owned; /* names that were read only for this table */
 };
 
 struct border {
 	uint64_t start;
-	uint32_t entry; /* NONE: nothing from here on */
+	uint32_t entry; /* NONE: no symbol from here on */
 };
 
 struct symtab {
@@ -53,7 +53,7 @@ struct symtab {
 	VEC(struct border) borders;
 	struct table tables[TABLES_MAX];
 	size_t nr_tables;
-	struct buf own_names; /* of symtab_add; the table's view is set by sealing */
+	struct buf own_names; /* names passed to symtab_add; sealing sets the table's view */
 	uint8_t own_table[SYMTAB_RANK_NR];
 	bool is_sealed;
 };
@@ -107,7 +107,7 @@ static size_t nr_underscores(struct sv s)
 	return n;
 }
 
-/* Whether @a is the better name of an address than @b; the rule is in symtab.h. */
+/* Returns whether @a is preferred to @b at one address; the rule is in symtab.h. */
 static bool is_better(const struct symtab *t, const struct entry *a, const struct entry *b)
 {
 	if (a->rank != b->rank)
@@ -139,7 +139,7 @@ struct file_view { /* one ELF symbol table */
 	size_t nr_sections;
 };
 
-/* arm64 marks code and data by $x and $d; compilers' local labels start with .L. */
+/* Mapping symbols of arm64 ($x, $d) and local labels of compilers (.L) are not functions. */
 static bool is_label(struct sv name)
 {
 	return !name.n || name.p[0] == '$' || (name.n > 1 && name.p[0] == '.' && name.p[1] == 'L');
@@ -156,7 +156,7 @@ static bool entry_from_symbol(struct entry *to, const Elf64_Sym *s, const struct
 	if (s->st_shndx < v->nr_sections)
 		in = &v->sections[s->st_shndx];
 	else if (s->st_shndx < SHN_LORESERVE || s->st_shndx == SHN_XINDEX)
-		in = NULL; /* no section headers, or more than the field can say */
+		in = NULL; /* no section headers, or more than the field can hold */
 	else
 		return false;
 	if (!is_typed &&
@@ -197,7 +197,7 @@ static size_t add_view(struct symtab *t, const struct file_view *v, uint8_t tabl
 	return t->entries.n - before;
 }
 
-/* The index of a new table of names. */
+/* Adds a table of names and returns its index. */
 static uint8_t table_add(struct symtab *t, struct sv names, unsigned tag, char *owned)
 {
 	ASSERT(t->nr_tables < TABLES_MAX);
@@ -314,7 +314,7 @@ int symtab_add_elf(struct symtab *t, struct elf *e, enum symtab_what what, unsig
 	for (size_t i = 0; i < v.nr_sections && !s; i++)
 		s = v.sections[i].type == type && v.sections[i].nr_bytes ? &v.sections[i] : NULL;
 	if (s && s->link < v.nr_sections) {
-		CLEANUP(buf_release) struct buf symbols = {0}; /* the entries hold what is needed */
+		CLEANUP(buf_release) struct buf symbols = {0}; /* not needed after this call */
 		TRY(elf_section_read(e, s, &symbols, err));
 		TRY(elf_section_bytes(e, &v.sections[s->link], &v.names, err));
 		v.symbols = buf_sv(&symbols);
@@ -332,7 +332,7 @@ void symtab_add(struct symtab *t, uint64_t start, uint64_t nr_bytes, struct sv n
 {
 	ASSERT(!t->is_sealed);
 	uint8_t table = t->own_table[rank];
-	if (!table) { /* kept as index + 1 */
+	if (!table) { /* stored as index + 1 */
 		table = t->own_table[rank] = (uint8_t)(table_add(t, SV(""), tag, NULL) + 1);
 		if (!t->own_names.n)
 			buf_add_ch(&t->own_names, 0);
@@ -355,12 +355,12 @@ void symtab_add(struct symtab *t, uint64_t start, uint64_t nr_bytes, struct sv n
 
 /* ---- sealing ---- */
 
-/* Entries without size end where the next typed symbol starts, or with their section. */
+/* Entries without size end where the next typed symbol starts, or at the end of their section. */
 static void close_ends(struct symtab *t)
 {
 	uint64_t next_typed = UINT64_MAX;
 	uint64_t next_any = UINT64_MAX;
-	uint64_t here = UINT64_MAX; /* entries at one start do not end each other */
+	uint64_t here = UINT64_MAX; /* entries with the same start do not end each other */
 	uint64_t pending_typed = UINT64_MAX;
 	for (size_t i = t->entries.n; i-- > 0;) {
 		struct entry *e = &t->entries.p[i];
@@ -376,7 +376,7 @@ static void close_ends(struct symtab *t)
 			continue;
 		e->end = MIN(e->rank == SYMTAB_RANK_TYPED ? next_typed : next_any, e->limit);
 		if (e->end <= e->start || e->end == UINT64_MAX)
-			e->end = e->start + 1; /* the last one: its first byte at least */
+			e->end = e->start + 1; /* the last one: cover at least its first byte */
 	}
 }
 
@@ -393,7 +393,7 @@ static void put_border(struct symtab *t, uint64_t start, uint32_t entry)
 		vec_push(&t->borders, (struct border){start, entry});
 }
 
-/* Ends what ends at or before @upto. */
+/* Closes the symbols that end at or before @upto. */
 static void sweep_to(struct symtab *t, struct sweep *s, uint64_t upto)
 {
 	while (s->nr_open) {
@@ -401,7 +401,7 @@ static void sweep_to(struct symtab *t, struct sweep *s, uint64_t upto)
 		if (top->end > upto)
 			return;
 		uint64_t at = top->end;
-		do /* outer ones that ended under it are over as well */
+		do /* outer symbols may have ended in the meantime */
 			s->nr_open--;
 		while (s->nr_open && t->entries.p[s->open[s->nr_open - 1]].end <= at);
 		put_border(t, at, s->nr_open ? s->open[s->nr_open - 1] : NONE);
@@ -443,7 +443,7 @@ void symtab_seal(struct symtab *t)
 	sweep_to(t, &s, UINT64_MAX);
 }
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_hit)
 {

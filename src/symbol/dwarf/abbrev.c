@@ -99,7 +99,7 @@ static bool read_abbrev(struct dw_abbrevs *t, struct rd *r, const struct dw_unit
 	return true;
 }
 
-/* Codes out of order: sorted by an insertion that is quick where they are nearly sorted. */
+/* Codes out of order: insertion sort, which is fast for nearly sorted input. */
 static bool sort_codes(struct dw_abbrevs *t)
 {
 	if (t->codes.n > 100000)
@@ -107,7 +107,7 @@ static bool sort_codes(struct dw_abbrevs *t)
 	for (size_t i = 1; i < t->codes.n; i++) {
 		uint64_t code = t->codes.p[i];
 		struct dw_abbrev a = t->abbrevs.p[i];
-		/* Behind equal ones: the first of them is found. */
+		/* After equal ones, so that the first of them is found. */
 		size_t lo = code < UINT64_MAX ? u64_lower_bound(t->codes.p, i, code + 1) : i;
 		memmove(&t->codes.p[lo + 1], &t->codes.p[lo], (i - lo) * sizeof(code));
 		memmove(&t->abbrevs.p[lo + 1], &t->abbrevs.p[lo], (i - lo) * sizeof(a));
@@ -125,7 +125,7 @@ static struct dw_abbrevs *abbrevs_new(const struct dw_unit *u)
 	t->is_dense = true;
 	for (;;) {
 		uint64_t code = rd_uleb(&r);
-		if (!code || r.is_bad) /* a table cut off by the section's end serves as it is */
+		if (!code || r.is_bad) /* a table truncated by the section's end is used as it is */
 			break;
 		if (!t->codes.n)
 			t->first_code = code;

@@ -5,8 +5,8 @@
  *	       -> worker threads, a whole job each: dw_scan (functions, inlines), dw_names, dw_lines
  *	       -> frames in the order of the addresses, on the caller's thread
  *
- * Jobs share only what is constant. Names that a worker puts together live in its arena until
- * dwarf_free, so that they are made once however many queries follow; paths live for the query.
+ * Jobs share only read-only data. Names that a worker builds are stored in its arena until
+ * dwarf_free, so that later queries reuse them; paths are freed after the query.
  */
 #include "base/base.h"
 #include "symbol/dwarf/dwarf.h"
@@ -24,7 +24,7 @@
 #include "symbol/dwarf/dwarf_query.h"
 #include "symbol/dwarf/sections.h"
 
-/* Less of .debug_info is read sooner than a thread starts. */
+/* A thread is started per this much of .debug_info; less is read faster than a thread starts. */
 #define BYTES_PER_THREAD_MIN ((uint64_t)128 << 10)
 
 enum loaded { LOADED_NOTHING, LOADED_PART, LOADED_WHOLE };
@@ -44,7 +44,7 @@ struct dwarf {
 	unsigned nr_workers;
 };
 
-/* The lowest address of code: what a linker left of discarded functions lies below it. */
+/* Returns the lowest address of code. Linkers set discarded functions to addresses below it. */
 static uint64_t lowest_code(const struct elf *e)
 {
 	size_t nr;
@@ -82,7 +82,7 @@ static bool has_split_units(const struct dw_file *f)
 	return false;
 }
 
-/* Files beside the image are looked for by absolute path. */
+/* Makes the path absolute, to search files beside the image. */
 static char *absolute_path(const char *path)
 {
 	CLEANUP(free_p) char *cwd = path[0] && path[0] != '/' ? getcwd(NULL, 0) : NULL;
@@ -141,7 +141,7 @@ int dwarf_new(struct dwarf **ret_d, struct elf *elf, const char *path,
 	struct dwarf *d = dwarf_alloc(path, search, nr_threads);
 	d->elf = elf;
 	d->env.min_vaddr = lowest_code(elf);
-	/* What can be loaded in part waits for the first query. */
+	/* If a partial load is possible, the first query loads. */
 	int r = dw_part_is_possible(elf) ? 0 : load_whole(d, err);
 	if (r < 0)
 		dwarf_free(d);
@@ -196,13 +196,13 @@ struct dwarf_stats dwarf_stats(const struct dwarf *d)
 	return sum;
 }
 
-/* One query in work: pairs grouped by unit into slots. */
+/* The state of one query: pairs (unit, address), grouped by unit into slots. */
 struct query {
 	struct dwarf *d;
-	dw_hits hits;      /* by query */
-	uint32_t *slot_of; /* by hit */
-	uint32_t *job_of;  /* by unit: idx + 1 */
-	uint64_t *vaddrs;  /* by slot, as the next two */
+	dw_hits hits;      /* sorted by query */
+	uint32_t *slot_of; /* of each hit */
+	uint32_t *job_of;  /* of each unit: idx + 1 */
+	uint64_t *vaddrs;  /* of each slot, as the next two */
 	uint32_t *leaves;
 	struct dw_line_row *rows;
 	VEC(struct dw_job) jobs;
@@ -223,7 +223,7 @@ static void query_release(struct query *q)
 	free(q->order);
 }
 
-/* A counting sort by unit; queries ascend, so each unit's slots do too. */
+/* Counting sort by unit. Queries are ascending, so the slots of each unit are, too. */
 static void group_by_unit(struct query *q, const uint64_t *vaddrs)
 {
 	size_t nr_hits = q->hits.n;
@@ -275,7 +275,7 @@ static void run_job(void *ctx, size_t item, unsigned worker)
 		   q->rows + job->first_slot);
 }
 
-/* Threads live for the query: a reader that waits for the next one holds none. */
+/* Threads are started for each query and end with it. */
 static void run_jobs(struct query *q)
 {
 	uint64_t nr_bytes = 0;
@@ -293,7 +293,7 @@ static void run_jobs(struct query *q)
 	work_free(pool);
 }
 
-/* Of the units that may cover an address: one with a function, else one with a line. */
+/* Chooses among the units that may cover an address: one with a function, else one with a line. */
 static size_t best_hit(const struct query *q, size_t first, size_t end)
 {
 	size_t best = first;
@@ -328,8 +328,8 @@ static void give_results(struct query *q, size_t nr, dwarf_result_fn result, voi
 
 /* ---- loading ---- */
 
-/* All that was made from what is loaded; what was counted stays. */
-static void forget_loaded(struct dwarf *d)
+/* Releases everything derived from the loaded sections; the counters are kept. */
+static void release_loaded(struct dwarf *d)
 {
 	for (unsigned i = 0; i < d->nr_workers; i++) {
 		struct dwarf_stats stats = d->workers[i].stats;
@@ -354,20 +354,20 @@ static bool load_part(struct dwarf *d, const struct dw_part_query *query)
 	for (size_t i = 0; i < hits.n; i++)
 		nr_found += !i || hits.p[i].query != hits.p[i - 1].query;
 	vec_release(&hits);
-	/* The units must agree with the aranges that named them. */
+	/* The units must cover the addresses that .debug_aranges assigned to them. */
 	return nr_found >= d->part.nr_covered;
 }
 
-/* A file that cannot be read whole answers nothing; symbols still do. */
+/* If the sections cannot be read, there are no results; symbol tables are still used. */
 static void reload_whole(struct dwarf *d)
 {
-	forget_loaded(d);
+	release_loaded(d);
 	if (load_whole(d, NULL))
 		d->main.nr_units_bad++;
 	d->loaded = LOADED_WHOLE;
 }
 
-/* A part serves one query: who asks on and on needs most of the file sooner or later. */
+/* A partial load is used for one query only: repeated queries need most of the file anyway. */
 static void load_for(struct dwarf *d, const struct dw_part_query *query)
 {
 	if (d->loaded == LOADED_WHOLE)
@@ -386,7 +386,7 @@ static void run_query(struct query *q, const uint64_t *vaddrs, size_t nr)
 	run_jobs(q);
 	if (!atomic_load(&d->part.is_unit_missing))
 		return;
-	/* Something refers into a unit that was not loaded. */
+	/* A unit that was not loaded is referenced. */
 	query_release(q);
 	*q = (struct query){.d = d};
 	reload_whole(d);

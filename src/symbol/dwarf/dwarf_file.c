@@ -1,8 +1,8 @@
-/* Sections, unit headers and top DIEs; see dwarf_file.h. */
+/* Sections, unit headers and unit DIEs; see dwarf_file.h. */
 #include "base/base.h"
 #include "symbol/dwarf/dwarf_file.h"
 
-#define TOP_SPECS_MAX 64 /* attributes of a top DIE; compilers write fewer than twenty */
+#define TOP_SPECS_MAX 64 /* attributes of a unit DIE; compilers write fewer than twenty */
 
 static const char *const section_names[DW_SEC_NR] = {
 	[DW_SEC_INFO] = ".debug_info",         [DW_SEC_ABBREV] = ".debug_abbrev",
@@ -31,7 +31,7 @@ int dw_file_load(struct dw_file *f, struct elf *e, bool is_dwo, struct err *err)
 		int r = elf_named_bytes(e, names[i], &f->sec[i], err);
 		if (r < 0 && i <= DW_SEC_ABBREV)
 			return err_wrap(err, "reading '%s'", names[i]);
-		if (r < 0) { /* the others only make answers poorer */
+		if (r < 0) { /* without one of the other sections there are still results */
 			f->sec[i] = sv_from("", 0);
 			err_release(err);
 		}
@@ -82,7 +82,7 @@ uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes)
 	return n == 0xffffffff ? rd_u64(r) : n;
 }
 
-/* The first unit that ends behind offset. */
+/* Returns the index of the first unit that ends after the offset. */
 static const struct dw_unit *first_unit_behind(const struct dw_file *f, uint64_t offset)
 {
 	size_t i = upper_bound(f->units.p, f->units.n, end, offset);
@@ -106,8 +106,8 @@ const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offs
 }
 
 /*
- * The abbreviation of a top DIE, straight from the section: nearly always the first of its
- * table, so the other units' tables need not be read. Returns the number of specs or -1.
+ * Reads the abbreviation of a unit DIE directly from the section. It is nearly always the first one
+ * of its table, so the rest of the table need not be parsed. Returns the number of specs or -1.
  */
 static int find_abbrev(const struct dw_unit *u, uint64_t code, struct dw_spec *specs,
 		       struct dw_unit *ret)
@@ -142,7 +142,7 @@ static void take_offset(const struct dw_attrs *a, enum dw_slot slot, uint64_t *t
 		*to = a->v[slot].u;
 }
 
-/* Bases before what is read through them. */
+/* Sets the bases first: other attributes are resolved through them. */
 static void take_top(struct dw_unit *u, const struct dw_attrs *a)
 {
 	take_offset(a, DW_SLOT_ADDR_BASE, &u->addr_base);
@@ -192,7 +192,7 @@ bool dw_unit_read_top(struct dw_unit *u)
 	return true;
 }
 
-/* DWARF 5 section 7.5.1; before version 5 the abbreviations' offset came first. */
+/* DWARF 5 section 7.5.1; before version 5 the abbreviation offset preceded the address size. */
 static bool read_header(struct rd *r, struct dw_unit *u)
 {
 	unsigned version = rd_u16(r);
@@ -218,7 +218,7 @@ static bool is_type_unit(const struct dw_unit *u)
 	return u->type == DW_UT_type || u->type == DW_UT_split_type;
 }
 
-/* Where the unit at u->offset ends; false if that cannot be. */
+/* Computes the end of the unit at u->offset; false if it is invalid. */
 static bool read_extent(struct dw_unit *u, struct rd *ret_body)
 {
 	struct rd r = dw_section_rd(u->file, DW_SEC_INFO, u->offset);
@@ -231,7 +231,7 @@ static bool read_extent(struct dw_unit *u, struct rd *ret_body)
 	return true;
 }
 
-/* What follows the unit's length, up to the top DIE. */
+/* Reads the header after the unit's length, up to the unit DIE. */
 static bool read_body(struct rd *body, struct dw_unit *u)
 {
 	if (!read_header(body, u))

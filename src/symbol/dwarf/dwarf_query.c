@@ -1,10 +1,10 @@
-/* One unit's addresses; see dwarf_query.h. */
+/* Looks up the addresses of one unit; see dwarf_query.h. */
 #include "base/base.h"
 #include "symbol/dwarf/dwarf_query.h"
 
 #include <stdlib.h>
 
-#define FILES_MAX 65536 /* file numbers remembered by table; larger ones by nothing */
+#define FILES_MAX 65536 /* paths of file numbers below this are cached */
 
 void dw_worker_init(struct dw_worker *w)
 {
@@ -30,7 +30,7 @@ void dw_job_release(struct dw_job *job)
 	vec_release(&job->paths);
 }
 
-/* Marks the nodes on the way out from each leaf, and lists them. */
+/* Marks and lists the nodes from each leaf outwards. */
 static void mark_used(struct dw_worker *w, struct dw_scan *s)
 {
 	vec_clear(&w->order);
@@ -51,7 +51,7 @@ static int by_name_place(const void *pa, const void *pb, void *ctx)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* In the order of the file, so that units far away are read once and not again and again. */
+/* Sorted by file offset, so that other units which are referenced are read only once. */
 static void name_nodes(struct dw_worker *w, struct dw_scan *s)
 {
 	const struct dw_file *f = s->unit->file;
@@ -132,7 +132,7 @@ void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *
 	for (size_t i = 0; i < job->nr_slots; i++)
 		s->leaves[i] = DW_NO_NODE;
 	vec_clear(&w->order);
-	/* Honest files read each table and list each unit once; hostile ones are cut off. */
+	/* Well-formed files need each table and each unit once; this bounds hostile ones. */
 	w->abbrevs.budget_bytes = 16 * (uint64_t)env->main->sec[DW_SEC_ABBREV].n + (64 << 20);
 	w->names.budget_bytes = 4 * (uint64_t)env->main->sec[DW_SEC_INFO].n + (64 << 20);
 

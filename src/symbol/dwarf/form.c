@@ -1,4 +1,4 @@
-/* Attribute values of every form; see dwarf_file.h. DWARF 5 section 7.5.6. */
+/* Decodes attribute values of all forms; see dwarf_file.h. DWARF 5 section 7.5.6. */
 #include "base/base.h"
 #include "symbol/dwarf/dwarf_file.h"
 
@@ -52,26 +52,26 @@ int dw_spec_read(struct rd *r, struct dw_spec *ret_s)
 	return attr || form;
 }
 
-/* How long a value is: so many bytes, or one of these. */
+/* The size of a value: a number of bytes, or one of these. */
 enum form_size {
 	SIZE_UNKNOWN = 0, /* no such form */
 	SIZE_FIXED_MAX = 16,
 	SIZE_NONE, /* nothing is stored */
 	SIZE_ADDR,
 	SIZE_OFFSET,
-	SIZE_REF_ADDR, /* an address up to version 2, then an offset */
-	/* Its bytes tell. */
+	SIZE_REF_ADDR, /* an address up to version 2, an offset since version 3 */
+	/* The size is encoded in the data. */
 	SIZE_ULEB,
 	SIZE_SLEB,
 	SIZE_TEXT,
-	SIZE_BLOCK1, /* a length of 1, 2, 4 bytes or LEB128 comes first */
+	SIZE_BLOCK1, /* preceded by a length of 1, 2, 4 bytes or LEB128 */
 	SIZE_BLOCK2,
 	SIZE_BLOCK4,
 	SIZE_BLOCK,
 };
 
 struct form {
-	uint8_t cls; /* enum dw_class; blocks and signatures carry nothing for us */
+	uint8_t cls; /* enum dw_class; blocks and signatures are not used */
 	uint8_t size;
 };
 
@@ -223,7 +223,7 @@ bool dw_form_read(struct rd *r, const struct dw_unit *u, const struct dw_spec *s
 		v.u = rd_bytes_le(r, (unsigned)n);
 	else if (!read_variable(r, f.size, &v))
 		return false;
-	/* References are given from the unit's header, but for DW_FORM_ref_addr. */
+	/* References are relative to the unit's header, except DW_FORM_ref_addr. */
 	if (v.cls == DW_CLASS_REF && form != DW_FORM_ref_addr &&
 	    __builtin_add_overflow(v.u, u->offset, &v.u))
 		v.cls = DW_CLASS_NONE;

@@ -1,4 +1,4 @@
-/* Addresses to units; see index.h. */
+/* Maps addresses to units; see index.h. */
 #include "base/base.h"
 #include "symbol/dwarf/index.h"
 
@@ -7,7 +7,7 @@
 #include "symbol/dwarf/range.h"
 #include "symbol/dwarf/scan.h"
 
-#define ACTIVE_MAX 64 /* pieces that overlap at one address; more are hostile */
+#define ACTIVE_MAX 64 /* maximum number of pieces that overlap at one address */
 
 void dw_index_release(struct dw_index *x)
 {
@@ -29,7 +29,7 @@ static void add_piece(void *ctx, uint64_t lo, uint64_t hi)
 		return;
 	a->budget--;
 	a->nr_added++;
-	/* Neighbours of one unit become one piece. */
+	/* Merge adjacent pieces of one unit. */
 	struct dw_piece *last = a->x->pieces.n ? vec_last(&a->x->pieces) : NULL;
 	if (last && last->unit == a->unit && last->hi == lo)
 		last->hi = hi;
@@ -37,7 +37,7 @@ static void add_piece(void *ctx, uint64_t lo, uint64_t hi)
 		vec_push(&a->x->pieces, (struct dw_piece){lo, hi, a->unit});
 }
 
-static void add_aranges(struct adder *a, const struct dw_file *f, const bool *is_silent,
+static void add_aranges(struct adder *a, const struct dw_file *f, const bool *has_no_ranges,
 			bool *has_aranges)
 {
 	struct dw_aranges it;
@@ -47,7 +47,7 @@ static void add_aranges(struct adder *a, const struct dw_file *f, const bool *is
 	while (dw_aranges_next(&it, &range)) {
 		if (!u || u->offset != range.unit_offset)
 			u = dw_unit_from_header(f, range.unit_offset);
-		if (!u || !is_silent[u - f->units.p])
+		if (!u || !has_no_ranges[u - f->units.p])
 			continue;
 		a->unit = (uint32_t)(u - f->units.p);
 		has_aranges[a->unit] = true;
@@ -65,14 +65,14 @@ static int by_lo(const void *pa, const void *pb)
 	return a->hi < b->hi ? -1 : a->hi > b->hi;
 }
 
-/* Units that may have code and do not say where. */
-static void add_silent(struct adder *a, const struct dw_file *f, const bool *is_silent,
-		       struct dw_abbrev_cache *abbrevs)
+/* Adds units that may have code but give no ranges. */
+static void add_units_without_ranges(struct adder *a, const struct dw_file *f,
+				     const bool *has_no_ranges, struct dw_abbrev_cache *abbrevs)
 {
 	bool *has_aranges = xcalloc(f->units.n + 1, sizeof(*has_aranges));
-	add_aranges(a, f, is_silent, has_aranges);
+	add_aranges(a, f, has_no_ranges, has_aranges);
 	for (size_t i = 0; i < f->units.n; i++) {
-		if (!is_silent[i] || has_aranges[i])
+		if (!has_no_ranges[i] || has_aranges[i])
 			continue;
 		const struct dw_unit *u = &f->units.p[i];
 		CLEANUP(dw_abbrevs_put_p) struct dw_abbrevs *t = dw_abbrevs_get(abbrevs, u);
@@ -89,7 +89,7 @@ void dw_index_build(struct dw_index *x, const struct dw_file *f, struct dw_abbre
 	struct adder a = {.x = x, .min_vaddr = min_vaddr};
 	a.budget = f->units.n + f->sec[DW_SEC_RANGES].n + f->sec[DW_SEC_RNGLISTS].n +
 		   f->sec[DW_SEC_ARANGES].n + f->sec[DW_SEC_INFO].n;
-	bool *is_silent = xcalloc(f->units.n + 1, sizeof(*is_silent));
+	bool *has_no_ranges = xcalloc(f->units.n + 1, sizeof(*has_no_ranges));
 	size_t nr_silent = 0;
 
 	for (size_t i = 0; i < f->units.n; i++) {
@@ -102,12 +102,12 @@ void dw_index_build(struct dw_index *x, const struct dw_file *f, struct dw_abbre
 		while (it.nr_read < a.budget && dw_ranges_next(&it, &lo, &hi))
 			add_piece(&a, lo, hi);
 		a.budget -= MIN(it.nr_read, a.budget);
-		is_silent[i] = !has_ranges && u->has_children && u->tag != DW_TAG_partial_unit;
-		nr_silent += is_silent[i];
+		has_no_ranges[i] = !has_ranges && u->has_children && u->tag != DW_TAG_partial_unit;
+		nr_silent += has_no_ranges[i];
 	}
 	if (nr_silent)
-		add_silent(&a, f, is_silent, abbrevs);
-	free(is_silent);
+		add_units_without_ranges(&a, f, has_no_ranges, abbrevs);
+	free(has_no_ranges);
 	if (x->pieces.n)
 		qsort(x->pieces.p, x->pieces.n, sizeof(*x->pieces.p), by_lo);
 }
@@ -117,7 +117,7 @@ struct active {
 	size_t n;
 };
 
-/* Drops what ended, takes what has begun at @addr; the newest stay if there are too many. */
+/* Removes pieces that ended before @addr and adds those that have begun; the newest are kept. */
 static size_t update_active(const struct dw_index *x, struct active *act, size_t next,
 			    uint64_t addr)
 {
@@ -144,7 +144,7 @@ void dw_index_find(const struct dw_index *x, const uint64_t *vaddrs, size_t nr, 
 	for (size_t q = 0; q < nr; q++) {
 		next = update_active(x, &act, next, vaddrs[q]);
 		size_t first = hits->n;
-		/* The piece that began last first: it is the narrowest in practice. */
+		/* First the piece that began last: in practice it is the narrowest. */
 		for (size_t i = act.n; i-- > 0 && hits->n - first < DW_CANDIDATES_MAX;) {
 			struct dw_hit hit = {x->pieces.p[act.pieces[i]].unit, (uint32_t)q};
 			bool is_known = false;

@@ -26,7 +26,7 @@ static void add_file_v4(struct dw_lines *l, struct rd *r, struct sv name)
 		vec_push(&l->files, (struct dw_line_dir_or_file){name, dir});
 }
 
-/* Folder 0 and file 0 do not exist before version 5; numbers start at 1. */
+/* Before version 5 there is no directory 0 and no file 0: numbers start at 1. */
 static bool read_tables_v4(struct dw_lines *l, struct rd *r)
 {
 	vec_push(&l->dirs, sv_from("", 0));
@@ -60,7 +60,7 @@ static unsigned read_formats(struct rd *r, struct line_format *formats)
 	return nr;
 }
 
-/* Folders or files of version 5, described by the formats before them. */
+/* Directories or files of version 5, preceded by a description of their format. */
 static bool read_table_v5(struct dw_lines *l, struct rd *r, const struct dw_unit *u, bool is_dirs)
 {
 	struct line_format formats[256];
@@ -91,7 +91,7 @@ static bool read_fixed_part(struct dw_lines *l, struct rd *r)
 {
 	l->min_inst_bytes = rd_u8(r);
 	l->max_ops = l->version >= 4 ? rd_u8(r) : 1;
-	rd_u8(r); /* default_is_stmt: every row counts here */
+	rd_u8(r); /* default_is_stmt: all rows are used, whether is_stmt or not */
 	l->line_base = rd_i8(r);
 	l->line_range = rd_u8(r);
 	l->opcode_base = rd_u8(r);
@@ -131,7 +131,7 @@ bool dw_lines_open(struct dw_lines *l, const struct dw_unit *u)
 	if (version < 5)
 		return read_tables_v4(l, &header);
 
-	/* The table's strings are read with its own sizes and the unit's bases. */
+	/* The table's strings use its own offset size and the unit's bases. */
 	struct dw_unit tu = *u;
 	tu.offset_bytes = l->offset_bytes;
 	tu.addr_bytes = l->addr_bytes;
@@ -157,10 +157,10 @@ struct line_run {
 	uint32_t prev_line;
 	bool has_prev;
 	bool is_dead;
-	uint64_t budget; /* of assignments: a program that runs to and fro is cut off */
+	uint64_t budget; /* remaining assignments: bounds programs that go back and forth */
 };
 
-/* Everything between the last row and @addr belongs to the last row. */
+/* Assigns the addresses between the last row and @addr to the last row. */
 static void pass_addresses(struct line_run *run, uint64_t addr)
 {
 	while (run->next < run->nr && run->vaddrs[run->next] < addr && run->budget) {
@@ -237,7 +237,7 @@ static void extended_op(struct line_run *run, struct rd *r, struct line_regs *re
 		add_file_v4(l, &arg, name);
 		break;
 	}
-	default: /* discriminators and what vendors add */
+	default: /* discriminators and vendor extensions */
 		break;
 	}
 }
@@ -275,7 +275,7 @@ static void standard_op(struct line_run *run, struct rd *r, unsigned op, struct 
 	case DW_LNS_set_prologue_end:
 	case DW_LNS_set_epilogue_begin:
 		break;
-	default: /* a standard opcode newer than us: the header says how many operands */
+	default: /* unknown standard opcode: the header gives its number of operands */
 		for (unsigned i = 0; i < l->nr_operands[op]; i++)
 			rd_uleb(r);
 	}
@@ -341,7 +341,7 @@ struct sv dw_lines_path(const struct dw_lines *l, uint64_t file, struct arena *a
 	struct sv dir = sv_from("", 0);
 	if (dir_idx < l->dirs.n)
 		dir = l->dirs.p[dir_idx];
-	/* From version 5 on folder 0 is the compilation folder itself. */
+	/* Since version 5 directory 0 is the compilation directory itself. */
 	struct sv comp = sv_from("", 0);
 	if (!is_absolute(dir) && (l->version < 5 || dir_idx))
 		comp = l->comp_dir;

@@ -1,4 +1,4 @@
-/* Names of functions; see name.h. */
+/* Names of function DIEs; see name.h. */
 #include "base/base.h"
 #include "symbol/dwarf/name.h"
 
@@ -49,7 +49,7 @@ static bool read_die(struct dw_names *n, const struct dw_file *f, uint64_t offse
 	return true;
 }
 
-/* The DIE that this one is an instance or the definition of. */
+/* Goes to the DIE that this one is an instance (abstract origin) or the definition of. */
 static bool read_origin(struct dw_names *n, struct die *d)
 {
 	const struct dw_value *v = &d->attrs.v[DW_SLOT_ORIGIN];
@@ -63,12 +63,12 @@ static bool read_origin(struct dw_names *n, struct die *d)
 	return f && read_die(n, f, v->u, d);
 }
 
-/* One pass that lists the DIEs whose names qualify, with their ends. */
+/* Lists the DIEs that qualify the names inside them, with their ends, in one pass. */
 static void list_scopes(struct dw_scope_map *m, const struct dw_unit *u, const struct dw_abbrevs *t)
 {
 	struct rd r = dw_unit_rd(u, u->die_offset);
 	const uint8_t *info = (const uint8_t *)u->file->sec[DW_SEC_INFO].p;
-	VEC(uint32_t) open = {0}; /* by depth: scope idx, or UINT32_MAX for what does not qualify */
+	VEC(uint32_t) open = {0}; /* by depth: scope idx, or UINT32_MAX if the DIE is no scope */
 	uint32_t inner = UINT32_MAX;
 
 	vec_clear(&m->scopes);
@@ -117,7 +117,7 @@ static const struct dw_scope_map *scope_map(struct dw_names *n, const struct dw_
 	return m;
 }
 
-/* Innermost scope that encloses (and is not) the DIE at offset. */
+/* Returns the innermost scope that encloses the DIE at @offset, not the DIE itself. */
 static uint32_t enclosing(const struct dw_scope_map *m, uint64_t offset)
 {
 	size_t nr = lower_bound(m->scopes.p, m->scopes.n, offset, offset);
@@ -127,7 +127,7 @@ static uint32_t enclosing(const struct dw_scope_map *m, uint64_t offset)
 	return i;
 }
 
-/* What an unnamed scope is called; @inside: the name that it qualifies. */
+/* Returns a name for an unnamed scope; @inside: the name that it qualifies. */
 static struct sv unnamed(const struct die *d, struct sv inside)
 {
 	if (d->tag == DW_TAG_namespace)
@@ -150,8 +150,8 @@ static bool has_scopes(const struct dw_unit *u)
 }
 
 /*
- * From scope to scope outwards. A scope that is an instance or a definition (a function that holds
- * a local class) stands at its declaration, so the way goes on from there.
+ * Qualifies a name by its scopes, from the innermost outwards. If a scope is an instance or a
+ * definition (a function that contains a local class), the search continues at its declaration.
  */
 static struct sv qualify(struct dw_names *n, const struct die *named, struct sv name)
 {
@@ -201,7 +201,7 @@ static struct dw_known_name find_name(struct dw_names *n, const struct dw_file *
 		struct sv s = dw_text(d.unit, &d.attrs.v[DW_SLOT_LINKAGE_NAME]);
 		if (s.n)
 			return (struct dw_known_name){s, false};
-		/* The nearest name, at the place of the farthest declaration. */
+		/* The first name in the chain, qualified at the last declaration in the chain. */
 		s = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
 		if (s.n && !plain.n)
 			plain = s;
@@ -222,7 +222,7 @@ struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_o
 		*idx = (uint32_t)n->names.n;
 		struct dw_known_name name = find_name(n, f, die_offset);
 		name.text.n = MIN(name.text.n, NAME_BYTES_MAX);
-		if (f->is_dwo && name.text.n) /* its sections are let go after the unit */
+		if (f->is_dwo && name.text.n) /* copied: its sections are released after the unit */
 			name.text.p = arena_strndup(n->text, name.text.p, name.text.n);
 		vec_push(&n->names, name);
 	}

@@ -12,7 +12,7 @@ static uint64_t max_addr(const struct dw_unit *u)
 	return u->addr_bytes == 8 ? UINT64_MAX : UINT32_MAX;
 }
 
-/* DW_FORM_rnglistx counts from the unit's offset table; its entries are relative to it. */
+/* DW_FORM_rnglistx is an index into the unit's offset table; its entries are relative to it. */
 static bool list_offset_at(const struct dw_unit *u, uint64_t idx, uint64_t *ret_offset)
 {
 	uint64_t at;
@@ -36,7 +36,7 @@ static void init_list(struct dw_ranges *it, uint64_t offset, bool is_idx)
 			it->r = dw_section_rd(u->file, DW_SEC_RNGLISTS, offset);
 		return;
 	}
-	/* In a GNU split unit the list stays in the executable, from the skeleton's base. */
+	/* The list of a GNU split unit is in the executable, relative to the skeleton's base. */
 	if (__builtin_add_overflow(offset, u->ranges_base, &offset))
 		it->is_list = false;
 	else
@@ -66,7 +66,7 @@ void dw_ranges_init_unit(struct dw_ranges *it, const struct dw_unit *u)
 	*it = (struct dw_ranges){.unit = u};
 	if (u->has_ranges) {
 		init_list(it, u->ranges, u->is_ranges_idx);
-		/* The skeleton's own DW_AT_ranges does not use the base that it hands on. */
+		/* DW_AT_GNU_ranges_base does not apply to the skeleton's own DW_AT_ranges. */
 		if (u->version < 5 && u->ranges_base && it->is_list)
 			it->r = dw_section_rd(u->addr_file, DW_SEC_RANGES, u->ranges);
 		return;
@@ -76,7 +76,7 @@ void dw_ranges_init_unit(struct dw_ranges *it, const struct dw_unit *u)
 	it->is_single = u->has_low_pc && u->has_high_pc;
 }
 
-/* One entry of .debug_ranges: 1 a range, 0 go on, -1 the end. */
+/* Reads one entry of .debug_ranges: 1 a range, 0 skip it, -1 the end. */
 static int next_v4(struct dw_ranges *it, uint64_t *lo, uint64_t *hi)
 {
 	*lo = rd_addr(&it->r, it->unit);
@@ -123,12 +123,12 @@ static int next_v5(struct dw_ranges *it, uint64_t *lo, uint64_t *hi)
 		*lo = rd_addr(&it->r, u);
 		*hi = *lo + rd_uleb(&it->r);
 		break;
-	default: /* DW_RLE_end_of_list, or damage */
+	default: /* DW_RLE_end_of_list, or damaged */
 		return -1;
 	}
 	if (it->r.is_bad)
 		return -1;
-	return is_ok; /* an address that is not there: only this entry is lost */
+	return is_ok; /* an address index that is missing makes only this entry invalid */
 }
 
 bool dw_ranges_next(struct dw_ranges *it, uint64_t *ret_lo, uint64_t *ret_hi)
@@ -159,7 +159,7 @@ void dw_aranges_init(struct dw_aranges *it, const struct dw_file *f)
 	*it = (struct dw_aranges){.r = dw_section_rd(f, DW_SEC_ARANGES, 0)};
 }
 
-/* The next set whose tuples can be read (DWARF 5 section 6.1.2). */
+/* Goes to the next set whose tuples can be read (DWARF 5 section 6.1.2). */
 static bool next_set(struct dw_aranges *it)
 {
 	while (rd_left(&it->r)) {

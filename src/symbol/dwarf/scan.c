@@ -12,8 +12,8 @@ void dw_scan_release(struct dw_scan *s)
 }
 
 /*
- * Paints the addresses in the DIE's ranges with the node to come. Returns whether there were
- * any; *ret_start is where its code starts.
+ * Assigns the addresses in the DIE's ranges to the node that will be added next. Returns whether
+ * there were any; *ret_start is the start of the DIE's code.
  */
 static bool paint(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_start)
 {
@@ -42,7 +42,9 @@ static bool paint(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_sta
 	return has_hit;
 }
 
-/* The DIE to start from for the name: the one it refers to, unless it has a name of its own. */
+/*
+ * Returns the DIE where the search for the name starts: this one if named, else the referenced one.
+ */
 static struct dw_ref name_ref(const struct dw_attrs *a, uint64_t die_offset)
 {
 	if (!a->v[DW_SLOT_LINKAGE_NAME].cls && !a->v[DW_SLOT_NAME].cls) {
@@ -60,7 +62,9 @@ static uint32_t const_u32(const struct dw_value *v)
 	return v->cls == DW_CLASS_CONST ? (uint32_t)MIN(v->u, UINT32_MAX) : 0;
 }
 
-/* A DIE with code: read, painted, and opened if it has children and was hit. */
+/*
+ * Reads a DIE with code, assigns addresses to it, and opens its node if it has children and hits.
+ */
 static bool visit(struct dw_scan *s, const struct dw_abbrev *a, struct rd *r, uint64_t die_offset,
 		  uint32_t depth)
 {
@@ -129,7 +133,7 @@ bool dw_scan_run(struct dw_scan *s)
 		if (a->has_children)
 			depth++;
 		else if (UNLIKELY(!depth))
-			break; /* a top DIE without children */
+			break; /* a unit DIE without children */
 	}
 	return !r.is_bad;
 }

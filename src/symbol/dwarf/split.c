@@ -80,7 +80,7 @@ static uint64_t u64_at(struct rd r, size_t idx)
 	return rd_u64(&r);
 }
 
-/* The row of a unit (from 0), or -1. */
+/* Returns the row of a unit, from 0, or -1. */
 static int64_t find_row(const struct package_index *x, uint64_t id)
 {
 	uint64_t mask = x->nr_slots - 1;
@@ -116,7 +116,7 @@ static int section_of(uint32_t column, unsigned version)
 	}
 }
 
-/* A file whose sections are the contribution's parts of the package's. */
+/* Fills a file with the contribution's parts of the package's sections. */
 static bool open_contribution(struct dw_file *f, const struct dw_package *p, uint64_t id)
 {
 	struct package_index x;
@@ -140,7 +140,9 @@ static bool open_contribution(struct dw_file *f, const struct dw_package *p, uin
 	return true;
 }
 
-/* The unit of that id, with what the skeleton hands on; the only one of a file may lack an id. */
+/*
+ * Finds the unit of the id and sets the skeleton's bases; the only unit of a file may lack an id.
+ */
 static bool find_unit(struct dw_split *s, const struct dw_unit *skeleton)
 {
 	dw_file_index(&s->file);
@@ -166,7 +168,7 @@ static struct elf *open_dwo(const struct dw_unit *skeleton, const char *path,
 	struct elf *e = debugfile_open(comp_dir, name, search);
 	if (e)
 		return e;
-	/* Moved with the binary: beside it. */
+	/* If binary and .dwo were moved together, it is beside the binary. */
 	const char *slash = strrchr(path, '/');
 	const char *base = strrchr(name, '/');
 	CLEANUP(free_p) char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");

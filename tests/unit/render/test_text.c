@@ -134,7 +134,7 @@ TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
 	r->tables.p[0].hide_first = hide_first;
 	text_render(&b, r, &(struct text_style){.width = 200});
 	CHECK(strstr(buf_str(&b), "module") && strstr(buf_str(&b), "samples  "));
-	CHECK(!strstr(buf_str(&b), "left out"));
+	CHECK(!strstr(buf_str(&b), "hidden columns"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){.width = 50});
 	CHECK(strstr(buf_str(&b),
@@ -142,7 +142,7 @@ TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
 	CHECK(strstr(buf_str(&b), "samples  ") && strstr(buf_str(&b), "a_functi"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){.width = 5});
-	CHECK(strstr(buf_str(&b), "has them: samples, module)\n") && strstr(buf_str(&b), "time"));
+	CHECK(strstr(buf_str(&b), "in a pipe: samples, module)\n") && strstr(buf_str(&b), "time"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){0});
 	CHECK(strstr(buf_str(&b), "module"));
