@@ -20,21 +20,21 @@
 #define CRC_BYTES_MAX  ((uint64_t)8 << 30)
 #define MINI_BYTES_MAX ((size_t)256 << 20)
 
-/* What a candidate must be. */
+/* What a candidate file must match. */
 struct wanted {
 	enum elf_machine machine;
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t nr_id; /* 0: the binary has none */
 	uint32_t crc;
 	bool has_crc;
-	bool has_any_use; /* .debug_info or .symtab is required */
+	bool needs_symbols; /* it must have .debug_info or .symtab */
 };
 
 /* ---- opening ---- */
 
 /*
- * Looks before it opens: O_PATH does not call a driver, so a device behind the name is seen for
- * what it is, and the descriptor then is reopened for reading. -1 if it is no regular file.
+ * Opens a regular file; -1 if it is none. It is first opened with O_PATH, which does not call a
+ * device's driver, checked by fstat, and then reopened for reading.
  */
 static int open_regular(int root_fd, const char *path)
 {
@@ -85,7 +85,7 @@ static bool is_wanted(const struct elf *e, const struct wanted *w)
 {
 	if (elf_machine(e) != w->machine)
 		return false;
-	if (w->has_any_use && !elf_section(e, ".debug_info") && !elf_section(e, ".zdebug_info") &&
+	if (w->needs_symbols && !elf_section(e, ".debug_info") && !elf_section(e, ".zdebug_info") &&
 	    !elf_section(e, ".symtab"))
 		return false;
 	uint8_t id[ELF_BUILD_ID_MAX];
@@ -103,12 +103,12 @@ static struct elf *open_wanted(int root_fd, const char *path, const struct wante
 	return TAKE(e);
 }
 
-/* ---- places ---- */
+/* ---- search paths ---- */
 
-/* One tree to search: the target's root, the host, or a folder of the user. */
+/* One tree to search: the target's root, the host, or a directory given by the user. */
 struct place {
 	int root_fd;        /* -1: the host's file system */
-	const char *prefix; /* "" or the folder */
+	const char *prefix; /* "" or the directory */
 	const char *debug;  /* the debug tree under the prefix: "/usr/lib/debug" or "" */
 	bool is_folder;
 };
@@ -163,7 +163,7 @@ static struct elf *find_by_link(const struct place *p, const struct wanted *w, s
 	return open_wanted(p->root_fd, buf_str(path), w);
 }
 
-/* "name", padding to 4, CRC32. False when there is none or it is no plain file name. */
+/* Parses .gnu_debuglink: "name", padding to 4, CRC32. False if absent or not a plain file name. */
 static bool read_link(struct elf *binary, struct sv *ret_link, uint32_t *ret_crc)
 {
 	struct sv bytes;
@@ -190,7 +190,7 @@ static struct sv dir_of(const char *path)
 struct elf *debugfile_find(struct elf *binary, const char *binary_path,
 			   const struct debug_search *search, char **ret_path)
 {
-	struct wanted w = {.machine = elf_machine(binary), .has_any_use = true};
+	struct wanted w = {.machine = elf_machine(binary), .needs_symbols = true};
 	w.nr_id = elf_build_id(binary, w.id);
 	struct sv link = SV("");
 	w.has_crc = read_link(binary, &link, &w.crc);
@@ -210,7 +210,7 @@ struct elf *debugfile_find(struct elf *binary, const char *binary_path,
 	return found;
 }
 
-/* ---- files that debug information names ---- */
+/* ---- files named in debug information ---- */
 
 static struct elf *open_named(const struct debug_search *search, const char *path,
 			      const struct wanted *w)
@@ -227,7 +227,7 @@ static struct elf *open_named(const struct debug_search *search, const char *pat
 	return NULL;
 }
 
-/* Folders of a relative path are those of @dir. */
+/* Appends @path to @to; a relative one is resolved against @dir. */
 static void join(struct buf *to, struct sv dir, const char *path)
 {
 	if (path[0] != '/')
@@ -258,7 +258,7 @@ struct elf *debugfile_find_alt(struct elf *debug, const char *debug_path,
 	memcpy(w.id, r.p, w.nr_id);
 
 	CLEANUP(buf_release) struct buf path = {0};
-	join(&path, dir_of(debug_path), name.p); /* NUL-terminated: rd_cstr saw it */
+	join(&path, dir_of(debug_path), name.p); /* NUL-terminated: checked by rd_cstr */
 	struct elf *found = NULL;
 	if (buf_str(&path)[0] == '/')
 		found = open_named(search, buf_str(&path), &w);

@@ -26,7 +26,8 @@ enum {
 	PE_OMIT = 0xff,
 };
 
-/* A CIE's initial instructions take some ten bytes; a hostile one may not multiply its FDEs. */
+/* A CIE's initial instructions take about ten bytes. They are run for each FDE, so hostile ones
+ * must be limited. */
 #define CIE_PROGRAM_MAX 1024
 
 struct entry {
@@ -43,7 +44,8 @@ static struct rd section_rd(const struct ehframe_section *s, uint64_t offset)
 	return (struct rd){s->p + offset, s->p + s->n, false};
 }
 
-/* False at the section's end or where the rest cannot be parsed. A zero length gives next only. */
+/* Reads an entry's header. False at the section's end or where the rest cannot be parsed. After a
+ * zero length only 'next' is set. */
 static bool entry_read(const struct ehframe_section *s, uint64_t offset, struct entry *e)
 {
 	if (offset >= s->n || s->n - offset < 4)
@@ -81,7 +83,7 @@ static uint64_t pointer_align(struct rd *r, const struct ehframe_section *s, uin
 	return nr_bytes == 4 ? rd_u32(r) : rd_u64(r);
 }
 
-/* @base: what PE_PCREL counts from is the field itself, so the section is needed. */
+/* Reads an encoded pointer. DW_EH_PE_pcrel is relative to the address of the field itself. */
 static bool pointer_read(struct rd *r, const struct ehframe_section *s, uint8_t encoding,
 			 uint8_t address_bytes, uint64_t *ret_v)
 {
@@ -134,7 +136,9 @@ static bool pointer_read(struct rd *r, const struct ehframe_section *s, uint8_t 
 	return !r->is_bad && !(encoding & PE_INDIRECT);
 }
 
-/* The letters of a 'z' augmentation; those after an unknown one are covered by its length. */
+/*
+ * Parses the letters of a 'z' augmentation; from an unknown letter on, its length skips the rest.
+ */
 static bool augmentation_read(struct ehframe_cie *c, const struct ehframe_section *s,
 			      struct sv letters, struct rd *data)
 {
@@ -152,7 +156,7 @@ static bool augmentation_read(struct ehframe_cie *c, const struct ehframe_sectio
 			encoding = rd_u8(data);
 			if (encoding == PE_OMIT)
 				break;
-			/* The address is not used; an indirect or relative one still has a size. */
+			/* The address is not used, but has to be skipped in any encoding. */
 			encoding = encoding == PE_ALIGNED ? encoding : encoding & PE_FORMAT_MASK;
 			if (!pointer_read(data, s, encoding, c->address_bytes, &ignored))
 				return false;
@@ -208,7 +212,7 @@ static bool cie_parse(const struct ehframe_section *s, const struct entry *e,
 	return true;
 }
 
-/* Where the CIE of an FDE stands, or false. */
+/* Gets the offset of an FDE's CIE; false if it is invalid. */
 static bool fde_cie_offset(const struct ehframe_section *s, const struct entry *e,
 			   uint64_t *ret_offset)
 {
@@ -229,7 +233,7 @@ static bool fde_parse(const struct ehframe_section *s, const struct entry *e,
 	rd_skip(&r, cie->segment_bytes);
 	if (!pointer_read(&r, s, cie->pointer_encoding, cie->address_bytes, &start))
 		return false;
-	/* The range has the address's format but counts from nothing. */
+	/* The length has the format of the address, but is not relative to anything. */
 	uint8_t range_encoding = cie->pointer_encoding == PE_ALIGNED
 					 ? PE_ABSPTR
 					 : cie->pointer_encoding & PE_FORMAT_MASK;
@@ -301,7 +305,7 @@ bool ehframe_next(struct ehframe_iter *it, struct ehframe_fde *ret_fde)
 			it->nr_bad++;
 			continue;
 		}
-		if (e.id_offset == e.next) { /* a terminator; crtend's may stand in the middle */
+		if (e.id_offset == e.next) { /* a terminator; that of crtend may be in the middle */
 			if (it->section.is_terminated)
 				it->offset = it->section.n;
 			continue;
@@ -336,6 +340,6 @@ bool ehframe_hdr_to_vaddr(struct sv hdr, uint64_t vaddr, uint64_t *ret_vaddr)
 
 	uint8_t version = rd_u8(&r);
 	uint8_t encoding = rd_u8(&r);
-	rd_skip(&r, 2); /* encodings of the count and of the table, which is not read */
+	rd_skip(&r, 2); /* encodings of the count and of the table; both are not read */
 	return version == 1 && encoding != PE_OMIT && pointer_read(&r, &s, encoding, 8, ret_vaddr);
 }

@@ -1,10 +1,10 @@
 /*
  * ELF images by pread; see elf.h.
  *
- * Three kinds of bytes are kept: the header tables, copied at open; the section names; and each
- * section that somebody asked for, in a cell beside its header. A section table that does not
- * fit the file (truncated copy, stripped headers) leaves an image without sections instead of an
- * error: the segments still say enough to unwind and to name dynamic symbols.
+ * Kept in memory are the header tables, copied at open, the section names, and each section that
+ * was requested. If the section table does not fit the file (truncated copy, stripped headers), the
+ * image has no sections. That is not an error: the segments are enough to unwind and to find
+ * dynamic symbols.
  */
 #include "base/base.h"
 #include "object/elf.h"
@@ -27,7 +27,7 @@
 #define NOTES_MAX      256
 #define PAGE_BYTES     ((uint64_t)4096)
 
-struct cell { /* the bytes of a section that were asked for */
+struct cell { /* the cached bytes of a section */
 	struct buf bytes;
 	bool is_read;
 };
@@ -40,7 +40,7 @@ struct elf {
 	unsigned type;
 	uint64_t entry;
 	struct elf_section *sections;
-	struct cell *cells; /* one a section */
+	struct cell *cells; /* one per section */
 	size_t nr_sections;
 	char *names;
 	struct elf_segment *segments;
@@ -107,11 +107,11 @@ static const char *name_at(const struct elf *e, uint64_t nr_names, uint32_t at, 
 		*ret_n = 0;
 		return "";
 	}
-	*ret_n = strnlen(e->names + at, NAME_MAX_BYTES); /* a NUL is behind the table */
+	*ret_n = strnlen(e->names + at, NAME_MAX_BYTES); /* the table is followed by a NUL */
 	return e->names + at;
 }
 
-/* The names; returns their number of bytes, 0 when there is no usable table. */
+/* Reads the section names; returns their size, 0 if there is no usable table. */
 static uint64_t read_names(struct elf *e, const Elf64_Shdr *sh, size_t nr, uint32_t idx)
 {
 	if (idx >= nr || sh[idx].sh_type == SHT_NOBITS || sh[idx].sh_size > NAMES_MAX ||
@@ -206,7 +206,7 @@ static int read_headers(struct elf *e, struct err *err)
 	e->type = eh.e_type;
 	e->entry = eh.e_entry;
 
-	/* Section 0 holds counts that are too large for the header (gABI, ELF header). */
+	/* Counts that do not fit the header are stored in section 0 (gABI, ELF header). */
 	bool has_sections = eh.e_shoff && eh.e_shentsize == sizeof(Elf64_Shdr) &&
 			    !elf_read(e, &first, sizeof(first), eh.e_shoff, NULL);
 	if (has_sections)
@@ -214,7 +214,7 @@ static int read_headers(struct elf *e, struct err *err)
 	return read_segments(e, &eh, &first, err);
 }
 
-/* ---- life ---- */
+/* ---- open and free ---- */
 
 static int open_image(struct elf **ret_e, int fd, uint8_t *mem, uint64_t n, struct err *err)
 {
@@ -260,7 +260,7 @@ void elf_free(struct elf *e)
 	free(e);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 enum elf_machine elf_machine(const struct elf *e)
 {
@@ -387,7 +387,7 @@ int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struc
 
 /* ---- addresses ---- */
 
-/* With @slack, a segment reaches to the borders of the pages that the kernel maps for it. */
+/* Finds a segment by file offset. @slack: page mask; the segment then includes its whole pages. */
 static const struct elf_segment *segment_at(const struct elf *e, uint64_t offset, uint32_t flag,
 					    uint64_t slack)
 {

@@ -1,4 +1,4 @@
-/* A section read forwards; see elfstream.h. */
+/* Sequential reading of a section; see elfstream.h. */
 #include "base/base.h"
 #include "object/elfstream.h"
 
@@ -11,19 +11,19 @@
 #include "base/file/zioread.h"
 
 #define SECTION_BYTES_MAX ((uint64_t)4 << 30)
-/* What may come out of a compressed section: real ones stay under 20 times their size. */
+/* Limits the decompressed size; real sections stay under 20 times their compressed size. */
 #define INFLATE_RATIO_MAX 200
 #define INFLATE_FREE      ((uint64_t)16 << 20)
 #define COMPRESS_ZSTD     2 /* ELFCOMPRESS_ZSTD: not in Debian 12's elf.h */
 
 struct elf_stream {
 	const struct elf *elf;
-	uint64_t file_at;          /* of the next bytes that are stored, in the file */
-	uint64_t file_end;         /* of the section */
-	uint64_t nr_bytes;         /* plain */
-	uint64_t at;               /* plain */
-	uint64_t plain_at;         /* a section that is not packed: its start in the file */
-	struct zio_reader *reader; /* NULL: it is not packed */
+	uint64_t file_at;          /* file offset of the next stored bytes */
+	uint64_t file_end;         /* file offset of the section's end */
+	uint64_t nr_bytes;         /* decompressed size */
+	uint64_t at;               /* decompressed position */
+	uint64_t plain_at;         /* uncompressed section: its file offset */
+	struct zio_reader *reader; /* NULL: the section is not compressed */
 };
 
 static ssize_t stored(void *ctx, void *to, size_t n, struct err *err)
@@ -35,7 +35,7 @@ static ssize_t stored(void *ctx, void *to, size_t n, struct err *err)
 	return (ssize_t)nr;
 }
 
-/* How a section's bytes are stored: a header, then a stream; or as they are. */
+/* How a section's bytes are stored: a header and a compressed stream, or uncompressed. */
 struct packing {
 	enum zkind kind;
 	size_t nr_header;
@@ -50,7 +50,7 @@ static int read_chdr(struct packing *p, struct rd r, struct err *err)
 	p->nr_plain = rd_u64(&r);
 	p->nr_header = 24;
 	if (r.is_bad || rd_left(&r) < 8)
-		return err_set(err, -EBADMSG, "compression header is cut off");
+		return err_set(err, -EBADMSG, "compression header is truncated");
 	if (type != ELFCOMPRESS_ZLIB && type != COMPRESS_ZSTD)
 		return err_set(err, -ENOTSUP, "unknown section compression %u", type);
 	p->kind = type == ELFCOMPRESS_ZLIB ? ZKIND_ZLIB : ZKIND_ZSTD;
@@ -77,7 +77,8 @@ static int read_packing(struct packing *p, const struct elf *e, const struct elf
 	bool is_zdebug = sv_has_prefix(sec->name, SV(".zdebug_"));
 	if (sec->nr_bytes > SECTION_BYTES_MAX || sec->offset > elf_nr_bytes(e) ||
 	    sec->nr_bytes > elf_nr_bytes(e) - sec->offset)
-		return err_set(err, -ENODATA, "its %" PRIu64 " bytes pass the end of the file",
+		return err_set(err, -ENODATA,
+			       "its %" PRIu64 " bytes extend past the end of the file",
 			       sec->nr_bytes);
 	if (!(sec->flags & SHF_COMPRESSED) && !is_zdebug)
 		return 0;
@@ -136,8 +137,8 @@ int elf_stream_read(struct elf_stream *s, void *to, size_t n, uint64_t offset, s
 {
 	ASSERT(offset >= s->at);
 	if (offset > s->nr_bytes || n > s->nr_bytes - offset)
-		return err_set(err, -ENODATA, "%zu bytes at %" PRIu64 " pass the section's end", n,
-			       offset);
+		return err_set(err, -ENODATA,
+			       "%zu bytes at %" PRIu64 " extend past the section's end", n, offset);
 	int rc = 0;
 	if (!s->reader) {
 		rc = elf_read(s->elf, to, n, s->plain_at + offset, err);

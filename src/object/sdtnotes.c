@@ -13,7 +13,7 @@ struct addrs {
 	uint64_t semaphore;
 };
 
-/* Up to the next NUL, which has to be there. */
+/* Reads a string up to its NUL; false if there is none. */
 static bool take_text(struct sv *from, struct sv *ret_text)
 {
 	const char *end = from->n ? memchr(from->p, 0, from->n) : NULL;
@@ -53,7 +53,7 @@ int sdt_notes(struct elf *e, int (*found)(void *ctx, const struct sdt_note *n, s
 	struct sv all;
 	int rc = elf_named_bytes(e, ".note.stapsdt", &all, err);
 	while (!rc && all.n >= HEAD_BYTES) {
-		uint32_t head[3]; /* bytes of the owner, bytes of the note, type */
+		uint32_t head[3]; /* size of the owner, size of the note, type */
 		memcpy(head, all.p, sizeof(head));
 		size_t owner = padded(head[0]);
 		size_t nr_bytes = HEAD_BYTES + owner + padded(head[1]);

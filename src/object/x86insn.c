@@ -58,7 +58,7 @@ static void take_modrm(struct decoder *d, struct x86_insn *i)
 	i->disp = (int32_t)take_signed(d, nr_disp);
 }
 
-/* A set of opcodes: a word a high nibble, in it a bit a low nibble. */
+/* A set of opcodes: one word per high nibble, in it one bit per low nibble. */
 typedef uint16_t opcode_set[16];
 
 static const opcode_set MODRM_ONE = {0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0,      0, 0x0a08, 0, 0xfffb,

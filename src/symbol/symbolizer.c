@@ -261,7 +261,7 @@ static enum symbol_source name_physical(struct symbolizer *s, struct symbol_fram
 }
 
 /* Reports the frames of unique address @idx to all its queries; @nr 0: DWARF knows nothing. */
-static void answer(void *ctx, size_t idx, const struct dwarf_frame *frames, size_t nr)
+static void report_frames(void *ctx, size_t idx, const struct dwarf_frame *frames, size_t nr)
 {
 	struct batch *b = ctx;
 	uint64_t vaddr = b->unique[idx];
@@ -313,7 +313,7 @@ static int query_dwarf(struct batch *b, size_t nr_unique, struct err *err)
 {
 	unsigned flags = (b->s->flags & SYMBOLIZER_NO_INLINES ? DWARF_NO_INLINES : 0) |
 			 (b->s->flags & SYMBOLIZER_NO_LINES ? DWARF_NO_LINES : 0);
-	return dwarf_query(b->s->dwarf, b->unique, nr_unique, flags, answer, b, err);
+	return dwarf_query(b->s->dwarf, b->unique, nr_unique, flags, report_frames, b, err);
 }
 
 static int query_sources(struct batch *b, size_t nr_unique, struct err *err)
@@ -324,7 +324,7 @@ static int query_sources(struct batch *b, size_t nr_unique, struct err *err)
 		rc = query_dwarf(b, nr_unique, err);
 	else
 		for (size_t i = 0; i < nr_unique; i++)
-			answer(b, i, NULL, 0);
+			report_frames(b, i, NULL, 0);
 	vec_release(&b->frames);
 	return rc;
 }
@@ -373,7 +373,7 @@ static bool fill_cache(struct symbolizer *s, const uint64_t *unique, size_t nr_u
 }
 
 /* Reports all addresses from the cache. */
-static void answer_from_cache(struct batch *b)
+static void report_from_cache(struct batch *b)
 {
 	for (size_t i = 0; i < b->nr; i++) {
 		const struct symbol_frame *frames;
@@ -403,6 +403,6 @@ int symbolizer_query(struct symbolizer *s, const uint64_t *vaddrs, size_t nr,
 			  .ctx = ctx};
 	if (!s->cache || !fill_cache(s, unique, nr_unique))
 		return query_sources(&b, nr_unique, err);
-	answer_from_cache(&b);
+	report_from_cache(&b);
 	return 0;
 }

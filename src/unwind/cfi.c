@@ -1,7 +1,7 @@
 /*
- * The interpreter of call frame programs. It keeps the rules of all registers: a remember_state
- * or the start of an FDE copies some 300 bytes, which costs less than telling apart who needs
- * what.
+ * The interpreter of call frame programs. It keeps the rules of all registers. A remember_state or
+ * the start of an FDE copies about 300 bytes, which costs less than tracking which rules are
+ * needed.
  */
 #include "base/base.h"
 #include "unwind/cfi.h"
@@ -48,7 +48,7 @@ static void set_rule(struct cfi_run *run, uint64_t reg, enum cfi_kind kind, int6
 	run->rules.reg[reg].value = value;
 }
 
-/* Wraps as a 64-bit machine does: hostile factors give odd offsets, not undefined behaviour. */
+/* Multiplies with wraparound: hostile factors give wrong offsets, not undefined behaviour. */
 static int64_t factored(const struct cfi_run *run, uint64_t v)
 {
 	return (int64_t)(v * (uint64_t)run->data_align);
@@ -108,7 +108,7 @@ static void advance(struct cfi_run *run, uint64_t delta)
 	run->pc += nr_bytes;
 }
 
-/* Absolute addresses are rare (no compiler emits them); relative ones are not given here. */
+/* DW_CFA_set_loc: compilers do not emit it. Only absolute addresses are supported. */
 static void set_loc(struct cfi_run *run)
 {
 	uint64_t to = run->address_bytes == 4 ? rd_u32(&run->program) : rd_u64(&run->program);
@@ -157,7 +157,7 @@ static void step_cfa(struct cfi_run *run, uint8_t op)
 	}
 }
 
-/* A register's number comes first. */
+/* Instructions whose first operand is a register number. */
 static void step_register(struct cfi_run *run, uint8_t op)
 {
 	struct rd *r = &run->program;
@@ -198,14 +198,14 @@ static void step_register(struct cfi_run *run, uint8_t op)
 	set_rule(run, reg, is_value ? CFI_VAL_OFFSET : CFI_OFFSET, value);
 }
 
-/* The instructions without packed operand. */
+/* Instructions without an operand in the opcode byte. */
 static void step_extended(struct cfi_run *run, uint8_t op)
 {
 	struct rd *r = &run->program;
 
 	switch (op) {
 	case CFA_NOP:
-	case CFA_GNU_WINDOW_SAVE: /* whether the return address is signed: it is stripped anyway */
+	case CFA_GNU_WINDOW_SAVE: /* toggles return address signing, which is stripped anyway */
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 		break;
 	case CFA_SET_LOC:
@@ -230,7 +230,7 @@ static void step_extended(struct cfi_run *run, uint8_t op)
 		stackcache(run);
 		break;
 	case CFA_GNU_ARGS_SIZE:
-		(void)rd_uleb(r); /* pushed arguments: of interest to landing pads only */
+		(void)rd_uleb(r); /* size of pushed arguments: needed only for landing pads */
 		break;
 	case CFA_DEF_CFA:
 	case CFA_DEF_CFA_SF:
@@ -261,7 +261,7 @@ static void step(struct cfi_run *run)
 		restore_rule(run, low);
 		break;
 	default:
-		/* The two that make up most of a program without frame pointers. */
+		/* These two make up most of a program without frame pointers. */
 		if (LIKELY(op == CFA_DEF_CFA_OFFSET && run->rules.cfa_kind == CFI_CFA_REG))
 			run->rules.cfa_off = (int64_t)rd_uleb(&run->program);
 		else
@@ -312,7 +312,7 @@ void cfi_start(struct cfi_run *run, const struct ehframe_fde *fde, const struct 
 
 bool cfi_next(struct cfi_run *run)
 {
-	/* What made the pc advance was the end of the last range; its rules change from here. */
+	/* The last range ended at an advance of the pc; the rules change from here. */
 	run->start = run->pc;
 	if (run->start >= run->fde_end)
 		return false;

@@ -1,10 +1,10 @@
 /*
- * Two things are followed: how far the CFA is above sp, and where the caller's rbp was saved.
+ * Two values are tracked: the distance of the CFA above sp, and where the caller's rbp was saved.
  *
- * Passes over the code in address order carry the state from instruction to instruction and leave
- * it at the targets of branches; they are repeated until nothing new is learned, because loops
- * are entered by jumps to code further down. Then what nothing leads to is a function start (it
- * is called from other binaries or by pointer), and the passes run again.
+ * Each pass over the code in address order propagates the state from instruction to instruction and
+ * to the targets of branches. Passes are repeated until nothing changes, because loops are entered
+ * by jumps to code at higher addresses. Then code that was not reached is taken as a function start
+ * (it is called from other binaries or by pointer), and the passes run again.
  */
 #include "base/base.h"
 #include "unwind/codescan.h"
@@ -21,7 +21,7 @@ enum { REG_SP = 4, REG_BP = 5 };
 struct state {
 	int32_t depth;   /* CFA - sp, in bytes; 0: not known */
 	int32_t fp_slot; /* where rbp was saved, from the CFA in slots, or ROW_FP_SAME */
-	bool is_framed;  /* rbp = CFA - 16 */
+	bool is_framed;  /* rbp is a frame pointer: CFA - 16 */
 	bool is_known;
 };
 
@@ -29,7 +29,7 @@ static const struct state ENTRY = {.depth = 8, .fp_slot = ROW_FP_SAME, .is_known
 
 enum { IS_START = 1, IS_TARGET = 2 };
 
-/* Decoded once: the passes are many. */
+/* Instructions are decoded once, for all passes. */
 struct scan_insn {
 	uint32_t at;
 	bool is_bad;
@@ -39,8 +39,8 @@ struct scan_insn {
 struct scan {
 	size_t n; /* bytes of code */
 	VEC(struct scan_insn) insns;
-	struct state *at; /* by offset: what is known on arrival */
-	uint8_t *marks;   /* by offset: enum above */
+	struct state *at; /* by offset: the state before the instruction */
+	uint8_t *marks;   /* by offset: the enum above */
 	bool has_changed;
 };
 
@@ -66,7 +66,7 @@ static void push(struct state *s, bool is_fp)
 
 static void pop(struct state *s, bool is_fp)
 {
-	if (is_fp && s->is_framed && !s->depth) /* sp was set from rbp by some other way */
+	if (is_fp && s->is_framed && !s->depth) /* sp was set from rbp in another way */
 		s->depth = 16;
 	if (is_fp && s->fp_slot == -s->depth / 8) {
 		s->fp_slot = ROW_FP_SAME;
@@ -108,7 +108,7 @@ static unsigned rm_field(const struct x86_insn *i)
 	return (i->modrm & 7) | (i->rex & 1) << 3;
 }
 
-/* Which register an ordinary instruction writes, 0xff: none of interest. */
+/* Returns the register that an ordinary instruction writes, 0xff: none that is tracked. */
 static unsigned written_reg(const struct x86_insn *i)
 {
 	uint8_t op = i->opcode;
@@ -171,7 +171,7 @@ static void step_fp_write(struct state *s, const struct x86_insn *i)
 		s->is_framed = false;
 }
 
-/* What an instruction that does not branch does to the state. */
+/* Applies the effect of a non-branching instruction to the state. */
 static void step(struct state *s, const struct x86_insn *i)
 {
 	uint8_t op = i->opcode;
@@ -222,7 +222,8 @@ static bool is_end(const struct x86_insn *i)
 	       (i->map == 1 && i->opcode == 0x0b) || x86_is_jump(i) || x86_is_indirect_jump(i);
 }
 
-static void arrive(struct scan *s, size_t from, const struct x86_insn *i, const struct state *state)
+static void set_target_state(struct scan *s, size_t from, const struct x86_insn *i,
+			     const struct state *state)
 {
 	uint64_t to = from + i->nr_bytes + (uint64_t)i->imm;
 
@@ -236,10 +237,11 @@ static void arrive(struct scan *s, size_t from, const struct x86_insn *i, const 
 }
 
 /*
- * How well a state suits the code from @at to where it ends: a ret must find the return address
- * at sp, and a jump must agree with what is known at its target. 1 yes, -1 no, 0 nothing said.
+ * Checks a state against the code from instruction @idx up to its end: at a ret the return address
+ * must be at sp, and at a jump the state must equal that of its target. 1 it agrees, -1 it does
+ * not, 0 cannot be decided.
  */
-static int fits(const struct scan *s, size_t idx, const struct state *from)
+static int compare_with_code(const struct scan *s, size_t idx, const struct state *from)
 {
 	struct state state = *from;
 
@@ -260,19 +262,23 @@ static int fits(const struct scan *s, size_t idx, const struct state *from)
 	return 0;
 }
 
-/* What code is that nothing led to so far; false if it is a target of a jump from unknown code. */
-static bool guess(const struct scan *s, size_t idx, const struct state *table,
-		  struct state *ret_state)
+/*
+ * Guesses the state of code that was not reached: a function start, or a case of the last jump
+ * table. False if it is the target of a jump from code whose state is unknown.
+ */
+static bool guess_state(const struct scan *s, size_t idx, const struct state *table,
+			struct state *ret_state)
 {
 	if (s->marks[s->insns.p[idx].at] & IS_TARGET)
 		return false;
-	bool is_entry = !table->is_known || fits(s, idx, &ENTRY) > fits(s, idx, table);
+	bool is_entry = !table->is_known ||
+			compare_with_code(s, idx, &ENTRY) > compare_with_code(s, idx, table);
 	*ret_state = is_entry ? ENTRY : *table;
 	return true;
 }
 
-/* One pass. @promotes: what nothing leads to is a function start. */
-static void pass(struct scan *s, bool promotes)
+/* Runs one pass. @promotes: guess the state of code that was not reached. */
+static void run_pass(struct scan *s, bool promotes)
 {
 	struct state state = {0};
 	struct state table = {0}; /* at the last jump through a table of this function */
@@ -287,7 +293,7 @@ static void pass(struct scan *s, bool promotes)
 		}
 		if (s->marks[at] & IS_START)
 			table.is_known = false;
-		/* A call that is followed by padding and then by what nobody jumps to did not
+		/* A call followed by padding, and then by code that is no jump target, does not
 		 * return. */
 		bool is_pad = x86_is_padding(i);
 		if (is_pad && is_after_call && !(s->marks[at + i->nr_bytes] & IS_TARGET))
@@ -296,11 +302,11 @@ static void pass(struct scan *s, bool promotes)
 		if (s->at[at].is_known)
 			state = s->at[at];
 		else if (!state.is_known && !is_pad && promotes)
-			s->has_changed |= guess(s, idx, &table, &state);
+			s->has_changed |= guess_state(s, idx, &table, &state);
 		if (state.is_known && !s->at[at].is_known)
 			s->at[at] = state;
 		if (x86_is_jump(i) || is_branch(i))
-			arrive(s, at, i, &state);
+			set_target_state(s, at, i, &state);
 		if (x86_is_indirect_jump(i) && state.is_known && state.depth != 8)
 			table = state;
 		if (state.is_known)
@@ -310,12 +316,12 @@ static void pass(struct scan *s, bool promotes)
 	}
 }
 
-static void pass_until_known(struct scan *s, bool promotes)
+static void run_passes(struct scan *s, bool promotes)
 {
 	s->has_changed = true;
 	for (int i = 0; i < PASSES_MAX && s->has_changed; i++) {
 		s->has_changed = false;
-		pass(s, promotes);
+		run_pass(s, promotes);
 	}
 }
 
@@ -376,8 +382,8 @@ void code_scan(const uint8_t *code, size_t n, const uint64_t *starts, size_t nr_
 	find_starts(&s);
 	for (size_t i = 0; i < nr_starts; i++)
 		mark_start(&s, starts[i]);
-	pass_until_known(&s, false);
-	pass_until_known(&s, true);
+	run_passes(&s, false);
+	run_passes(&s, true);
 	write_rules(&s, rules);
 	vec_release(&s.insns);
 }

@@ -1,6 +1,6 @@
 /*
- * The stack machine of DWARF expressions (DWARF 5 section 2.5) over the registers of a frame and
- * the copied stack bytes. Bounded: EXPR_STEPS_MAX operations, EXPR_DEPTH values.
+ * The stack machine of DWARF expressions (DWARF 5 section 2.5). Expressions read the registers of a
+ * frame and the copied stack bytes. Limits: EXPR_STEPS_MAX operations, EXPR_DEPTH values.
  */
 #include "base/base.h"
 #include "unwind/cfi.h"
@@ -88,7 +88,7 @@ static uint64_t pop(struct machine *m)
 	return m->stack[--m->nr];
 }
 
-/* The value @idx below the top. */
+/* Returns the value @idx below the top. */
 static uint64_t peek(struct machine *m, uint32_t idx)
 {
 	if (idx >= m->nr) {
@@ -237,7 +237,7 @@ static void step_stack(struct machine *m, uint8_t op)
 		push(m, a);
 		push(m, b);
 		break;
-	case OP_ROT: /* the top goes below the next two */
+	case OP_ROT: /* moves the top below the next two values */
 		a = pop(m);
 		b = pop(m);
 		c = pop(m);

@@ -12,17 +12,17 @@
 
 #define CHUNK_BYTES    ((size_t)256 << 10)
 #define SCAN_MAX_BYTES ((uint64_t)256 << 20)
-/* In a binary with CFI a larger gap is no C library: JIT snapshots, holes that BOLT left. */
+/* In a binary with CFI larger gaps are not followed: they are JIT snapshots or left by BOLT. */
 #define GAP_MAX_BYTES ((uint64_t)1 << 20)
-/* A larger symbol table would cost more than the gaps of a binary with CFI are worth. */
+/* A larger symbol table is not read for the few gaps of a binary with CFI: it takes too long. */
 #define SYMBOLS_MAX_BYTES  ((uint64_t)1 << 20)
-#define FOLLOWED_MAX_BYTES ((uint64_t)8 << 20) /* of gaps that are followed, all together */
-#define RULES_MAX          4096                /* found in one gap: each is put in its place */
-#define CALLS_MAX_BYTES    ((uint64_t)4 << 20) /* of code that is searched for calls */
+#define FOLLOWED_MAX_BYTES ((uint64_t)8 << 20) /* of followed code, all gaps together */
+#define RULES_MAX          4096                /* per gap: insertion into the list is linear */
+#define CALLS_MAX_BYTES    ((uint64_t)4 << 20) /* of code searched for calls */
 #define ENTRY_BYTES        96                  /* longer than any _start */
 #define OVERLAP_BYTES      32                  /* longer than any pattern */
 
-/* Only for binaries without CFI: in the others the gaps are few and small. */
+/* Adds the functions of a symbol table; a large one only for binaries without .eh_frame. */
 static void add_symbols(struct nocfi_code *g, struct elf *elf, const char *section)
 {
 	enum { SYM_BYTES = 24, SYM_VALUE_OFFSET = 8, SYM_INFO_OFFSET = 4, STT_FUNC = 2 };
@@ -91,7 +91,7 @@ void nocfi_release(struct nocfi_code *g)
 	g->chunk = NULL;
 }
 
-/* Keeps the list sorted and disjoint: what came first stays. */
+/* Inserts a rule; the list stays sorted and disjoint, and earlier rules are kept. */
 static void add_rule(struct nocfi_code *g, uint64_t start, uint64_t end, uint32_t rule)
 {
 	size_t at = 0;
@@ -121,7 +121,7 @@ static void add_plt_entries(struct nocfi_code *g, const uint8_t *p, uint64_t sta
 		add_rule(g, start, end, plain);
 		return;
 	}
-	/* Entry 0 is jumped to with the index pushed, and pushes one word more. */
+	/* Entry 0 is entered with the index pushed, and pushes another word. */
 	add_rule(g, start, start + 6, row_make(ROW_SP, 16, ROW_FP_SAME));
 	add_rule(g, start + 6, start + 16, row_make(ROW_SP, 24, ROW_FP_SAME));
 	if (!memcmp(p + 16, jmp_got, sizeof(jmp_got)))
@@ -130,7 +130,7 @@ static void add_plt_entries(struct nocfi_code *g, const uint8_t *p, uint64_t sta
 		add_rule(g, start + 16, end, row_make(ROW_PLT, 9 * 8, ROW_FP_SAME));
 }
 
-/* PLT stubs of sections that have no FDE at all. */
+/* Adds rules for PLT sections that no FDE covers. */
 static void scan_plt(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	size_t nr;
@@ -148,7 +148,9 @@ static void scan_plt(struct nocfi_code *g, struct elf *elf, uint64_t start, uint
 	}
 }
 
-/* @p points at a syscall instruction, nr_before bytes before it are there; vaddr is p's. */
+/*
+ * Matches the code before a syscall instruction at @p, address @vaddr; @nr_before bytes are valid.
+ */
 static void match_syscall(struct nocfi_code *g, const uint8_t *p, size_t nr_before, uint64_t vaddr,
 			  uint64_t gap_start)
 {
@@ -163,7 +165,9 @@ static void match_syscall(struct nocfi_code *g, const uint8_t *p, size_t nr_befo
 	    : ENDS_WITH(sigreturn_wide) ? sizeof(sigreturn_wide)
 					: 0;
 	if (n) {
-		/* A byte early: the handler's return address is looked up by the byte before. */
+		/*
+		 * Starts one byte early: the handler's return address is looked up at address - 1.
+		 */
 		uint64_t start = vaddr - n;
 		add_rule(g, start - (start > gap_start), vaddr + 2,
 			 row_make(ROW_SIGNAL, ARCH_SIGFRAME_UC, ROW_FP_SAME));
@@ -178,7 +182,7 @@ static void match_syscall(struct nocfi_code *g, const uint8_t *p, size_t nr_befo
 #undef ENDS_WITH
 }
 
-/* What the instructions do, where nothing better is known. */
+/* Derives rules by following the instructions, where no pattern matched. */
 static void follow_code(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	size_t n = (size_t)(end - start);
@@ -229,7 +233,7 @@ static void scan_syscalls(struct nocfi_code *g, struct elf *elf, uint64_t start,
 	if (!g->chunk)
 		g->chunk = xmalloc(CHUNK_BYTES);
 	for (uint64_t at = start; at < end;) {
-		/* What was seen before stays in view for patterns that cross the border. */
+		/* Chunks overlap, for patterns that cross the boundary. */
 		size_t overlap = MIN(at - start, OVERLAP_BYTES);
 		size_t n = MIN(end - at + overlap, CHUNK_BYTES);
 		uint64_t offset;
@@ -245,8 +249,8 @@ static void scan_syscalls(struct nocfi_code *g, struct elf *elf, uint64_t start,
 
 #if defined(__x86_64__)
 /*
- * Up to its end: a jump (the dynamic linker's goes to the program), hlt, or padding after a call
- * that does not return.
+ * Returns the length of the entry code. It ends with a jump (the dynamic linker's jumps to the
+ * program), with hlt, or before the padding after a call that does not return.
  */
 static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
 {

@@ -16,7 +16,7 @@ static uint32_t code_special(struct row_coder *c, const struct unwind_special *s
 	uint64_t hash = hash_bytes(s, sizeof(*s));
 	bool is_new;
 
-	/* Two that share a hash: the later ones are stored again, which costs room only. */
+	/* On a hash collision the rule is stored again, which only costs memory. */
 	uint32_t *idx = map_put(&c->special_by_hash, hash, &is_new);
 	if (is_new || memcmp(&c->specials.p[*idx], s, sizeof(*s))) {
 		*idx = (uint32_t)c->specials.n;
@@ -37,7 +37,7 @@ static bool is_s32(int64_t v)
 	return v >= INT32_MIN && v <= INT32_MAX;
 }
 
-/* breg N, or breg N deref, or breg N deref plus_uconst M. */
+/* Parses breg N, or breg N deref, or breg N deref plus_uconst M. */
 struct breg {
 	uint8_t reg;
 	bool is_deref;
@@ -113,7 +113,7 @@ static uint32_t code_odd(struct row_coder *c, const struct cfi_rules *rules)
 		s.cfa_off = (int32_t)rules->cfa_off;
 	} else {
 		struct breg cfa;
-		/* Without a load it would be a value, which a plain def_cfa says: never seen. */
+		/* Without deref it would be the same as a plain def_cfa: not seen in practice. */
 		if (!parse_breg(rules->cfa_expr, rules->nr_cfa_expr, &cfa) || !cfa.is_deref)
 			return code_full(c, rules);
 		s.cfa_kind = SPECIAL_CFA_DEREF;
@@ -124,7 +124,7 @@ static uint32_t code_odd(struct row_coder *c, const struct cfi_rules *rules)
 	if (!special_reg(&rules->reg[ARCH_DWARF_FP], &s.fp_kind, &s.fp_reg, &s.fp_off) ||
 	    !special_reg(ra, &s.ra_kind, &s.ra_reg, &s.ra_off))
 		return code_full(c, rules);
-	if (s.ra_kind == SPECIAL_SAME) { /* still in its register, where there is one */
+	if (s.ra_kind == SPECIAL_SAME) { /* still in its register, if the architecture has one */
 		if (ARCH_DWARF_RA == ARCH_DWARF_PC)
 			return ROW_NONE;
 		s.ra_kind = SPECIAL_IN_REG;
@@ -134,7 +134,8 @@ static uint32_t code_odd(struct row_coder *c, const struct cfi_rules *rules)
 }
 
 #ifndef ARCH_RA_BESIDE_FP
-/* breg7 8, breg16 0, lit15, and, lit N, ge, lit3, shl, plus: what linkers write for .plt. */
+/* The CFA expression that linkers write for .plt: breg7 8, breg16 0, lit15, and, lit N, ge, lit3,
+ * shl, plus. */
 static bool code_plt(const struct cfi_rules *rules, uint32_t *ret_rule)
 {
 	static const uint8_t head[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a};
@@ -151,7 +152,7 @@ static bool code_plt(const struct cfi_rules *rules, uint32_t *ret_rule)
 	return true;
 }
 
-/* The C library's restorer: CFA = the saved stack pointer, in the ucontext at sp + off. */
+/* The C library's signal restorer: CFA = the saved stack pointer, in the ucontext at sp + off. */
 static bool code_signal(const struct cfi_rules *rules, uint32_t *ret_rule)
 {
 	static const uint8_t reg_off[] = ARCH_SIGFRAME_FROM_DWARF;
@@ -183,7 +184,7 @@ static bool code_signal(const struct cfi_rules *rules, uint32_t *ret_rule)
 }
 #endif
 
-/* Where the caller's fp is, in slots; false if a row cannot say it. */
+/* Gets where the caller's fp is saved, in slots; false if a row cannot encode it. */
 static bool fp_slot(const struct cfi_rules *rules, int32_t *ret_slot)
 {
 	const struct cfi_rule *fp = &rules->reg[ARCH_DWARF_FP];

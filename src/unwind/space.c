@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* 0 is never given out: it marks empty cache entries. */
+/* 0 is never used: it marks empty cache entries. */
 static void new_generation(struct spaces *s, struct space *sp)
 {
 	if (++s->next_generation == 0)
@@ -27,7 +27,7 @@ static void drop_maps(struct space *sp)
 	sp->maps.n = sp->maps.cap = 0;
 }
 
-/* Before a change: what others look at stays as it is. */
+/* Copies a shared list of mappings before it is changed. */
 static void unshare(struct space *sp)
 {
 	if (!sp->nr_sharers)
@@ -111,7 +111,7 @@ void spaces_fork(struct spaces *s, int32_t pid, int32_t ppid)
 
 	if (pid == ppid)
 		return;
-	struct space *to = spaces_get(s, pid); /* a recycled pid's old mappings go */
+	struct space *to = spaces_get(s, pid); /* replaces old mappings of a reused pid */
 	if (from)
 		share(to, from);
 	else
@@ -138,7 +138,7 @@ void spaces_exit(struct spaces *s, int32_t pid)
 	(void)map_del(&s->by_pid, (uint32_t)pid);
 }
 
-/* Index of the first mapping that ends after addr. */
+/* Returns the index of the first mapping that ends after @addr. */
 static size_t first_after(const struct space *sp, uint64_t addr)
 {
 	return upper_bound(sp->maps.p, sp->maps.n, end, addr);
@@ -158,7 +158,7 @@ static void move_start(struct space_map *m, uint64_t start)
 	m->start = start;
 }
 
-/* Leaves a hole; returns the index at which something for it goes. */
+/* Removes a range from the list; returns the index at which a mapping for it is inserted. */
 static size_t clear_range(struct space *sp, uint64_t start, uint64_t end)
 {
 	size_t at = first_after(sp, start);
@@ -166,7 +166,7 @@ static size_t clear_range(struct space *sp, uint64_t start, uint64_t end)
 	if (at == sp->maps.n || sp->maps.p[at].start >= end)
 		return at;
 	struct space_map *m = &sp->maps.p[at];
-	if (m->start < start && m->end > end) { /* in the middle: two parts stay */
+	if (m->start < start && m->end > end) { /* in the middle: two parts remain */
 		struct space_map right = *m;
 		m->end = start;
 		move_start(&right, end);
@@ -191,7 +191,8 @@ void space_add(struct spaces *s, struct space *sp, const struct space_map *m)
 {
 	if (m->start >= m->end)
 		return;
-	/* The same mapping told twice (a snapshot and its event) keeps the caches warm. */
+	/* A mapping that is already there (reported by a snapshot and by an event) keeps the
+	 * generation, so cache entries stay valid. */
 	size_t at = first_after(sp, m->start);
 	if (at < sp->maps.n) {
 		const struct space_map *old = &sp->maps.p[at];

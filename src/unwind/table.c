@@ -1,5 +1,5 @@
 /*
- * From FDEs to rows.
+ * Compiles FDEs to rows.
  *
  *	collect   start, end and place of each FDE that lies in an executable segment
  *	sort      if the linker left them unsorted
@@ -24,9 +24,9 @@
 #include "unwind/tablecache.h"
 
 #define PAGE_SHIFT 12
-/* Padding between functions up to this many bytes belongs to the function before it. */
+/* Padding between functions up to this size is covered by the rule of the function before it. */
 #define GAP_MERGED_BYTES 15
-/* A hostile file may not make us allocate without bound; the largest real ones have 8 M. */
+/* Limits memory for hostile files; the largest real ones have 8 M rows. */
 #define ROWS_MAX ((size_t)32 << 20)
 #define SPAN_MAX ((uint64_t)2 << 30) /* of code, first to last */
 #define CFI_MAX  ((size_t)512 << 20)
@@ -37,7 +37,7 @@ struct fde_ref {
 	uint32_t where;
 };
 
-/* The rules that a CIE starts its functions with, run once each. */
+/* Cache of the initial rules of CIEs. */
 #define NR_INITS 16
 struct init_cache {
 	uint64_t keys[NR_INITS]; /* where + 1 */
@@ -56,7 +56,7 @@ struct builder {
 	struct init_cache inits;
 	struct cfi_run run;
 	uint32_t last_rule;
-	uint32_t covered_to; /* relative address that the rows so far reach */
+	uint32_t covered_to; /* relative address up to which there are rows */
 };
 
 static void builder_free_p(struct builder **pb)
@@ -72,7 +72,7 @@ static void builder_free_p(struct builder **pb)
 	free(b);
 }
 
-/* The executable segments' hull; false if there is none. */
+/* Gets the address range of all executable segments; false if there are none. */
 static bool code_span(struct elf *elf, uint64_t *ret_base, uint64_t *ret_end)
 {
 	size_t nr;
@@ -102,7 +102,7 @@ static void collect(struct builder *b, enum unwind_section which, uint64_t code_
 
 	ehframe_start(it, &t->cfi[which]);
 	while (ehframe_next(it, &fde)) {
-		/* Linkers leave the FDEs of dropped sections at address 0. */
+		/* Linkers set FDEs of discarded sections to address 0. */
 		if (fde.start < t->base || fde.start >= code_end || fde.start == fde.end ||
 		    !elf_is_code(b->elf, fde.start))
 			continue;
@@ -115,7 +115,7 @@ static void collect(struct builder *b, enum unwind_section which, uint64_t code_
 	t->nr_bad += it->nr_bad;
 }
 
-/* By start, stable. */
+/* Stable sort by start. */
 static void refs_sort(struct fde_ref *p, size_t n)
 {
 	sort_records(p, n, sizeof(*p), UINT32_MAX);
@@ -123,7 +123,7 @@ static void refs_sort(struct fde_ref *p, size_t n)
 
 static void emit(struct builder *b, uint32_t pc, uint32_t rule)
 {
-	if (b->rows.n && vec_last(&b->rows)->pc == pc) { /* said better now */
+	if (b->rows.n && vec_last(&b->rows)->pc == pc) { /* replaces the last row */
 		b->rows.n--;
 		b->last_rule = b->rows.n ? vec_last(&b->rows)->rule : 0;
 	}
@@ -137,7 +137,7 @@ static void emit(struct builder *b, uint32_t pc, uint32_t rule)
 	b->last_rule = rule;
 }
 
-/* What lies between two functions: padding, or code that nobody described. */
+/* Emits rows for the range between two FDEs: padding, or code without CFI. */
 static void emit_gap(struct builder *b, uint32_t from, uint32_t to)
 {
 	if (from >= to)
@@ -200,11 +200,11 @@ static void compile(struct builder *b, uint64_t code_end)
 	size_t nr = b->refs.n;
 
 	t->fdes = xreallocarray(NULL, MAX(nr, 1), sizeof(*t->fdes));
-	/* Programs take some 60 bytes an FDE and give some 10 rows. */
+	/* An FDE has about 60 bytes of instructions and gives about 10 rows. */
 	vec_reserve(&b->rows, MIN(nr * 10, ROWS_MAX) + 16);
 	for (size_t i = 0; i < nr; i++) {
 		const struct fde_ref *ref = &b->refs.p[i];
-		/* Where two overlap, the later start wins: what a search in .eh_frame_hdr finds. */
+		/* Where two FDEs overlap, the later start wins, as in a search in .eh_frame_hdr. */
 		uint32_t end = i + 1 < nr ? MIN(ref->end, ref[1].start) : ref->end;
 		if (end <= ref->start)
 			continue;
@@ -242,7 +242,7 @@ static void keep_section(struct unwind_table *t, enum unwind_section which, uint
 		.p = bytes, .n = n, .vaddr = vaddr, .is_debug_frame = which == UNWIND_DEBUG_FRAME};
 }
 
-/* Straight into our own memory: as a rule it is the biggest section that anyone wants whole. */
+/* Reads into memory owned by the table, not through the image's cache: the section is large. */
 static int read_eh_frame(struct unwind_table *t, struct elf *elf, uint64_t vaddr, uint64_t offset,
 			 uint64_t nr_bytes, struct err *err)
 {
@@ -255,7 +255,7 @@ static int read_eh_frame(struct unwind_table *t, struct elf *elf, uint64_t vaddr
 	return 0;
 }
 
-/* Section headers are stripped: .eh_frame is where PT_GNU_EH_FRAME says, up to a terminator. */
+/* Without section headers: .eh_frame is located by PT_GNU_EH_FRAME and ends with a terminator. */
 static int find_by_segment(struct unwind_table *t, struct elf *elf, struct err *err)
 {
 	enum { SEGMENT_GNU_EH_FRAME = 0x6474e550, HDR_BYTES = 16 };
@@ -297,14 +297,14 @@ static int find_sections(struct unwind_table *t, struct elf *elf, struct err *er
 	} else if (find_by_segment(t, elf, err)) {
 		return err->code;
 	}
-	/* A second source: if it is damaged, the first one is enough. */
+	/* .debug_frame is optional: if it is damaged, only .eh_frame is used. */
 	if (elf_named_bytes(elf, ".debug_frame", &bytes, NULL) == 0 && bytes.n &&
 	    bytes.n <= CFI_MAX)
 		keep_section(t, UNWIND_DEBUG_FRAME, xmemdup(bytes.p, bytes.n), bytes.n, 0);
 	return 0;
 }
 
-/* .debug_frame speaks only where .eh_frame says nothing. Both parts of refs are sorted. */
+/* Removes FDEs of .debug_frame where .eh_frame has one. Both parts of refs are sorted. */
 static void drop_covered(struct builder *b, size_t nr_eh)
 {
 	struct fde_ref *p = b->refs.p;
@@ -334,8 +334,8 @@ static void collect_all(struct builder *b, uint64_t code_end)
 	refs_sort(b->refs.p, b->refs.n);
 }
 
-/* Whether a quarter of the code or more has no FDE: a static musl binary, say. */
-static bool is_mostly_silent(const struct builder *b, uint64_t code_end)
+/* Returns whether a quarter of the code or more has no FDE (a static musl binary, for example). */
+static bool has_much_code_without_fde(const struct builder *b, uint64_t code_end)
 {
 	uint64_t nr_covered = 0;
 
@@ -376,7 +376,7 @@ static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
 		nocfi_init(&b->gaps, elf);
 		collect_all(b, code_end);
 		b->gaps.has_cfi = b->refs.n > 0;
-		if (is_mostly_silent(b, code_end))
+		if (has_much_code_without_fde(b, code_end))
 			nocfi_find_calls(&b->gaps, elf, b->t->base, code_end);
 		compile(b, code_end);
 	}
@@ -388,14 +388,14 @@ static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
 int unwind_table_build(struct unwind_table **ret_t, struct elf *elf, const char *cache_dir,
 		       struct err *err)
 {
-	CLEANUP(err_release) struct err own = {0};
+	CLEANUP(err_release) struct err own_err = {0};
 
 	if (elf_machine(elf) != ARCH_ELF_MACHINE)
 		return err_set(err, -ENOTSUP, "cannot unwind a binary of another machine");
 	if (cache_dir && table_cache_load(ret_t, elf, cache_dir) == 0)
 		return 0;
-	if (build(ret_t, elf, &own))
-		return err_move(err, &own);
+	if (build(ret_t, elf, &own_err))
+		return err_move(err, &own_err);
 	if (cache_dir)
 		table_cache_store(*ret_t, elf, cache_dir);
 	return 0;
@@ -424,7 +424,7 @@ const struct unwind_row *unwind_table_find(const struct unwind_table *t, uint64_
 		return NULL;
 	uint32_t pc = (uint32_t)(vaddr - t->base);
 	uint32_t page = pc >> PAGE_SHIFT;
-	/* The last row at or before pc: among those of its page, or the one before them. */
+	/* The last row at or before pc: in its page, or the last one before the page. */
 	uint32_t first = t->pages[page];
 	size_t nr = first + upper_bound(t->rows + first, t->pages[page + 1] - first, pc, pc);
 	return nr ? &t->rows[nr - 1] : NULL;

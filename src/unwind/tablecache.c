@@ -1,14 +1,13 @@
 /*
- * One file a build-id: <cache_dir>/<build-id>.unwind
+ * One file per build-id: <cache_dir>/<build-id>.unwind
  *
  *	header | rows | fdes | specials | pages | .eh_frame | .debug_frame
  *
- * each part starting at a multiple of 8. The file is mapped and used as it lies; its pages are
- * let go after the check, so that only what walks touch is resident.
+ * each part starting at a multiple of 8. The file is mapped and used in place. After the check its
+ * pages are released, so that only those used by walks become resident.
  *
- * A build-id is what the file says of itself: another binary that carries the same one may not
- * pass its rules off on the first. So the header also keeps a hash of where .eh_frame lies and of
- * its first and last bytes.
+ * A binary can carry any build-id. So that another binary with the same build-id does not get these
+ * rules, the header also holds a hash of the address of .eh_frame and of its first and last bytes.
  */
 #include "base/base.h"
 #include "unwind/tablecache.h"
@@ -25,10 +24,10 @@
 #include "base/mem.h"
 
 #define CACHE_MAGIC     0x31776e7579617361ull /* "asayunw1" */
-#define CACHE_VERSION   1u                    /* of the rows' meaning, too */
+#define CACHE_VERSION   1u                    /* changes with the meaning of rows as well */
 #define CACHE_MAX_BYTES ((uint64_t)2 << 30)
 #define SPAN_MAX        ((uint64_t)2 << 30)
-/* Smaller tables are built faster than a file is opened and checked. */
+/* Smaller tables are not cached: they are built faster than a file is opened and checked. */
 #define ROWS_MIN   4096
 #define PEEK_BYTES ((size_t)64 << 10)
 
@@ -37,7 +36,7 @@ struct cache_header {
 	uint32_t version;
 	uint32_t machine;
 	uint64_t nr_bytes; /* of the whole file */
-	uint64_t checksum; /* of what follows this field */
+	uint64_t checksum; /* of everything after this field */
 	uint64_t source;   /* hash of the binary's .eh_frame, see above */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint32_t nr_build_id;
@@ -57,7 +56,7 @@ _Static_assert(sizeof(struct cache_header) == 144, "cache header size");
 
 #define CHECKSUM_FROM (offsetof(struct cache_header, source))
 
-/* Where the parts start. */
+/* File offsets of the parts. */
 struct layout {
 	uint64_t rows, fdes, specials, pages, cfi[UNWIND_NR_SECTIONS], end;
 };
@@ -67,7 +66,7 @@ static uint64_t round_up(uint64_t n)
 	return (n + 7) & ~(uint64_t)7;
 }
 
-/* The counts are 32 bits and the sections limited, so nothing overflows. */
+/* Computes the offsets. Counts have 32 bits and sections are limited, so nothing overflows. */
 static struct layout lay_out(const struct cache_header *h)
 {
 	struct layout l;
@@ -91,7 +90,7 @@ static char *cache_path(const struct cache_header *h, const char *cache_dir)
 	return xasprintf("%s/%s.unwind", cache_dir, hex);
 }
 
-static uint64_t peek(struct elf *elf, uint64_t offset, size_t n, uint64_t seed)
+static uint64_t hash_file_range(struct elf *elf, uint64_t offset, size_t n, uint64_t seed)
 {
 	CLEANUP(free_p) uint8_t *p = xmalloc(n);
 
@@ -100,7 +99,7 @@ static uint64_t peek(struct elf *elf, uint64_t offset, size_t n, uint64_t seed)
 	return hash_mix(seed, hash_bytes(p, n));
 }
 
-/* False if the binary cannot be cached: no build-id, or no call frame section to go by. */
+/* Fills the header that identifies a binary. False if it has no build-id or no .eh_frame. */
 static bool identify(struct elf *elf, struct cache_header *h)
 {
 	const struct elf_section *s = elf_section(elf, ".eh_frame");
@@ -110,13 +109,13 @@ static bool identify(struct elf *elf, struct cache_header *h)
 	h->version = CACHE_VERSION;
 	h->machine = ARCH_ELF_MACHINE;
 	h->nr_build_id = (uint32_t)elf_build_id(elf, h->build_id);
-	/* Fewer than 8 bytes do not identify anything. */
+	/* Fewer than 8 bytes do not identify a binary. */
 	if (h->nr_build_id < 8 || !s || !s->nr_bytes)
 		return false;
 	size_t n = MIN(s->nr_bytes, PEEK_BYTES);
 	h->source = hash_mix(hash_mix(s->vaddr, s->offset), s->nr_bytes);
-	h->source = peek(elf, s->offset, n, h->source);
-	h->source = peek(elf, s->offset + s->nr_bytes - n, n, h->source);
+	h->source = hash_file_range(elf, s->offset, n, h->source);
+	h->source = hash_file_range(elf, s->offset + s->nr_bytes - n, n, h->source);
 	return true;
 }
 
@@ -127,7 +126,7 @@ static bool is_same_binary(const struct cache_header *a, const struct cache_head
 	       !memcmp(a->build_id, b->build_id, sizeof(a->build_id));
 }
 
-/* Every index that a look-up follows. */
+/* Checks every index that a lookup uses. */
 static bool is_table_sound(const struct unwind_table *t)
 {
 	uint64_t span = t->end - t->base;
@@ -203,7 +202,7 @@ int table_cache_load(struct unwind_table **ret_t, struct elf *elf, const char *c
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st))
 		return -ENOENT;
-	/* Ours alone: it is mapped, and nobody may change it under us. */
+	/* Must be owned by us and not writable by others: it stays mapped while in use. */
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 ||
 	    st.st_size < (off_t)sizeof(want) || (uint64_t)st.st_size > CACHE_MAX_BYTES)
 		return -EPERM;

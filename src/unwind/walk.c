@@ -1,10 +1,9 @@
 /*
- * The fast path, in the steps of wire/unwind_core.h. Nearly every frame is found by pc, sp and fp
- * alone, so only those are followed; rows that need another register make walkfull.c start over
- * from frame 0.
+ * The fast walk, by the steps of wire/unwind_core.h. Nearly every frame needs only pc, sp and fp,
+ * so only these are tracked. If a row needs another register, walkfull.c starts over from frame 0.
  *
- * A frame costs a cache look-up and one or two reads of copied stack: the rule of (space, pc) is
- * cached by the generation of the space, so a change of mappings invalidates without a sweep.
+ * A frame costs a cache lookup and one or two reads of copied stack. The cache is keyed by address
+ * and generation of the space, so a change of mappings invalidates entries without a sweep.
  */
 #include "base/base.h"
 #include "unwind/walk.h"
@@ -59,7 +58,9 @@ static uint32_t find_rule(const struct space_map *map, uint64_t addr, bool is_ca
 	uint64_t vaddr = addr - map->bias;
 	const struct unwind_row *row = unwind_table_find(table, vaddr);
 	if (is_call) {
-		/* The kernel returns to a restorer's first byte, and no call stands before it. */
+		/*
+		 * A signal handler returns to the first byte of the restorer: no call precedes it.
+		 */
 		const struct unwind_row *next = unwind_table_find(table, vaddr + 1);
 		if (next != row && next && row_kind(next->rule) == ROW_SIGNAL)
 			return next->rule;
@@ -93,8 +94,8 @@ void walk_rule(struct walk *w)
 	uint64_t hash = (addr ^ (uint64_t)space->generation << 32) * 0x9e3779b97f4a7c15u;
 	struct walk_cache *entry = &w->walker->cache[hash >> (64 - WALK_CACHE_BITS)];
 
-	/* A return address and an interrupted pc are never the same byte's: the former is that
-	 * of the call before, except for a restorer's first byte, where both mean the same. */
+	/* The cache need not distinguish return addresses from interrupted pcs: the former are
+	 * looked up at a byte of the call. At a restorer's first byte both have the same rule. */
 	if (LIKELY((entry->addr_map & ADDR_MASK) == addr &&
 		   entry->generation == space->generation)) {
 		w->map = &space->maps.p[entry->addr_map >> ADDR_BITS];
@@ -109,7 +110,7 @@ int walk_step_special(struct walk *w, uint32_t rule)
 	return unwind_step_special(w, &w->map->module->table->specials[row_special_idx(rule)]);
 }
 
-/* Which of the sampled values is which register: once for each mask. */
+/* Computes the index of each register in the sampled values; repeated only for a new mask. */
 static void index_regs(struct walker *k, uint64_t mask)
 {
 	static const uint8_t perf[] = ARCH_PERF_FROM_DWARF;
@@ -149,7 +150,7 @@ int walk_add_frame(struct walk *w)
 	struct walker *k = w->walker;
 
 	walk_rule(w);
-	/* A return address that is nowhere is not a frame; a sampled pc is one. */
+	/* A return address in no mapping is not a frame; a sampled pc always is. */
 	if (UNLIKELY(!w->map && w->is_call))
 		return WALK_NO_MAP;
 	if (UNLIKELY(k->nr_frames == WALK_DEPTH_MAX))

@@ -1,8 +1,9 @@
 /*
- * The walk with all registers, from frame 0, for stacks in which a frame's rules need more than
- * sp and fp. Each frame's FDE program is run up to its pc; a small cache keeps what it gave.
+ * The full walk: from frame 0 with all registers, for stacks in which the rules of a frame need
+ * more than sp and fp. Runs each frame's FDE program up to its pc; a small cache holds the
+ * resulting rules.
  *
- * Registers that a call may destroy are unknown in the caller, unless its rules say otherwise.
+ * Caller-saved registers are unknown in the caller, unless its rules define them.
  */
 #include "base/base.h"
 #include "unwind/walkcore.h"
@@ -39,7 +40,7 @@ static const struct cfi_rules *find_rules(const struct walk *w)
 
 static bool read_for_expr(const void *ctx, uint64_t addr, size_t n, uint64_t *ret_v)
 {
-	/* Noting what was wanted is all that changes. */
+	/* The cast is safe: only wanted_bytes is modified. */
 	return walk_read_slow((struct walker *)(uintptr_t)ctx, addr, n, ret_v);
 }
 
@@ -75,7 +76,7 @@ static int find_cfa(const struct full *f, const struct cfi_rules *r, uint64_t *r
 	return WALK_NO_RULE;
 }
 
-/* The value of @reg in the caller; false if it is unknown there. */
+/* Gets the value of @reg in the caller; false if it is unknown. */
 static bool find_reg(struct full *f, const struct cfi_rule *rule, uint32_t reg,
 		     const struct expr_env *env, uint64_t *ret_v)
 {
@@ -87,7 +88,7 @@ static bool find_reg(struct full *f, const struct cfi_rule *rule, uint32_t reg,
 		return f->valid >> reg & 1;
 	case CFI_OFFSET:
 		addr = env->cfa + (uint64_t)rule->value;
-		if (addr < f->w.sp && reg != ARCH_DWARF_RA) { /* popped already */
+		if (addr < f->w.sp && reg != ARCH_DWARF_RA) { /* already popped */
 			*ret_v = f->regs[reg];
 			return f->valid >> reg & 1;
 		}
@@ -120,7 +121,7 @@ static int step_rules(struct full *f, const struct cfi_rules *r)
 	int end = find_cfa(f, r, &cfa);
 	if (end != STEP_OK)
 		return end;
-	/* A signal handler may have run on a stack of its own. */
+	/* A signal handler may have run on an alternate stack. */
 	if (!is_signal && !unwind_is_cfa_good(&f->w, cfa))
 		return WALK_BAD_FRAME;
 	struct expr_env env = make_env(f, cfa);
@@ -140,8 +141,7 @@ static int step_rules(struct full *f, const struct cfi_rules *r)
 	}
 	if (!(valid >> r->ra_column & 1) || !(valid >> ARCH_DWARF_SP & 1))
 		return fail(&f->w);
-	/* Where pc has a column of its own, a signal frame says it there, or by its return column.
-	 */
+	/* The return address column of a signal frame holds the interrupted pc. */
 	end = unwind_return(&f->w, regs[r->ra_column], regs[ARCH_DWARF_SP], regs[ARCH_DWARF_FP]);
 	f->w.is_call = !is_signal;
 	memcpy(f->regs, regs, sizeof(regs));
@@ -164,7 +164,9 @@ static int step_signal(struct full *f)
 	return STEP_OK;
 }
 
-/* After a step that knew only pc, sp and fp: the others were kept by nobody that we know of. */
+/*
+ * After a step that used only pc, sp and fp: sets them, and drops registers that may have changed.
+ */
 static void keep_known(struct full *f, bool are_others_kept)
 {
 	if (!are_others_kept)
@@ -197,7 +199,7 @@ static int step(struct full *f)
 		return step_rules(f, rules);
 	if (row_kind(f->w.rule) == ROW_SPECIAL)
 		return WALK_NO_RULE;
-	/* A stub that the table knows without an FDE: it saves nothing. */
+	/* A stub that has a row but no FDE: it saves no registers. */
 	end = unwind_step_row(&f->w, f->w.rule);
 	keep_known(f, true);
 	return end;
@@ -214,7 +216,7 @@ enum walk_end walk_full_regs(struct walker *k)
 			end = step(&f);
 		if (end != STEP_OK)
 			return (enum walk_end)end;
-		/* Expressions may look at the frame's own pc. */
+		/* Expressions may read the frame's own pc. */
 		f.regs[ARCH_DWARF_PC] = f.w.pc;
 		f.valid |= (uint64_t)1 << ARCH_DWARF_PC;
 	}

@@ -1,6 +1,4 @@
-/*
- * Steps through code without rules; what is accepted as evidence stands in walk.h.
- */
+/* Steps through code without rules; walk.h lists the conditions under which a frame is accepted. */
 #include "base/base.h"
 #include "unwind/walkcore.h"
 
@@ -18,7 +16,7 @@ bool walk_is_caller(const struct walk *w, uint64_t ra, bool needs_rule)
 	return caller.map && (!needs_rule || (kind != ROW_NONE && kind != ROW_PSEUDO));
 }
 
-/* Whether @w, at a caller, is followed by rules, and these lead on. */
+/* Returns whether the code at @w, a caller, has rules, and these lead to another frame. */
 static bool is_likely_caller(struct walk w)
 {
 	walk_rule(&w);
@@ -36,7 +34,7 @@ static bool is_likely_caller(struct walk w)
 	return end == WALK_ROOT || (end == STEP_OK && walk_is_caller(&w, w.pc, false));
 }
 
-/* A leaf that has not touched the stack. */
+/* Steps from a leaf function that has not touched the stack. */
 static bool step_bare_leaf(struct walk *w)
 {
 	struct walk caller = {.fp = w->fp, .is_call = true, .walker = w->walker};

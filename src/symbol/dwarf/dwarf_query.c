@@ -140,7 +140,7 @@ void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *
 		struct dw_split split;
 		if (dw_split_open(&split, u, env->package, env->path, env->search, job->unit + 2)) {
 			run_scan(job, w, split.unit);
-			dw_names_forget(&w->names, &split.file);
+			dw_names_drop_file(&w->names, &split.file);
 			dw_split_release(&split);
 		} else {
 			/* Some compilers leave the inlines in the skeleton as well. */

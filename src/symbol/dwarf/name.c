@@ -14,7 +14,7 @@ void dw_names_release(struct dw_names *n)
 		vec_release(&n->maps[i].scopes);
 }
 
-void dw_names_forget(struct dw_names *n, const struct dw_file *f)
+void dw_names_drop_file(struct dw_names *n, const struct dw_file *f)
 {
 	for (size_t i = 0; i < DW_SCOPE_MAPS; i++) {
 		if (n->maps[i].unit && n->maps[i].unit->file == f)

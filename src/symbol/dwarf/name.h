@@ -45,7 +45,7 @@ struct dw_names {
 
 void dw_names_release(struct dw_names *n);
 /* Drops cached data about a file that is about to be released. Returned names stay valid. */
-void dw_names_forget(struct dw_names *n, const struct dw_file *f);
+void dw_names_drop_file(struct dw_names *n, const struct dw_file *f);
 /*
  * Returns the name of a DIE; empty if it has none. *ret_is_plain: it has no linkage name. Valid as
  * long as the text arena and the sections of @f.

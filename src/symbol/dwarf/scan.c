@@ -15,7 +15,7 @@ void dw_scan_release(struct dw_scan *s)
  * Assigns the addresses in the DIE's ranges to the node that will be added next. Returns whether
  * there were any; *ret_start is the start of the DIE's code.
  */
-static bool paint(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_start)
+static bool assign_addresses(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_start)
 {
 	struct dw_ranges it;
 	uint64_t lo, hi;
@@ -72,7 +72,7 @@ static bool visit(struct dw_scan *s, const struct dw_abbrev *a, struct rd *r, ui
 	if (!dw_attrs_read(s->abbrevs, a, r, s->unit, &attrs))
 		return false;
 	uint64_t start = 0;
-	if (s->nodes.n >= DW_NO_NODE || !paint(s, &attrs, &start))
+	if (s->nodes.n >= DW_NO_NODE || !assign_addresses(s, &attrs, &start))
 		return true;
 	struct dw_node node = {
 		.name_at = name_ref(&attrs, die_offset),
