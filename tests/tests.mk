@@ -99,15 +99,15 @@ check-long:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(FUZZ) fuzz-long
 	$(Q)tests/lib/check_long.sh $(BIN) build/fuzz/tests/fuzz tests/long/RESULT $(LONG)
 
-# Benchmarks and oracles of single modules; those of unwinding share unwind_world.
+# Benchmarks and oracles of single modules; those of unwinding share unwind_process.
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
            tests/oracle/waits_rows.c tests/oracle/heap_cycle.c)
-$(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
-$(O)/tests/bench/bench_heapblob $(O)/tests/bench/bench_heapci: $(O)/tests/lib/unwind_world.o $(O)/tests/lib/heap_world.o
+$(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_process.o
+$(O)/tests/bench/bench_heapblob $(O)/tests/bench/bench_heapci: $(O)/tests/lib/unwind_process.o $(O)/tests/lib/local_recorder.o
 # Tests the unwinder in BPF; it has BPF programs of its own.
 ifneq ($(BPF),0)
 PARTS += $(O)/tests/oracle/kstack
-$(O)/tests/oracle/kstack: $(O)/tests/lib/unwind_world.o
+$(O)/tests/oracle/kstack: $(O)/tests/lib/unwind_process.o
 $(O)/tests/oracle/kstack.bpf.o: tests/oracle/kstack.bpf.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,BPF,$<)$(BPF_CC) $(BPF_CFLAGS) -Itests/oracle -MMD -MP -c -o $@ $< && llvm-strip -g $@

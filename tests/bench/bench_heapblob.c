@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "heap_world.h"
+#include "local_recorder.h"
 
 #define DEPTH      17
 #define NR_PAIRS   20000
@@ -29,7 +29,7 @@ static const char *const work_names[] = {"loop", "walk", "mix"};
 struct run {
 	void *(*get)(size_t);
 	void (*put)(void *);
-	struct heap_world *h;
+	struct local_recorder *h;
 };
 static volatile int sink;
 static uint64_t rng = 1;
@@ -53,9 +53,9 @@ static double now_ns(void)
 
 static void drain(const struct run *r)
 {
-	struct heap_slot *s = r->h ? heap_world_slot(r->h) : NULL;
+	struct heap_slot *s = r->h ? local_recorder_slot(r->h) : NULL;
 	if (s)
-		heap_world_skip(s);
+		local_recorder_skip(s);
 }
 
 static NO_FP void pair(const struct run *r, size_t n)
@@ -138,15 +138,15 @@ static double time_work(const struct run *r, enum work work)
 	return (now_ns() - t0) / NR_PAIRS;
 }
 
-static struct run make_run(const struct heap_world_spec *spec)
+static struct run make_run(const struct local_recorder_spec *spec)
 {
-	struct heap_world *h = heap_world_new(spec);
+	struct local_recorder *h = local_recorder_new(spec);
 	if (!h)
 		return (struct run){0};
 	struct run r = {.h = h};
-	r.get = (void *(*)(size_t))heap_world_hook(h, HEAP_ALLOC_0, (heap_fn)malloc);
-	r.put = (void (*)(void *))heap_world_hook(h, HEAP_FREE_0, (heap_fn)free);
-	heap_world_start(h);
+	r.get = (void *(*)(size_t))local_recorder_hook(h, HEAP_ALLOC_0, (heap_fn)malloc);
+	r.put = (void (*)(void *))local_recorder_hook(h, HEAP_FREE_0, (heap_fn)free);
+	local_recorder_start(h);
 	return r;
 }
 
@@ -155,8 +155,8 @@ int main(int argc, char **argv)
 	int nr_rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 30;
 	struct run runs[] = {
 		{.get = malloc, .put = free},
-		make_run(&(struct heap_world_spec){.interval_bytes = 512 << 10}),
-		make_run(&(struct heap_world_spec){.is_full_trace = true}),
+		make_run(&(struct local_recorder_spec){.interval_bytes = 512 << 10}),
+		make_run(&(struct local_recorder_spec){.is_full_trace = true}),
 	};
 	double best[WORK_NR][3];
 

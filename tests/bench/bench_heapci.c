@@ -17,7 +17,7 @@
 #include "base/stat.h"
 #include "base/vec.h"
 #include "capture/heap/heapaccount.h"
-#include "heap_world.h"
+#include "local_recorder.h"
 #include "model/heap.h"
 #include "model/tables.h"
 
@@ -81,7 +81,7 @@ static void on_row(void *ctx, const struct heapaccount_row *row)
 }
 
 struct bench {
-	struct heap_world *h;
+	struct local_recorder *h;
 	void *(*get)(size_t);
 	void (*put)(void *);
 	uint8_t *sites; /* of each place that a block may have */
@@ -92,9 +92,9 @@ struct bench {
 /* A block's site is told by its place: the walk of stacks is not what is judged. */
 static void drain(struct bench *b, struct heapaccount *account)
 {
-	struct heap_slot *s = heap_world_slot(b->h);
+	struct heap_slot *s = local_recorder_slot(b->h);
 	struct heap_seen r;
-	while (s && heap_world_next(b->h, s, &r)) {
+	while (s && local_recorder_next(b->h, s, &r)) {
 		if (r.kind != HEAP_RECORD_ALLOC && r.kind != HEAP_RECORD_FREE)
 			continue;
 		struct heapring_event ev = {.kind = (uint8_t)r.kind,
@@ -157,7 +157,7 @@ static void run(struct bench *b, uint64_t heap_bytes, struct result *r)
 	vec_foreach(a, &b->sampled)
 		b->put((void *)(uintptr_t)*a);
 	vec_clear(&b->sampled);
-	heap_world_skip(heap_world_slot(b->h));
+	local_recorder_skip(local_recorder_slot(b->h));
 }
 
 int main(int argc, char **argv)
@@ -165,16 +165,16 @@ int main(int argc, char **argv)
 	static const uint64_t heaps_mb[] = {32, 128, 512};
 	unsigned long nr_runs = argc > 1 ? strtoul(argv[1], NULL, 10) : 500;
 	struct bench b = {.max = 40u << 20};
-	b.h = heap_world_new(
-		&(struct heap_world_spec){.interval_bytes = INTERVAL, .has_no_tables = true});
+	b.h = local_recorder_new(
+		&(struct local_recorder_spec){.interval_bytes = INTERVAL, .has_no_tables = true});
 	if (!b.h) {
 		puts("no recorder for this machine");
 		return 77;
 	}
 	b.sites = xcalloc(b.max, 1);
-	b.get = (void *(*)(size_t))heap_world_hook(b.h, HEAP_ALLOC_0, (heap_fn)fake_malloc);
-	b.put = (void (*)(void *))heap_world_hook(b.h, HEAP_FREE_0, (heap_fn)fake_free);
-	heap_world_start(b.h);
+	b.get = (void *(*)(size_t))local_recorder_hook(b.h, HEAP_ALLOC_0, (heap_fn)fake_malloc);
+	b.put = (void (*)(void *))local_recorder_hook(b.h, HEAP_FREE_0, (heap_fn)fake_free);
+	local_recorder_start(b.h);
 	for (size_t i = 0; i < ARRAY_LEN(heaps_mb); i++) {
 		struct result r = {0};
 		for (unsigned long k = 0; k < MAX(nr_runs >> 2 * i, 1ul); k++)
@@ -183,8 +183,8 @@ int main(int argc, char **argv)
 		       " unseen %7" PRIu64 "\n",
 		       heaps_mb[i], r.nr, r.nr_within, r.nr_unseen);
 	}
-	heap_world_stop(b.h);
-	heap_world_free(b.h);
+	local_recorder_stop(b.h);
+	local_recorder_free(b.h);
 	free(b.sites);
 	vec_release(&b.sampled);
 	return 0;

@@ -23,7 +23,7 @@
 #define BATCH      256
 #define PASS_PAIRS 4000 /* of each thread */
 
-struct world {
+struct unwind_process {
 	struct heap_shared shared;
 	struct heap_slot slots[SLOTS_MAX];
 	uint8_t *rings[SLOTS_MAX];
@@ -45,7 +45,7 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static uint64_t draw(struct world *w)
+static uint64_t draw(struct unwind_process *w)
 {
 	w->rng ^= w->rng << 13;
 	w->rng ^= w->rng >> 7;
@@ -53,7 +53,7 @@ static uint64_t draw(struct world *w)
 	return w->rng;
 }
 
-static void put(struct world *w, uint32_t slot, const uint64_t *words, uint32_t nr)
+static void put(struct unwind_process *w, uint32_t slot, const uint64_t *words, uint32_t nr)
 {
 	struct heap_slot *s = &w->slots[slot];
 	uint64_t at = s->head % RING_BYTES;
@@ -66,7 +66,7 @@ static void put(struct world *w, uint32_t slot, const uint64_t *words, uint32_t 
 	s->head += 8 * (uint64_t)nr;
 }
 
-static uint64_t pick_size(struct world *w)
+static uint64_t pick_size(struct unwind_process *w)
 {
 	uint64_t r = draw(w);
 	unsigned log2 = 4 + (unsigned)__builtin_ctzll(r | 1 << 14);
@@ -74,7 +74,7 @@ static uint64_t pick_size(struct world *w)
 	return n + n / 16 * ((r >> 32) % 16);
 }
 
-static void one_pair(struct world *w, uint32_t slot)
+static void one_pair(struct unwind_process *w, uint32_t slot)
 {
 	uint64_t i = draw(w) % w->nr_blocks;
 	uint64_t *block = &w->blocks[slot][i];
@@ -97,13 +97,13 @@ static void one_pair(struct world *w, uint32_t slot)
 
 static void on_row(void *ctx, const struct heapaccount_row *row)
 {
-	struct world *w = ctx;
+	struct unwind_process *w = ctx;
 	w->nr_rows += row->values[0] != 0;
 }
 
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
-	struct world *w = ctx;
+	struct unwind_process *w = ctx;
 	heapaccount_thread(w->account, slot, tid);
 }
 
@@ -113,7 +113,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 	(void)ctx, (void)stack, (void)frames, (void)nr, (void)end;
 }
 
-static void make_world(struct world *w)
+static void make_world(struct unwind_process *w)
 {
 	const uint8_t *rings[SLOTS_MAX];
 	w->rng = 88172645463325252u;
@@ -139,7 +139,7 @@ static void make_world(struct world *w)
 
 int main(int argc, char **argv)
 {
-	static struct world w;
+	static struct unwind_process w;
 	static struct heapring_event events[BATCH];
 	uint64_t nr_pairs = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000000;
 	w.nr_blocks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 20000;

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "object/elf.h"
-#include "unwind_world.h"
+#include "unwind_process.h"
 #include "elf_path.h"
 
 /* CPU time: other people use the machine too. */
@@ -75,7 +75,7 @@ static void bench_table(const char *path, const char *cache_dir)
 }
 
 #if defined(__x86_64__)
-static struct world world;
+static struct unwind_process process;
 static volatile int sink;
 
 struct shot {
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void take(struct shot *s)
 	s->regs[0] = fp;
 	s->regs[1] = sp;
 	s->regs[2] = ip;
-	s->nr_stack = world_stack_bytes(&world, sp, (size_t)8 << 20);
+	s->nr_stack = unwind_process_stack_bytes(&process, sp, (size_t)8 << 20);
 	s->stack = xmemdup((const void *)(uintptr_t)sp, s->nr_stack);
 }
 
@@ -114,21 +114,21 @@ static void bench_walk(int depth, int nr_rounds)
 	uint32_t nr = 0;
 
 	(void)deep(depth, &s);
-	struct walk_input in = {.space = world.space,
+	struct walk_input in = {.space = process.space,
 				.regs = s.regs,
 				.regs_mask = 1 << 6 | 1 << 7 | 1 << 8,
 				.stack = s.stack,
 				.nr_stack = s.nr_stack};
-	enum walk_end end = walker_walk(world.walker, &in, &f, &nr);
+	enum walk_end end = walker_walk(process.walker, &in, &f, &nr);
 	double t0 = now_ns();
 	for (int i = 0; i < nr_rounds; i++)
-		end = walker_walk(world.walker, &in, &f, &nr);
+		end = walker_walk(process.walker, &in, &f, &nr);
 	double ns = (now_ns() - t0) / nr_rounds;
 	double cold = 0;
 	for (int i = 0; i < 100; i++) {
-		world.space->generation = ++world.spaces.next_generation; /* forgets rules */
+		process.space->generation = ++process.spaces.next_generation; /* forgets rules */
 		t0 = now_ns();
-		end = walker_walk(world.walker, &in, &f, &nr);
+		end = walker_walk(process.walker, &in, &f, &nr);
 		cold += (now_ns() - t0) / 100;
 	}
 	printf("walk: %u frames, end %d: hot %.1f ns a frame, rules not cached %.1f\n", nr, end,
@@ -144,12 +144,12 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		bench_table(argv[i], cache_dir);
 #if defined(__x86_64__)
-	if (!world_init(&world))
+	if (!unwind_process_init(&process))
 		return 1;
 	bench_walk(3, 1000000);
 	bench_walk(20, 200000);
 	bench_walk(1000, 5000);
-	world_release(&world);
+	unwind_process_release(&process);
 #endif
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-struct world {
+struct fuzz_state {
 	struct heap_shared shared;
 	struct heap_slot slots[SLOTS];
 	uint64_t rings[SLOTS][RING_BYTES / 8];
@@ -26,7 +26,7 @@ struct world {
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
 	ASSERT(slot < SLOTS && tid > 0);
-	heapaccount_thread(((struct world *)ctx)->account, slot, tid);
+	heapaccount_thread(((struct fuzz_state *)ctx)->account, slot, tid);
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
@@ -40,7 +40,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 
 static void on_row(void *ctx, const struct heapaccount_row *row)
 {
-	struct world *w = ctx;
+	struct fuzz_state *w = ctx;
 	if (row->spec == TABLE_ALLOCATED)
 		w->blocks += row->values[0];
 	else if (row->spec == TABLE_FREED || row->spec == TABLE_LIVE)
@@ -48,7 +48,7 @@ static void on_row(void *ctx, const struct heapaccount_row *row)
 }
 
 /* Writes a part of the input to the rings, as if by the target. */
-static const uint8_t *write_rings(struct world *w, const uint8_t *data, const uint8_t *end)
+static const uint8_t *write_rings(struct fuzz_state *w, const uint8_t *data, const uint8_t *end)
 {
 	for (unsigned s = 0; s < SLOTS && data < end; s++) {
 		size_t nr = MIN((size_t)(*data & 63), (size_t)(end - data - 1) / 8);
@@ -66,7 +66,7 @@ static const uint8_t *write_rings(struct world *w, const uint8_t *data, const ui
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct world *w = xcalloc(1, sizeof(*w));
+	struct fuzz_state *w = xcalloc(1, sizeof(*w));
 	for (unsigned s = 0; s < SLOTS; s++)
 		w->ring_at[s] = (const uint8_t *)w->rings[s];
 	w->account = heapaccount_new(&(struct heapaccount_spec){

@@ -1,6 +1,6 @@
 /*
- * A made ELF image for tests of the unwinder: one executable segment at CFI_IMAGE_CODE, and the
- * call frame sections given. In a header, because fuzzers link no test library.
+ * Builds an ELF image for tests of the unwinder: one executable segment at CFI_IMAGE_CODE, and the
+ * given call frame sections. In a header, because fuzzers do not link the test library.
  */
 #ifndef ASSAY_TESTS_LIB_CFI_IMAGE_H
 #define ASSAY_TESTS_LIB_CFI_IMAGE_H

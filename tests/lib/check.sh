@@ -1,6 +1,6 @@
 #!/bin/sh
-# Everything that CI runs, part by part, with times; what failed once more and briefly at the end,
-# where a log is read first; then the sum. check.sh MAKE SAN_THREAD_TESTS
+# Runs everything that CI runs, part by part, with times. Failures are repeated in short form at the end,
+# followed by the totals. check.sh MAKE SAN_THREAD_TESTS
 set -u
 make=$1
 san_thread_tests=$2

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What takes too long for `make check`: check_long.sh BINARY FUZZERS RESULT MINUTES. Runs tests/long/*.sh,
-# an equal share of the time each, with the variables of end-to-end tests, $SECONDS_EACH and $SEED; what
-# they say in their last line goes to RESULT, which is kept in the repository.
+# Runs the tests that take too long for `make check`: check_long.sh BINARY FUZZERS RESULT MINUTES. Each
+# of tests/long/*.sh gets an equal share of the time, the variables of end-to-end tests, $SECONDS_EACH and
+# $SEED. The last line of each is written to RESULT, which is kept in the repository.
 set -u
 LIB=$(dirname "$(readlink -f "$0")")
 . "$LIB/share.sh"

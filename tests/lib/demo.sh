@@ -1,6 +1,6 @@
 #!/bin/sh
-# The demonstration behind `make demo`: starts redis under load on a port of its own, profiles it
-# for five seconds and its memory for three, and says where the results are. demo.sh ASSAY
+# `make demo`: starts redis under load on a separate port, profiles its CPU time for five seconds and
+# its heap for three, and prints where the results are. demo.sh ASSAY
 set -eu
 assay=$(readlink -f "$1")
 for port in 16379 16380 16381 16382; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that are missing: deps.sh build [check] [bench]. Root, or sudo
-# without a password; says what to type otherwise.
+# Installs missing Debian packages: deps.sh build [check] [bench]. Needs root, or sudo without a
+# password; otherwise prints the command to run.
 set -u
 build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev libisal-dev
 redis-server redis-tools"

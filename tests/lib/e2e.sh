@@ -1,12 +1,12 @@
 #!/bin/sh
 # End-to-end tests: e2e.sh BINARY DIR. Each tests/e2e/*/*.sh runs with $ASSAY, $TARGETS and a scratch
 # folder as current directory; it exits 0, 77 (skipped, the reason on its last line) or fails.
-# As many run at a time as there are CPUs, at most two; one with a line "# alone: why" has the
-# machine to itself. $E2E is a pattern of names. A verdict is printed as soon as it is known, so that
-# the log of a run that was ended says how far it came.
+# As many run in parallel as there are CPUs, at most two; a test with a line "# alone: why" runs alone.
+# $E2E is a pattern of names. A result is printed as soon as it is known, so that the log of an aborted
+# run shows how far it got.
 set -u
 
-# What a failed test leaves to read: what failed, the end of its log, and of what assay told it last.
+# Prints what failed, the end of the test's log, and the end of assay's last error outputs.
 tell() { # NAME
 	grep '^FAIL: ' "$tmp/$1.log" | cut -c 1-600
 	tail -n 10 "$tmp/$1.log" | grep -v '^FAIL: ' | cut -c 1-300
@@ -20,7 +20,7 @@ tell() { # NAME
 	)
 }
 
-if [ "$1" = --one ]; then # NAME: one test, its verdict to standard output and to $tmp
+if [ "$1" = --one ]; then # NAME: one test, its result to standard output and to $tmp
 	name=$2
 	mkdir "$tmp/$name" && cd "$tmp/$name" || exit 1
 	start=$(date +%s)

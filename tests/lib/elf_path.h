@@ -1,4 +1,4 @@
-/* ELF images by path, as tests have them: nobody replaces these files. */
+/* Opens ELF images by path, for tests: nobody replaces these files. */
 #ifndef ASSAY_TESTS_LIB_ELF_PATH_H
 #define ASSAY_TESTS_LIB_ELF_PATH_H
 

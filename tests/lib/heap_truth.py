@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares a recording of tests/targets/heaptruth.c with what the program says it did.
+"""Compares a recording of tests/targets/heaptruth.c with the program's own counts.
 
     heap_truth.py exact PROFILE.json TRUTH       every number is equal
-    heap_truth.py sampled PROFILE.json TRUTH     within the interval that goes with it, and no
-                                                 further off than 4 of its deviations
+    heap_truth.py sampled PROFILE.json TRUTH     the truth is within each confidence interval, and
+                                                 within 4 standard deviations
     heap_truth.py totals PROFILE.json            calls, bytes, frees, live blocks, live bytes, peak
     heap_truth.py calls PROFILE.json FUNCTION    events that were dropped, calls by that function
 
-PROFILE.json: of `assay convert --to json`. Rows are added up by the outermost function of the
-program's that the truth names.
+PROFILE.json: output of `assay convert --to json`. Rows are added up by the outermost function of the
+program that the truth lists.
 """
 import json
 import math

@@ -1,4 +1,4 @@
-/* What the tests of the recorder share: a world of it, and functions whose doings are known. */
+/* Shared by the tests of the heap recorder: a local recorder, and allocator functions to hook. */
 #ifndef ASSAY_TESTS_LIB_HEAPBLOB_FIXTURE_H
 #define ASSAY_TESTS_LIB_HEAPBLOB_FIXTURE_H
 
@@ -6,19 +6,19 @@
 
 #include <unistd.h>
 
-#include "heap_world.h"
+#include "local_recorder.h"
 #include "tap.h"
 
 #define MAYBE_UNUSED __attribute__((unused))
 
-static struct heap_world *hw;
+static struct local_recorder *hw;
 static uint64_t next_block;
 static int nr_inner;
 
 static void *(*hooked_malloc)(size_t);
 static void (*hooked_free)(void *);
 
-/* Addresses that nobody reads from. */
+/* Returns addresses that are never dereferenced. */
 static MAYBE_UNUSED void *fake_malloc(size_t n)
 {
 	(void)n;
@@ -32,24 +32,25 @@ static MAYBE_UNUSED void fake_free(void *p)
 	nr_inner++;
 }
 
-static MAYBE_UNUSED void begin(const struct heap_world_spec *spec)
+static MAYBE_UNUSED void begin(const struct local_recorder_spec *spec)
 {
-	hw = heap_world_new(spec);
+	hw = local_recorder_new(spec);
 	if (!hw)
 		tap_skip("no recorder for this machine");
 	next_block = 0x10000;
-	hooked_malloc = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_malloc);
-	hooked_free = (void (*)(void *))heap_world_hook(hw, HEAP_FREE_0, (heap_fn)fake_free);
-	heap_world_start(hw);
+	hooked_malloc =
+		(void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_malloc);
+	hooked_free = (void (*)(void *))local_recorder_hook(hw, HEAP_FREE_0, (heap_fn)fake_free);
+	local_recorder_start(hw);
 }
 
-static const struct heap_world_spec every = {.is_full_trace = true};
+static const struct local_recorder_spec every = {.is_full_trace = true};
 
 /* The next record that is not a stack. */
 static MAYBE_UNUSED bool next(struct heap_slot *s, struct heap_seen *r)
 {
 	do {
-		if (!heap_world_next(hw, s, r))
+		if (!local_recorder_next(hw, s, r))
 			return false;
 	} while (r->kind == HEAP_RECORD_STACK);
 	return true;
@@ -59,7 +60,7 @@ static MAYBE_UNUSED void check_next(int line, uint32_t kind, uint64_t block, uin
 {
 	struct heap_seen r;
 
-	if (!next(heap_world_slot(hw), &r)) {
+	if (!next(local_recorder_slot(hw), &r)) {
 		tap_fail(__FILE__, line, "no record");
 		return;
 	}
@@ -73,7 +74,7 @@ static MAYBE_UNUSED void check_next(int line, uint32_t kind, uint64_t block, uin
 static MAYBE_UNUSED void check_none(int line)
 {
 	struct heap_seen r;
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 
 	if (s && next(s, &r))
 		tap_fail(__FILE__, line, "a record of kind %d", (int)r.kind);

@@ -1,6 +1,6 @@
 /*
- * What tests of code that goes into other processes share: children that run until they are told,
- * and plans of the C library's functions. One test file includes it once.
+ * Shared by the tests of code that is injected into other processes: child processes that run until
+ * the test ends them, and plans of the C library's functions. Include it in one file per test.
  */
 #ifndef ASSAY_TESTS_LIB_HEAPCHILD_H
 #define ASSAY_TESTS_LIB_HEAPCHILD_H
@@ -30,13 +30,13 @@
 		err_release(&must_err);                                                    \
 	} while (0)
 
-/* At the beginning of what a child and its test share. */
+/* The first member of the memory that a child shares with its test. */
 struct child_flags {
 	volatile int is_ready; /* by the child */
 	volatile int is_over;  /* by the test */
 };
 
-/* Memory that children see, too. */
+/* Allocates memory shared with children. */
 static inline void *child_memory(size_t n)
 {
 	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -44,7 +44,7 @@ static inline void *child_memory(size_t n)
 	return p;
 }
 
-/* A child that runs @fn, which says when it is ready; it ends with the test. */
+/* Forks a child that runs @fn, and waits until @fn sets is_ready. It dies with the test. */
 static inline pid_t child_start(struct child_flags *flags, int (*fn)(void))
 {
 	pid_t pid = fork();
@@ -57,7 +57,7 @@ static inline pid_t child_start(struct child_flags *flags, int (*fn)(void))
 	return pid;
 }
 
-/* Lets it end by itself: its exit code, 1000 and its signal, or -1: it hangs. */
+/* Asks the child to end. Returns its exit code, 1000 + its signal, or -1 if it hangs. */
 static inline int child_finish(struct child_flags *flags, pid_t pid)
 {
 	int status = 0;
@@ -72,7 +72,7 @@ static inline int child_finish(struct child_flags *flags, pid_t pid)
 	return -1;
 }
 
-/* A function of ours, which a child has at the same place. */
+/* Adds a function of the test program, which a forked child has at the same address. */
 static inline void child_add_site(struct heap_plan *p, const char *name, enum heap_shape shape)
 {
 	Dl_info info;

@@ -3,15 +3,15 @@
 #   folder law       which folder may include which (docs/internals.md, "The law", has the same table)
 #   names            file names are unique in the tree
 #   sizes            files under 800 lines, functions of 60 at most
-#   fixtures         each folder's provenance is told, files under 256 kB
-#   calls            no exit, stderr, realloc patterns where they do not belong
+#   fixtures         the provenance of each folder is stated, files under 256 kB
+#   calls            exit, stderr and realloc only where allowed
 #   comments         no // in C
 #   headers          every header compiles alone
 #   format           clang-format leaves the file as it is
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
-# New files count before they are added to git; deleted ones do not.
+# Includes files that are not yet added to git, excludes deleted ones.
 files() { git ls-files -co --exclude-standard --deduplicate -- "$@" | while read -r f; do [ -e "$f" ] && echo "$f"; done; }
 say() { printf '%s\n' "$*"; bad=1; }
 

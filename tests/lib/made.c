@@ -1,4 +1,4 @@
-/* Profiles made by hand; see made.h. */
+/* Synthetic profiles; see made.h. */
 #include "base/base.h"
 #include "made.h"
 

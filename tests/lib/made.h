@@ -1,5 +1,5 @@
 /*
- * Profiles made by hand, for tests in which every number is known.
+ * Synthetic profiles, for tests in which every number is known.
  *
  *	CLEANUP(profile_free_p) struct profile *p = profile_new();
  *	uint32_t t = made_table(p, "cycles", 2);
@@ -26,9 +26,9 @@ struct made {
 	int64_t weight; /* nr when 0 */
 };
 
-/* A table with the given number of columns: samples, then a weight in ns. */
+/* Adds a table with the given number of columns: samples, then a weight in ns. */
 uint32_t made_table(struct profile *p, const char *event, uint32_t nr_columns);
-/* A frame known by name only, as of text formats; flags of location. */
+/* Adds a frame that is known only by name, as in text formats; @flags: those of a location. */
 loc_id made_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags);
 stack_id made_stack(struct profile *p, const char *stack);
 void made_sample(struct profile *p, uint32_t table, const struct made *m);

@@ -1,4 +1,4 @@
-/* Recordings of memory made by hand; see madeheap.h. */
+/* Synthetic heap recordings; see madeheap.h. */
 #include "base/base.h"
 #include "madeheap.h"
 

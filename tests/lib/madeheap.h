@@ -1,5 +1,5 @@
 /*
- * Recordings of memory made by hand, for tests in which every number is known. Stacks as in made.h.
+ * Synthetic heap recordings, for tests in which every number is known. Stacks as in made.h.
  *
  *	CLEANUP(profile_free_p) struct profile *p = madeheap_new(10, MADEHEAP_ATTACHED);
  *	madeheap(p, &(struct madeheap){.table = TABLE_ALLOCATED, .second = 1, .size = 64, .nr = 10,
@@ -15,7 +15,7 @@
 
 enum madeheap_flags {
 	MADEHEAP_ATTACHED = 1 << 0, /* else launched */
-	MADEHEAP_ENDED = 1 << 1,    /* its process is gone at the end */
+	MADEHEAP_ENDED = 1 << 1,    /* the process ended during the capture */
 	MADEHEAP_SAMPLED = 1 << 2,  /* every 512 KiB */
 };
 
@@ -37,13 +37,13 @@ struct madeheap {
 
 struct profile *madeheap_new(unsigned seconds, unsigned flags);
 void madeheap(struct profile *p, const struct madeheap *m);
-/* Allocated in a second and, in another one, freed again; not there: lives at the end. */
+/* Adds blocks that are freed in @freed_second; MADEHEAP_NEVER: they are live at the end. */
 #define MADEHEAP_NEVER UINT32_MAX
 void madeheap_block(struct profile *p, const struct madeheap *m, unsigned freed_second);
 
 /*
- * A small server, attached to for ten seconds: a cache that leaks 1 MiB a second, a table that is
- * filled once and stays, request buffers that are freed at once, and a thread of workers.
+ * A small server, attached for ten seconds: a cache that leaks 1 MiB/s, a table that is filled once
+ * and stays, request buffers that are freed immediately, and a worker thread.
  */
 struct profile *madeheap_server(unsigned flags);
 

@@ -1,4 +1,4 @@
-/* Recordings of waits made by hand; see madewaits.h. */
+/* Synthetic off-CPU recordings; see madewaits.h. */
 #include "base/base.h"
 #include "madewaits.h"
 

@@ -1,5 +1,5 @@
 /*
- * Recordings of waits made by hand, for tests in which every number is known. Stacks as in made.h.
+ * Synthetic off-CPU recordings, for tests in which every number is known. Stacks as in made.h.
  *
  *	CLEANUP(profile_free_p) struct profile *p = madewaits_new(3);
  *	madewait(p, &(struct madewait){.comm = "worker", .tid = 2, .stack = "main;read libc.so.6",
@@ -28,21 +28,21 @@ struct madewait {
 	int32_t other_tid;
 	const char *other_stack;
 	int64_t nr;
-	int64_t ms; /* all of them together */
+	int64_t ms; /* total of all nr waits */
 	int64_t us; /* added to ms */
 };
 
-/* An empty recording of so many seconds. */
+/* Returns an empty recording of this duration. */
 struct profile *madewaits_new(unsigned seconds);
 void madewait(struct profile *p, const struct madewait *w);
-/* CPU samples of 1 ms, a table "cpu-clock", spread over the second. */
+/* Adds CPU samples of 1 ms to table "cpu-clock", spread over the second. */
 void madewaits_samples(struct profile *p, unsigned second, const char *comm, int32_t tid,
 		       const char *stack, unsigned nr);
 
 /*
- * A small service for two seconds, whose ledger closes: three workers that contend for a lock whose
- * holder syncs a file, a logger that is woken by them, four idle pool threads, one reader; with CPU
- * samples if asked for.
+ * A small service, recorded for two seconds, whose thread time breakdown adds up: three workers
+ * contend for a lock whose holder syncs a file; a logger that they wake; four idle pool threads;
+ * one reader. @has_samples: with CPU samples.
  */
 struct profile *madewaits_service(bool has_samples);
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the option part of each manual page anew from the command's own table:
+# Regenerates the option part of each manual page from the command's option table:
 # man_options.sh ./assay. The golden test help/man-pages compares both.
 set -eu
 assay=$(readlink -f "$1")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says in one line what the build needs and this machine lacks: needs.sh CC BPF_CC|- ISAL
+# Prints in one line which build dependencies are missing: needs.sh CC BPF_CC|- ISAL
 # A dash: no BPF programs.
 set -u
 missing=""

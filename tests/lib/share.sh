@@ -11,22 +11,22 @@ has() {
 	return 1
 }
 
-# copy_for_all PROGRAM...: copies in the scratch folder, which other users may enter: a clone may lie in
-# a home that they may not
+# copy_for_all PROGRAM...: copies programs to the scratch folder, which other users may access; the
+# clone may be in a home directory that they may not
 copy_for_all() { cp "$@" . && (for p; do chmod 755 "$(basename "$p")" || exit; done) || fail "cp $*"; }
 
-# total FILE [AWK-REGEX]: samples in all, or in stacks that match
+# total FILE [AWK-REGEX]: number of samples, or of samples in matching stacks
 total() { awk -v re="${2:-.}" '{ n = $NF; $NF = ""; if ($0 ~ re) s += n } END { print s + 0 }' "$1"; }
 
 # near SHARE TRUTH SAMPLES: within 4 standard deviations of a binomial share
 near() { awk -v s="$1" -v t="$2" -v n="$3" 'BEGIN { d = s - t; if (d < 0) d = -d; exit !(n > 0 && d <= 4 * sqrt(t * (1 - t) / n)) }'; }
 
-# whole FILE: percent of samples whose stack is whole
+# whole FILE: percentage of samples with a complete stack
 whole() { awk '{ n = $NF; all += n; if ($0 ~ /\[truncated\]/) cut += n } END { printf "%.2f\n", all ? 100 * (all - cut) / all : 0 }' "$1"; }
 
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
-# wait_for COMMAND...: until it succeeds. A minute: it returns as soon as it does, machines can be busy
+# wait_for COMMAND...: waits until it succeeds, for up to a minute, since machines can be busy
 wait_for() {
 	for _ in $(seq 600); do "$@" > /dev/null 2>&1 && return 0; sleep 0.1; done
 	fail "timed out waiting for: $*"

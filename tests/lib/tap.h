@@ -7,7 +7,7 @@
  *		CHECK_STR(buf_str(&b), "a:b");
  *	}
  *
- * Run one: build/release/tests/unit-tests PATTERN (substring). The test's name states the fact.
+ * Run some: build/release/tests/unit-tests SUBSTRING. The name of a test states the fact it checks.
  */
 #ifndef ASSAY_TESTS_LIB_TAP_H
 #define ASSAY_TESTS_LIB_TAP_H

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds the programs whose truth is known: targets.sh OUTDIR SOURCE... Flags stand in the source:
+# Builds the test programs of known behaviour: targets.sh OUTDIR SOURCE... The source has the flags:
 #	/* build: gcc -O2 -fomit-frame-pointer -pthread */
 #	/* also NAME: gcc -O2 -static */	the same source once more, as another program
-# -lrjem is a static jemalloc whose functions begin with _rjem_, as Rust programs have it. A compiler
-# or a library that is missing leaves its programs out, which the tests that need them say; in CI,
-# where tests/lib/deps.sh has installed all of them, it is an error.
+# -lrjem is a static jemalloc whose functions begin with _rjem_, as in Rust programs. Programs whose
+# compiler or library is missing are not built, and the tests that need them are skipped; in CI, where
+# tests/lib/deps.sh installs everything, that is an error.
 set -eu
 out=$1
 shift
@@ -23,7 +23,7 @@ make_rjem() {
 }
 
 left_out() {
-	echo "targets: $1 left out, $2" >&2
+	echo "targets: $1 not built, $2" >&2
 	[ -z "${CI:-}" ] || [ -n "${ASSAY_MAY_SKIP:-}" ]
 }
 

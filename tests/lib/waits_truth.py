@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What a recording says of waits against what the program says of itself.
+"""Compares the waits in a recording with the program's own measurements.
 
 waits_truth.py ROWS TRUTH [OPTION...]: ROWS from tests/oracle/waits_rows, TRUTH the lines of JSON of
-tests/targets/waits*. Prints one line a check and fails if one failed.
+tests/targets/waits*. Prints one line per check and fails if one failed.
 
-    --looks      reasons are estimates (no switch samples): shares of what is known within 20 points,
-                 no stacks; a busy machine leaves few looks, and the rest has to be called unknown
+    --looks      reasons are estimates from polling (no switch samples): shares of the known time within
+                 20 points, no stacks; on a busy machine there are few polls, the rest must be unknown
     --polled     counts are estimates too
-    --no-owners  wakers are not told
-    --slow       watching costs microseconds a switch, which the program's clock has and the ledger not
+    --no-owners  wakers are not recorded
+    --slow       recording costs microseconds per switch, which the program measures and assay does not
     --blame KEY  the lock's holder does KEY (waits_blame.c)
     --figures    print every figure, not only the checks
 """

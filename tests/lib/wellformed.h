@@ -1,6 +1,6 @@
 /*
- * Whether bytes are well-formed XML of the kind that assay writes: a judge that shares no code
- * with the writers but utf8_len.
+ * Checks whether bytes are well-formed XML of the kind that assay writes. Shares no code with the
+ * writers except utf8_len.
  */
 #ifndef ASSAY_TESTS_LIB_WELLFORMED_H
 #define ASSAY_TESTS_LIB_WELLFORMED_H
@@ -9,7 +9,7 @@
 #include "base/text/escape.h"
 #include "base/sv.h"
 
-/* Text holds no markup, entities are whole, tags are balanced in number, bytes are legal. */
+/* Returns whether text has no markup, entities are complete, tags balance, and bytes are legal. */
 static inline bool is_well_formed(struct sv s)
 {
 	int depth = 0;

@@ -24,12 +24,12 @@
 #include "kernel_stack.h"
 #include "kstack.h"
 #include "kstack.skel.h"
-#include "unwind_world.h"
+#include "unwind_process.h"
 
 #define SAMPLE_HZ 999
 
 struct judge {
-	struct world world;
+	struct unwind_process process;
 	struct kerneltables tables;
 	uint32_t space_idx;
 	uint64_t nr;
@@ -88,14 +88,14 @@ static void compare(struct judge *j, const struct kstack_both *b)
 	uint64_t mask = 0;
 	for (uint32_t reg = 0; reg < ARCH_NR_DWARF_REG; reg++)
 		mask |= (uint64_t)1 << perf[reg];
-	struct walk_input in = {.space = j->world.space,
+	struct walk_input in = {.space = j->process.space,
 				.regs = regs,
 				.regs_mask = mask,
 				.stack = b->stack,
 				.nr_stack = b->nr_stack};
 	const struct walk_frame *frames;
 	uint32_t nr;
-	enum walk_end end = walker_walk(j->world.walker, &in, &frames, &nr);
+	enum walk_end end = walker_walk(j->process.walker, &in, &frames, &nr);
 
 	j->nr++;
 	j->nr_frames += b->nr_frames;
@@ -203,7 +203,7 @@ static void publish(struct judge *j, struct kstack_bpf *skel, int pid)
 	(void)kerneltables_alloc_space(&j->tables, &proc.space_idx);
 	j->space_idx = proc.space_idx;
 	(void)bpf_map_update_elem(bpf_map__fd(skel->maps.procs), &key, &proc, BPF_ANY);
-	kerneltables_changed(&j->tables, pid, j->world.space);
+	kerneltables_changed(&j->tables, pid, j->process.space);
 	kerneltables_applied(&j->tables, 1, 1);
 }
 
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: kstack compare|time|switch|switch-walk SECONDS PID\n");
 		return 2;
 	}
-	if (!world_init_pid(&j.world, (int)pid))
+	if (!unwind_process_init_pid(&j.process, (int)pid))
 		return 2;
 	struct kstack_bpf *skel = kstack_bpf__open();
 	if (!skel)
@@ -286,6 +286,6 @@ int main(int argc, char **argv)
 	publish(&j, skel, (int)pid);
 	int rc = judge(&j, skel, argv[1], (int)seconds);
 	kstack_bpf__destroy(skel);
-	world_release(&j.world);
+	unwind_process_release(&j.process);
 	return rc;
 }

@@ -26,7 +26,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "unwind_world.h"
+#include "unwind_process.h"
 
 #if defined(__x86_64__)
 
@@ -47,7 +47,7 @@ struct miss {
 
 struct stepper {
 	pid_t pid;
-	struct world world;
+	struct unwind_process process;
 	VEC(struct shadow) shadow;
 	VEC(struct miss) misses;
 	struct map miss_by_pc;
@@ -102,15 +102,15 @@ static void compare(struct stepper *s, const struct user_regs_struct *u)
 	uint64_t regs[24];
 	const struct walk_frame *f;
 	uint32_t nr;
-	size_t n = world_stack_bytes(&s->world, u->rsp, STACK_MAX);
+	size_t n = unwind_process_stack_bytes(&s->process, u->rsp, STACK_MAX);
 
 	pack_regs(u, regs);
-	struct walk_input in = {.space = s->world.space,
+	struct walk_input in = {.space = s->process.space,
 				.regs = regs,
 				.regs_mask = ARCH_PERF_REGS_MASK,
 				.stack = s->stack,
 				.nr_stack = read_target(s, u->rsp, s->stack, n)};
-	enum walk_end end = walker_walk(s->world.walker, &in, &f, &nr);
+	enum walk_end end = walker_walk(s->process.walker, &in, &f, &nr);
 	s->nr_walked++;
 	s->nr_rooted += end == WALK_ROOT;
 	s->nr_frames += nr;
@@ -171,7 +171,7 @@ static bool step(struct stepper *s, struct user_regs_struct *u, int *sig)
 		vec_push(&s->shadow, (struct shadow){ra, u->rsp});
 	}
 	if (is_mapping)
-		(void)world_refresh(&s->world);
+		(void)unwind_process_refresh(&s->process);
 	return true;
 }
 
@@ -200,12 +200,12 @@ static int by_number(const void *a, const void *b)
 
 static const char *module_path(const struct stepper *s, const struct space_map *m)
 {
-	return m ? s->world.modules[m->module->id - 1].path : "?";
+	return m ? s->process.modules[m->module->id - 1].path : "?";
 }
 
 static void print_addr(const struct stepper *s, const char *what, uint64_t addr)
 {
-	const struct space_map *m = space_find(s->world.space, addr);
+	const struct space_map *m = space_find(s->process.space, addr);
 	printf(" %s %s+0x%" PRIx64, what, module_path(s, m), m ? addr - m->bias : addr);
 }
 
@@ -257,12 +257,12 @@ int main(int argc, char **argv)
 	if (waitpid(s.pid, &status, 0) < 0 || !WIFSTOPPED(status))
 		return 2;
 	s.stack = xmalloc(STACK_MAX);
-	if (!world_init_pid(&s.world, s.pid))
+	if (!unwind_process_init_pid(&s.process, s.pid))
 		return 2;
 	run(&s);
 	int code = report(&s);
 	kill(s.pid, SIGKILL);
-	world_release(&s.world);
+	unwind_process_release(&s.process);
 	vec_release(&s.shadow);
 	vec_release(&s.misses);
 	map_release(&s.miss_by_pc);

@@ -18,14 +18,14 @@ static int on_stack(void *ctx, const struct event *ev, struct err *err)
 	return 0;
 }
 
-struct world {
+struct unwind_process {
 	struct copyrefs refs;
 	struct reported reported;
 	uint64_t regs[64];
 	uint64_t stack[16];
 };
 
-static uint64_t emit(struct world *w, int32_t pid)
+static uint64_t emit(struct unwind_process *w, int32_t pid)
 {
 	struct event_sink sink = {on_stack, &w->reported};
 	struct event at = {.pid = pid, .tid = pid};
@@ -35,7 +35,7 @@ static uint64_t emit(struct world *w, int32_t pid)
 	return ref;
 }
 
-static void map(struct world *w, int32_t pid, uint64_t start, uint64_t len)
+static void map(struct unwind_process *w, int32_t pid, uint64_t start, uint64_t len)
 {
 	struct event ev = {.kind = EVENT_MAP,
 			   .pid = pid,
@@ -45,7 +45,7 @@ static void map(struct world *w, int32_t pid, uint64_t start, uint64_t len)
 
 TEST(copyref_reports_a_stack_once)
 {
-	struct world w = {0};
+	struct unwind_process w = {0};
 	map(&w, 1, 0x400000, 0x1000);
 	w.regs[ARCH_PERF_IP] = 0x400010;
 	w.regs[ARCH_PERF_SP] = 0x7f0000000000;
@@ -59,7 +59,7 @@ TEST(copyref_reports_a_stack_once)
 
 TEST(copyref_hashes_code_and_stack_addresses_only)
 {
-	struct world w = {0};
+	struct unwind_process w = {0};
 	map(&w, 1, 0x400000, 0x1000);
 	w.regs[ARCH_PERF_IP] = 0x400010;
 	w.regs[ARCH_PERF_SP] = 0x7f0000000000;
@@ -81,7 +81,7 @@ TEST(copyref_hashes_code_and_stack_addresses_only)
 
 TEST(copyref_distinguishes_processes_and_execs)
 {
-	struct world w = {0};
+	struct unwind_process w = {0};
 	map(&w, 1, 0x400000, 0x1000);
 	struct event birth = {
 		.kind = EVENT_FORK, .pid = 2, .tid = 2, .fork = {.ppid = 1, .ptid = 1}};
@@ -101,7 +101,7 @@ TEST(copyref_distinguishes_processes_and_execs)
 
 TEST(copyref_merges_ranges_of_code)
 {
-	struct world w = {0};
+	struct unwind_process w = {0};
 	map(&w, 1, 0x3000, 0x1000);
 	map(&w, 1, 0x1000, 0x1000);
 	map(&w, 1, 0x8000, 0x1000);

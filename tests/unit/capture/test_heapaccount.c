@@ -1,6 +1,6 @@
 /* Books of the heap against histories whose truth is known. */
 #include "base/base.h"
-#include "heapworld.h"
+#include "fake_recorder.h"
 #include "tap.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define START   HEAPWORLD_START
+#define START   FAKE_RECORDER_START
 #define SECOND  1000000000ull
 #define STACKS  20
 #define BLOCKS  200 /* addresses there are */
@@ -24,7 +24,7 @@ struct truth_block {
 };
 
 struct truth {
-	struct heapworld *w;
+	struct fake_recorder *w;
 	struct truth_block blocks[BLOCKS];
 	uint64_t now;
 	int64_t allocated[STACKS][THREADS][2]; /* calls, bytes */
@@ -49,21 +49,21 @@ static void must_put(struct truth *t, bool is_put, unsigned thread, uint64_t tsc
 {
 	if (is_put)
 		return;
-	heapworld_pass(t->w, t->now);
-	CHECK(b ? heapworld_alloc(t->w, thread, tsc, addr_of(i), b->nr_bytes, b->stack)
-		: heapworld_free(t->w, thread, tsc, addr_of(i)));
+	fake_recorder_pass(t->w, t->now);
+	CHECK(b ? fake_recorder_alloc(t->w, thread, tsc, addr_of(i), b->nr_bytes, b->stack)
+		: fake_recorder_free(t->w, thread, tsc, addr_of(i)));
 }
 
 static void put_alloc(struct truth *t, unsigned thread, uint64_t tsc, size_t i,
 		      const struct truth_block *b)
 {
-	must_put(t, heapworld_alloc(t->w, thread, tsc, addr_of(i), b->nr_bytes, b->stack), thread,
-		 tsc, i, b);
+	must_put(t, fake_recorder_alloc(t->w, thread, tsc, addr_of(i), b->nr_bytes, b->stack),
+		 thread, tsc, i, b);
 }
 
 static void put_free(struct truth *t, unsigned thread, uint64_t tsc, size_t i)
 {
-	must_put(t, heapworld_free(t->w, thread, tsc, addr_of(i)), thread, tsc, i, NULL);
+	must_put(t, fake_recorder_free(t->w, thread, tsc, addr_of(i)), thread, tsc, i, NULL);
 }
 
 static void count_alloc(struct truth *t, unsigned thread, size_t i, uint64_t tsc)
@@ -99,7 +99,7 @@ static void count_free(struct truth *t, unsigned thread, size_t i)
 static size_t random_block(struct truth *t, bool is_live)
 {
 	for (;;) {
-		size_t i = heapworld_random(t->w, BLOCKS);
+		size_t i = fake_recorder_random(t->w, BLOCKS);
 		if (t->blocks[i].is_live == is_live && !t->blocks[i].is_busy)
 			return i;
 	}
@@ -109,19 +109,19 @@ static void make_block(struct truth *t, size_t i, unsigned thread)
 {
 	t->blocks[i] = (struct truth_block){
 		.is_live = true,
-		.nr_bytes = heapworld_random(t->w, 4) ? heapworld_random(t->w, 300)
-						      : heapworld_random(t->w, 1u << 20),
-		.stack = (uint32_t)heapworld_random(t->w, STACKS),
+		.nr_bytes = fake_recorder_random(t->w, 4) ? fake_recorder_random(t->w, 300)
+							  : fake_recorder_random(t->w, 1u << 20),
+		.stack = (uint32_t)fake_recorder_random(t->w, STACKS),
 		.thread = thread,
 	};
 }
 
 static void step(struct truth *t, size_t nr_live, unsigned nr_threads)
 {
-	unsigned thread = (unsigned)heapworld_random(t->w, nr_threads);
-	t->now += 1 + heapworld_random(t->w, SECOND / 1000);
+	unsigned thread = (unsigned)fake_recorder_random(t->w, nr_threads);
+	t->now += 1 + fake_recorder_random(t->w, SECOND / 1000);
 	bool has_to_free = nr_live > BLOCKS - 20;
-	if (nr_live < 20 || (!has_to_free && heapworld_random(t->w, 2))) {
+	if (nr_live < 20 || (!has_to_free && fake_recorder_random(t->w, 2))) {
 		size_t i = random_block(t, false);
 		make_block(t, i, thread);
 		put_alloc(t, thread, t->now, i, &t->blocks[i]);
@@ -130,7 +130,7 @@ static void step(struct truth *t, size_t nr_live, unsigned nr_threads)
 	}
 	/* often the one that the thread allocated last */
 	size_t i = t->last[thread] ? t->last[thread] - 1 : 0;
-	if (!t->last[thread] || !t->blocks[i].is_live || heapworld_random(t->w, 2))
+	if (!t->last[thread] || !t->blocks[i].is_live || fake_recorder_random(t->w, 2))
 		i = random_block(t, true);
 	put_free(t, thread, t->now, i);
 	count_free(t, thread, i);
@@ -146,30 +146,30 @@ static size_t count_live(const struct truth *t)
 
 static void check_sums(const struct truth *t)
 {
-	const struct heapworld *w = t->w;
+	const struct fake_recorder *w = t->w;
 	for (int s = 0; s < STACKS; s++)
 		for (int th = 0; th < THREADS; th++) {
 			int tid = 100 + th;
-			CHECK_U64(heapworld_sum(w, TABLE_ALLOCATED, s, tid, 0),
+			CHECK_U64(fake_recorder_sum(w, TABLE_ALLOCATED, s, tid, 0),
 				  t->allocated[s][th][0]);
-			CHECK_U64(heapworld_sum(w, TABLE_ALLOCATED, s, tid, 1),
+			CHECK_U64(fake_recorder_sum(w, TABLE_ALLOCATED, s, tid, 1),
 				  t->allocated[s][th][1]);
-			CHECK_U64(heapworld_sum(w, TABLE_FREED, s, tid, 0), t->freed[s][th][0]);
-			CHECK_U64(heapworld_sum(w, TABLE_FREED, s, tid, 1), t->freed[s][th][1]);
-			CHECK_U64(heapworld_sum(w, TABLE_LIVE, s, tid, 1), t->live_of[s][th]);
+			CHECK_U64(fake_recorder_sum(w, TABLE_FREED, s, tid, 0), t->freed[s][th][0]);
+			CHECK_U64(fake_recorder_sum(w, TABLE_FREED, s, tid, 1), t->freed[s][th][1]);
+			CHECK_U64(fake_recorder_sum(w, TABLE_LIVE, s, tid, 1), t->live_of[s][th]);
 		}
 	CHECK_U64(heapaccount_info(w->account).live_bytes, t->live);
 	CHECK_U64(heapaccount_info(w->account).nr_preexisting, t->nr_preexisting);
-	CHECK_U64(heapworld_sum(w, TABLE_FREED_PREEXISTING, -1, -1, 0), t->nr_preexisting);
+	CHECK_U64(fake_recorder_sum(w, TABLE_FREED_PREEXISTING, -1, -1, 0), t->nr_preexisting);
 }
 
 static void check_peak(const struct truth *t)
 {
 	for (int s = 0; s < STACKS; s++)
 		for (int th = 0; th < THREADS; th++) {
-			CHECK_U64(heapworld_sum(t->w, TABLE_PEAK, s, 100 + th, 1),
+			CHECK_U64(fake_recorder_sum(t->w, TABLE_PEAK, s, 100 + th, 1),
 				  t->peak_of[s][th]);
-			CHECK_U64(heapworld_sum(t->w, TABLE_ALLOCATED, s, 100 + th, 4),
+			CHECK_U64(fake_recorder_sum(t->w, TABLE_ALLOCATED, s, 100 + th, 4),
 				  t->temporary[s][th]);
 		}
 	struct heapaccount_info i = heapaccount_info(t->w->account);
@@ -180,22 +180,22 @@ static void check_peak(const struct truth *t)
 TEST(heapaccount_is_exact_however_rings_are_read)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		struct heapworld w;
-		heapworld_init(&w, 0, seed);
+		struct fake_recorder w;
+		fake_recorder_init(&w, 0, seed);
 		struct truth t = {.w = &w, .now = START};
-		uint64_t every = 1 + heapworld_random(&w, 300);
+		uint64_t every = 1 + fake_recorder_random(&w, 300);
 		for (size_t i = 0; i < 3000; i++) {
 			step(&t, count_live(&t), THREADS);
 			if (i % every == 0) /* some of what is there is younger than the pass */
-				heapworld_pass(&w, t.now - heapworld_random(&w, 20000000));
+				fake_recorder_pass(&w, t.now - fake_recorder_random(&w, 20000000));
 		}
-		heapworld_pass(&w, t.now);
+		fake_recorder_pass(&w, t.now);
 		heapaccount_end(w.account);
 		check_sums(&t);
 		check_peak(&t);
 		CHECK_U64(heapaccount_info(w.account).nr_late, 0);
 		CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
-		heapworld_release(&w);
+		fake_recorder_release(&w);
 	}
 }
 
@@ -236,97 +236,98 @@ TEST(heapaccount_is_exact_when_reallocs_are_reported_late)
 {
 	uint64_t nr_implied = 0;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		struct heapworld w;
-		heapworld_init(&w, 0, seed);
+		struct fake_recorder w;
+		fake_recorder_init(&w, 0, seed);
 		struct truth t = {.w = &w, .now = START};
 		struct realloc_under_way r = {0};
 		for (size_t i = 0; i < 3000; i++) {
 			if (!r.is_on && count_live(&t) > 30 && count_live(&t) < BLOCKS - 30 &&
-			    !heapworld_random(&w, 4))
+			    !fake_recorder_random(&w, 4))
 				start_realloc(&t, &r);
 			else
 				step(&t, count_live(&t), r.is_on ? THREADS - 1 : THREADS);
-			if (r.is_on && !heapworld_random(&w, 8))
+			if (r.is_on && !fake_recorder_random(&w, 8))
 				finish_realloc(&t, &r);
-			if (!heapworld_random(&w, 5))
-				heapworld_pass(&w, t.now);
+			if (!fake_recorder_random(&w, 5))
+				fake_recorder_pass(&w, t.now);
 		}
 		if (r.is_on)
 			finish_realloc(&t, &r);
-		heapworld_pass(&w, t.now);
+		fake_recorder_pass(&w, t.now);
 		heapaccount_end(w.account);
 		check_sums(&t);
 		CHECK(heapaccount_info(w.account).nr_late > 0);
 		nr_implied += heapaccount_info(w.account).nr_implied;
-		heapworld_release(&w);
+		fake_recorder_release(&w);
 	}
 	CHECK(nr_implied > 100);
 }
 
 TEST(heapaccount_counts_frees_of_older_blocks_apart)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 5);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 5);
 	struct truth t = {.w = &w, .now = START};
 	for (size_t i = 0; i < 500; i++) {
 		step(&t, count_live(&t), THREADS);
-		unsigned thread = (unsigned)heapworld_random(&w, THREADS);
+		unsigned thread = (unsigned)fake_recorder_random(&w, THREADS);
 		t.now++;
-		if (!heapworld_free(&w, thread, t.now, 0x555500000000 + i * 16)) {
-			heapworld_pass(&w, t.now);
-			CHECK(heapworld_free(&w, thread, t.now, 0x555500000000 + i * 16));
+		if (!fake_recorder_free(&w, thread, t.now, 0x555500000000 + i * 16)) {
+			fake_recorder_pass(&w, t.now);
+			CHECK(fake_recorder_free(&w, thread, t.now, 0x555500000000 + i * 16));
 		}
 		t.nr_preexisting++;
 	}
-	heapworld_pass(&w, t.now);
+	fake_recorder_pass(&w, t.now);
 	heapaccount_end(w.account);
 	check_sums(&t);
 	check_peak(&t);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 TEST(heapaccount_knows_no_older_blocks_where_it_has_all)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
 	w.account->spec.has_all = true;
-	CHECK(heapworld_free(&w, 1, START + 20, 0x1000)); /* of an allocator's own */
-	heapworld_pass(&w, START + 30);
+	CHECK(fake_recorder_free(&w, 1, START + 20, 0x1000)); /* of an allocator's own */
+	fake_recorder_pass(&w, START + 30);
 	heapaccount_end(w.account);
-	CHECK_U64(heapworld_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
 	CHECK_U64(heapaccount_info(w.account).nr_preexisting, 0);
 	CHECK_U64(heapaccount_info(w.account).nr_unmatched, 1);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
-	CHECK(heapworld_free(&w, 1, START + 20, 0x1000));
-	heapworld_pass(&w, START + 30);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_free(&w, 1, START + 20, 0x1000));
+	fake_recorder_pass(&w, START + 30);
 	CHECK_U64(heapaccount_info(w.account).nr_preexisting, 1);
-	CHECK(heapworld_alloc(&w, 0, START + 10, 0x1000, 64, 3));
-	heapworld_pass(&w, START + 40);
+	CHECK(fake_recorder_alloc(&w, 0, START + 10, 0x1000, 64, 3));
+	fake_recorder_pass(&w, START + 40);
 	heapaccount_end(w.account);
 	CHECK_U64(heapaccount_info(w.account).nr_preexisting, 0);
-	CHECK_U64(heapworld_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
-	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, 3, 100, 1), 64);
-	CHECK_U64(heapworld_sum(&w, TABLE_FREED, 3, 100, 1), 64);
-	CHECK_U64(heapworld_sum(&w, TABLE_LIVE, -1, -1, 0), 0);
-	heapworld_release(&w);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, 3, 100, 1), 64);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_FREED, 3, 100, 1), 64);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_LIVE, -1, -1, 0), 0);
+	fake_recorder_release(&w);
 }
 
 TEST(heapaccount_puts_rows_in_their_seconds)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
 	for (uint64_t s = 0; s < 5; s++) {
-		CHECK(heapworld_alloc(&w, 0, START + s * SECOND + 5, 0x1000 + 64 * s, 10 + s, 3));
-		heapworld_pass(&w, START + s * SECOND + SECOND / 2);
+		CHECK(fake_recorder_alloc(&w, 0, START + s * SECOND + 5, 0x1000 + 64 * s, 10 + s,
+					  3));
+		fake_recorder_pass(&w, START + s * SECOND + SECOND / 2);
 	}
-	CHECK(heapworld_free(&w, 1, START + 5 * SECOND, 0x1000));
-	heapworld_pass(&w, START + 6 * SECOND);
+	CHECK(fake_recorder_free(&w, 1, START + 5 * SECOND, 0x1000));
+	fake_recorder_pass(&w, START + 6 * SECOND);
 	heapaccount_end(w.account);
 	size_t nr_live = 0;
 	vec_foreach(row, &w.rows) {
@@ -342,7 +343,7 @@ TEST(heapaccount_puts_rows_in_their_seconds)
 		nr_live += row->spec == TABLE_LIVE;
 	}
 	CHECK_U64(nr_live, 4);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 static void count_live_rows(void *ctx, const struct heapaccount_row *row)
@@ -427,10 +428,10 @@ TEST(heapaccount_looks_back_for_a_part_of_the_time_only)
 /* ---- samples ------------------------------------------------------------------------------ */
 
 /* Whether the interval that goes with the estimate holds the truth. */
-static bool is_within(const struct heapworld *w, uint32_t spec, int stack, double truth)
+static bool is_within(const struct fake_recorder *w, uint32_t spec, int stack, double truth)
 {
-	double sum = (double)heapworld_sum(w, spec, stack, -1, 1);
-	double variance = (double)heapworld_sum(w, spec, stack, -1, 3);
+	double sum = (double)fake_recorder_sum(w, spec, stack, -1, 1);
+	double variance = (double)fake_recorder_sum(w, spec, stack, -1, 3);
 	return fabs(sum - truth) <= 1.96 * sqrt(variance) + 1;
 }
 
@@ -441,42 +442,42 @@ TEST(heapaccount_estimates_are_within_their_intervals)
 	size_t nr = 0;
 	double ratio = 0;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		struct heapworld w;
-		heapworld_init(&w, interval, seed);
+		struct fake_recorder w;
+		fake_recorder_init(&w, interval, seed);
 		double allocated[4] = {0};
 		double live[4] = {0};
 		for (size_t i = 0; i < 20000; i++) {
-			uint64_t stack = heapworld_random(&w, 4);
-			uint64_t bytes = heapworld_random(&w, 10) ? 16 + 100 * stack : 8000;
+			uint64_t stack = fake_recorder_random(&w, 4);
+			uint64_t bytes = fake_recorder_random(&w, 10) ? 16 + 100 * stack : 8000;
 			uint64_t tsc = START + i * 100000;
-			bool is_freed = heapworld_random(&w, 4);
+			bool is_freed = fake_recorder_random(&w, 4);
 			allocated[stack] += (double)bytes;
 			live[stack] += is_freed ? 0 : (double)bytes;
-			double luck = (double)heapworld_random(&w, 1u << 30) / (1u << 30);
+			double luck = (double)fake_recorder_random(&w, 1u << 30) / (1u << 30);
 			if (luck < heapaccount_probability(bytes, interval)) {
 				uint64_t addr = 0x10000 + i * 16;
-				CHECK(heapworld_alloc(&w, stack & 1, tsc, addr, bytes,
-						      (uint32_t)stack));
+				CHECK(fake_recorder_alloc(&w, stack & 1, tsc, addr, bytes,
+							  (uint32_t)stack));
 				if (is_freed)
-					CHECK(heapworld_free(&w, 2, tsc + 1, addr));
+					CHECK(fake_recorder_free(&w, 2, tsc + 1, addr));
 			}
 			if (i % 50 == 0)
-				heapworld_pass(&w, tsc);
+				fake_recorder_pass(&w, tsc);
 		}
-		heapworld_pass(&w, START + 3 * SECOND);
+		fake_recorder_pass(&w, START + 3 * SECOND);
 		heapaccount_end(w.account);
 		for (int s = 0; s < 4; s++) {
 			nr += 2;
 			nr_within += is_within(&w, TABLE_ALLOCATED, s, allocated[s]);
 			nr_within += is_within(&w, TABLE_LIVE, s, live[s]);
-			ratio +=
-				(double)heapworld_sum(&w, TABLE_ALLOCATED, s, -1, 1) / allocated[s];
+			ratio += (double)fake_recorder_sum(&w, TABLE_ALLOCATED, s, -1, 1) /
+				 allocated[s];
 		}
-		double left = (double)(heapworld_sum(&w, TABLE_ALLOCATED, -1, -1, 1) -
-				       heapworld_sum(&w, TABLE_FREED, -1, -1, 1) -
-				       heapworld_sum(&w, TABLE_LIVE, -1, -1, 1));
+		double left = (double)(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, -1, 1) -
+				       fake_recorder_sum(&w, TABLE_FREED, -1, -1, 1) -
+				       fake_recorder_sum(&w, TABLE_LIVE, -1, -1, 1));
 		CHECK(fabs(left) < (double)w.sums.n); /* a row is off by less than one */
-		heapworld_release(&w);
+		fake_recorder_release(&w);
 	}
 	CHECK(nr_within * 100 >= nr * 92);
 	CHECK(fabs(ratio / (double)nr * 2 - 1) < 0.02);

@@ -1,6 +1,6 @@
 /* Rings of a recorder that may be anything. */
 #include "base/base.h"
-#include "heapworld.h"
+#include "fake_recorder.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -8,59 +8,59 @@
 
 #include "model/tables.h"
 
-#define START HEAPWORLD_START
+#define START FAKE_RECORDER_START
 
 TEST(heapring_emits_stacks_ahead)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
 	uint64_t words[4] = {HEAP_RECORD_STACK | (START + 90) << HEAP_TSC_SHIFT,
 			     7 | (uint64_t)2 << 32, 0x401000, 0x402000};
-	CHECK(heapworld_put(&w, 0, words, 4));
-	heapworld_pass(&w, START + 50);
+	CHECK(fake_recorder_put(&w, 0, words, 4));
+	fake_recorder_pass(&w, START + 50);
 	CHECK_U64(w.stacks.n, 1);
 	CHECK_U64(w.stacks.p[0], 7);
 	CHECK_U64(w.slots[0].tail, 32);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 TEST(heapring_leaves_what_is_younger_than_the_pass)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
-	CHECK(heapworld_alloc(&w, 0, START + 10, 0x1000, 16, 1));
-	CHECK(heapworld_alloc(&w, 0, START + 30, 0x2000, 16, 1));
-	heapworld_pass(&w, START + 20);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_alloc(&w, 0, START + 10, 0x1000, 16, 1));
+	CHECK(fake_recorder_alloc(&w, 0, START + 30, 0x2000, 16, 1));
+	fake_recorder_pass(&w, START + 20);
 	CHECK_U64(w.slots[0].tail, 24);
 	CHECK_U64(heapaccount_info(w.account).nr_live, 1);
-	heapworld_pass(&w, START + 30);
+	fake_recorder_pass(&w, START + 30);
 	CHECK_U64(w.slots[0].tail, 48);
 	CHECK_U64(heapaccount_info(w.account).nr_live, 2);
 	CHECK_U64(w.shared.alive_tsc, START + 30);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 /* Nothing is read twice, nothing is waited for, the other rings are as they were. */
-static void check_broken(struct heapworld *w, unsigned slot)
+static void check_broken(struct fake_recorder *w, unsigned slot)
 {
-	CHECK(heapworld_alloc(w, 1, START + 10, 0x1000, 16, 1));
-	heapworld_pass(w, START + 20);
+	CHECK(fake_recorder_alloc(w, 1, START + 10, 0x1000, 16, 1));
+	fake_recorder_pass(w, START + 20);
 	CHECK_U64(heapring_counts(&w->ring).nr_broken, 1);
 	CHECK_U64(w->slots[slot].tail, w->slots[slot].head);
 	CHECK_U64(heapaccount_info(w->account).nr_live, 1);
 	w->slots[slot].head += 8;
-	heapworld_pass(w, START + 30);
+	fake_recorder_pass(w, START + 30);
 	CHECK_U64(heapring_counts(&w->ring).nr_broken, 1);
 	CHECK_U64(w->slots[slot].tail, w->slots[slot].head);
-	heapworld_release(w);
+	fake_recorder_release(w);
 }
 
 TEST(heapring_gives_up_a_ring_with_an_impossible_head)
 {
-	static const uint64_t heads[] = {HEAPWORLD_RING_BYTES + 8, 12, UINT64_MAX - 7};
+	static const uint64_t heads[] = {FAKE_RECORDER_RING_BYTES + 8, 12, UINT64_MAX - 7};
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-		struct heapworld w;
-		heapworld_init(&w, 0, 1);
+		struct fake_recorder w;
+		fake_recorder_init(&w, 0, 1);
 		w.slots[0].head = heads[i];
 		check_broken(&w, 0);
 	}
@@ -78,9 +78,9 @@ TEST(heapring_gives_up_a_ring_with_impossible_records)
 		{HEAP_RECORD_PAD, 0},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(records); i++) {
-		struct heapworld w;
-		heapworld_init(&w, 0, 1);
-		CHECK(heapworld_put(&w, 0, records[i], 2));
+		struct fake_recorder w;
+		fake_recorder_init(&w, 0, 1);
+		CHECK(fake_recorder_put(&w, 0, records[i], 2));
 		check_broken(&w, 0);
 	}
 }
@@ -88,14 +88,14 @@ TEST(heapring_gives_up_a_ring_with_impossible_records)
 /* Each stack that is told takes memory of ours. */
 TEST(heapring_gives_up_a_ring_of_endless_stacks)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
 	for (uint64_t i = 1; i <= (uint64_t)3 << 20; i++) {
 		uint64_t words[2] = {HEAP_RECORD_STACK, i & UINT32_MAX};
-		while (!heapworld_put(&w, 0, words, 2))
-			heapworld_pass(&w, START);
+		while (!fake_recorder_put(&w, 0, words, 2))
+			fake_recorder_pass(&w, START);
 	}
-	heapworld_pass(&w, START);
+	fake_recorder_pass(&w, START);
 	CHECK_U64(w.stacks.n, (uint64_t)2 << 20);
 	check_broken(&w, 0);
 }
@@ -103,15 +103,15 @@ TEST(heapring_gives_up_a_ring_of_endless_stacks)
 TEST(heapring_gives_up_a_ring_of_endless_frames)
 {
 	static uint64_t words[2 + 256];
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
 	for (uint64_t i = 1; i <= (1u << 18) + 10; i++) {
 		words[0] = HEAP_RECORD_STACK;
 		words[1] = i | (uint64_t)256 << 32;
-		while (!heapworld_put(&w, 0, words, ARRAY_LEN(words)))
-			heapworld_pass(&w, START);
+		while (!fake_recorder_put(&w, 0, words, ARRAY_LEN(words)))
+			fake_recorder_pass(&w, START);
 	}
-	heapworld_pass(&w, START);
+	fake_recorder_pass(&w, START);
 	CHECK_U64(w.stacks.n, 1u << 18);
 	check_broken(&w, 0);
 }
@@ -119,25 +119,25 @@ TEST(heapring_gives_up_a_ring_of_endless_frames)
 TEST(heapring_survives_any_bytes)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {
-		struct heapworld w;
-		heapworld_init(&w, seed % 2 ? 0 : 4096, seed);
+		struct fake_recorder w;
+		fake_recorder_init(&w, seed % 2 ? 0 : 4096, seed);
 		for (unsigned pass = 0; pass < 30; pass++) {
-			for (unsigned s = 0; s < HEAPWORLD_SLOTS; s++) {
-				for (unsigned i = 0; i < HEAPWORLD_RING_BYTES / 8; i++) {
-					uint64_t kind = heapworld_random(&w, 7);
+			for (unsigned s = 0; s < FAKE_RECORDER_SLOTS; s++) {
+				for (unsigned i = 0; i < FAKE_RECORDER_RING_BYTES / 8; i++) {
+					uint64_t kind = fake_recorder_random(&w, 7);
 					w.rings[s][i] =
-						heapworld_random(&w, UINT64_MAX) << 12 | kind;
+						fake_recorder_random(&w, UINT64_MAX) << 12 | kind;
 				}
-				w.slots[s].head += 8 * heapworld_random(&w, 600);
-				w.slots[s].tid = (uint32_t)heapworld_random(&w, 1000);
-				w.slots[s].nr_allocs = heapworld_random(&w, UINT64_MAX);
+				w.slots[s].head += 8 * fake_recorder_random(&w, 600);
+				w.slots[s].tid = (uint32_t)fake_recorder_random(&w, 1000);
+				w.slots[s].nr_allocs = fake_recorder_random(&w, UINT64_MAX);
 			}
-			heapworld_pass(&w, START + pass * 1000000);
+			fake_recorder_pass(&w, START + pass * 1000000);
 		}
 		heapaccount_end(w.account);
-		for (unsigned s = 0; s < HEAPWORLD_SLOTS; s++)
-			CHECK(w.slots[s].head - w.slots[s].tail <= HEAPWORLD_RING_BYTES);
-		heapworld_release(&w);
+		for (unsigned s = 0; s < FAKE_RECORDER_SLOTS; s++)
+			CHECK(w.slots[s].head - w.slots[s].tail <= FAKE_RECORDER_RING_BYTES);
+		fake_recorder_release(&w);
 	}
 }
 
@@ -149,16 +149,16 @@ static bool is_not_101(void *ctx, int32_t tid)
 
 TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
-	CHECK(heapworld_alloc(&w, 1, START + 10, 0x1000, 16, 1));
-	CHECK(heapworld_alloc(&w, 1, START + 30, 0x2000, 16, 1));
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	CHECK(fake_recorder_alloc(&w, 1, START + 30, 0x2000, 16, 1));
 	w.slots[1].nr_allocs = 2;
-	heapworld_pass(&w, START + 20);
+	fake_recorder_pass(&w, START + 20);
 	uint64_t owner = w.slots[1].owner;
 	heapring_retire(&w.ring, 10, is_not_101, NULL);
 	CHECK_U64(w.slots[1].owner, owner); /* not empty yet */
-	heapworld_pass(&w, START + 40);
+	fake_recorder_pass(&w, START + 40);
 	heapring_retire(&w.ring, 20, is_not_101, NULL);
 	CHECK_U64(w.slots[1].owner, owner | 1);
 	CHECK_U64(w.slots[2].owner & 1, 0);
@@ -166,21 +166,21 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	w.slots[1].owner = owner; /* the next thread with the same thread pointer takes it */
 	w.slots[1].tid = 555;
 	w.slots[1].nr_allocs = 1;
-	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
-	heapworld_pass(&w, START + 60);
+	CHECK(fake_recorder_alloc(&w, 1, START + 50, 0x3000, 100, 2));
+	fake_recorder_pass(&w, START + 60);
 	heapaccount_end(w.account);
-	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
-	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 555, 1), 100);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, 555, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 3);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
-	CHECK(heapworld_alloc(&w, 1, START + 10, 0x1000, 16, 1));
-	heapworld_pass(&w, START + 20);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	fake_recorder_pass(&w, START + 20);
 	struct heap_slot *s = &w.slots[1];
 	uint64_t owner = s->owner;
 	heapring_thread_ended(&w.ring, 10, 101);
@@ -192,10 +192,10 @@ TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 	heapring_retire(&w.ring, 10 + HEAP_RETIRE_NS, is_not_101, NULL);
 	CHECK_U64(s->owner, owner | 1);
 	s->is_inside = 0;
-	CHECK(heapworld_alloc(&w, 1, START + 30, 0x2000, 16, 1));
+	CHECK(fake_recorder_alloc(&w, 1, START + 30, 0x2000, 16, 1));
 	heapring_retire(&w.ring, 10 + HEAP_RETIRE_NS, is_not_101, NULL);
 	CHECK_U64(s->owner, owner | 1); /* something was written */
-	heapworld_pass(&w, START + 40);
+	fake_recorder_pass(&w, START + 40);
 
 	s->owner = owner; /* it came back */
 	heapring_retire(&w.ring, 10 + HEAP_RETIRE_NS, is_not_101, NULL);
@@ -211,13 +211,13 @@ TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 
 	s->owner = 0x9000;
 	s->tid = 777;
-	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
-	heapworld_pass(&w, START + 60);
+	CHECK(fake_recorder_alloc(&w, 1, START + 50, 0x3000, 100, 2));
+	fake_recorder_pass(&w, START + 60);
 	heapaccount_end(w.account);
-	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
-	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 777, 1), 100);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, 777, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 #define NR_WRITTEN 20000
@@ -225,7 +225,7 @@ TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 static void *write_allocs(void *ctx)
 {
 	for (uint64_t i = 0; i < NR_WRITTEN; i++)
-		while (!heapworld_alloc(ctx, 0, START + i, 0x10000 + 16 * i, 16, 1))
+		while (!fake_recorder_alloc(ctx, 0, START + i, 0x10000 + 16 * i, 16, 1))
 			sched_yield();
 	return NULL;
 }
@@ -233,32 +233,32 @@ static void *write_allocs(void *ctx)
 /* Run under ThreadSanitizer as well. */
 TEST(heapring_reads_what_a_thread_writes_meanwhile)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
 	pthread_t writer;
 	CHECK(pthread_create(&writer, NULL, write_allocs, &w) == 0);
 	while (heapring_counts(&w.ring).nr_events < NR_WRITTEN &&
 	       !heapring_counts(&w.ring).nr_broken)
-		heapworld_pass(&w, START + NR_WRITTEN);
+		fake_recorder_pass(&w, START + NR_WRITTEN);
 	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
 	pthread_join(writer, NULL);
 	CHECK_U64(heapaccount_info(w.account).nr_live, NR_WRITTEN);
 	CHECK_U64(heapaccount_info(w.account).nr_late, 0);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }
 
 TEST(heapring_counts_what_was_dropped)
 {
-	struct heapworld w;
-	heapworld_init(&w, 0, 1);
-	CHECK(heapworld_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
 	w.slots[1].nr_dropped = 5;
 	w.slots[1].dropped_bytes = 500;
 	w.shared.nr_no_slot = 2;
-	heapworld_pass(&w, START + 20);
+	fake_recorder_pass(&w, START + 20);
 	struct heapring_counts c = heapring_counts(&w.ring);
 	CHECK_U64(c.nr_dropped, 7);
 	CHECK_U64(c.dropped_bytes, 500);
 	CHECK_U64(heapring_counts(&w.ring).nr_dropped, 7);
-	heapworld_release(&w);
+	fake_recorder_release(&w);
 }

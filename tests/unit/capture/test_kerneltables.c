@@ -11,7 +11,7 @@
 /* Process N (1..NR_PIDS-1) has space N, unless it has ended. */
 #define NR_PIDS 64
 
-struct world {
+struct unwind_process {
 	struct kerneltables k;
 	struct ktables_head *head;
 	struct spaces spaces;
@@ -21,7 +21,7 @@ struct world {
 
 static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 {
-	struct world *w = ctx;
+	struct unwind_process *w = ctx;
 	if (w->nr_finds_until_gone == 0)
 		return false;
 	if (w->nr_finds_until_gone > 0)
@@ -32,9 +32,9 @@ static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 	return true;
 }
 
-static struct world *world_new(void)
+static struct unwind_process *process_new(void)
 {
-	struct world *w = xcalloc(1, sizeof(*w));
+	struct unwind_process *w = xcalloc(1, sizeof(*w));
 	w->nr_finds_until_gone = -1;
 	w->head = xcalloc(1, KTABLES_HEAD_BYTES + NR_ROWS * sizeof(struct unwind_row));
 	w->head->next_space = NR_PIDS;
@@ -45,7 +45,7 @@ static struct world *world_new(void)
 	return w;
 }
 
-static void world_free(struct world *w)
+static void process_free(struct unwind_process *w)
 {
 	kerneltables_release(&w->k);
 	spaces_release(&w->spaces);
@@ -80,7 +80,7 @@ static void binary_init(struct binary *b, uint32_t nr_rows, uint32_t seed)
 	b->module.table = &b->table;
 }
 
-static struct space *map_at(struct world *w, int32_t pid, uint64_t start,
+static struct space *map_at(struct unwind_process *w, int32_t pid, uint64_t start,
 			    const struct unwind_module *m)
 {
 	struct space *sp = spaces_get(&w->spaces, pid);
@@ -90,17 +90,17 @@ static struct space *map_at(struct world *w, int32_t pid, uint64_t start,
 	return sp;
 }
 
-static uint32_t nr_now(const struct world *w, int32_t pid)
+static uint32_t nr_now(const struct unwind_process *w, int32_t pid)
 {
 	return (uint32_t)(w->head->spaces[pid].now >> 16 & 0xffff);
 }
 
-static const struct kmap *kmap_now(const struct world *w, int32_t pid, uint32_t i)
+static const struct kmap *kmap_now(const struct unwind_process *w, int32_t pid, uint32_t i)
 {
 	return &w->head->maps[(w->head->spaces[pid].now & 0xffff) + i];
 }
 
-static const struct unwind_row *row_now(const struct world *w, uint32_t i)
+static const struct unwind_row *row_now(const struct unwind_process *w, uint32_t i)
 {
 	const uint8_t *rows = (const uint8_t *)w->head + KTABLES_HEAD_BYTES;
 	return &((const struct unwind_row *)(const void *)rows)[i];
@@ -145,7 +145,7 @@ TEST(rangepool_equals_a_bitmap_after_random_allocations)
 
 TEST(kerneltables_of_two_processes_share_the_rows_of_a_binary)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static struct binary a;
 	static struct binary b;
 	binary_init(&a, 100, 1000);
@@ -169,12 +169,12 @@ TEST(kerneltables_of_two_processes_share_the_rows_of_a_binary)
 	CHECK_U64(w->head->pages[m->first_page + 2], m->end_row);
 	CHECK_U64(w->head->specials[m->first_special + 1].cfa_off, 1000);
 	CHECK(w->head->spaces[1].now >> 32 != w->head->spaces[2].now >> 32);
-	world_free(w);
+	process_free(w);
 }
 
 TEST(kerneltables_a_fork_has_its_parents_range)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static struct binary a;
 	binary_init(&a, 10, 0);
 	kerneltables_changed(&w->k, 1, map_at(w, 1, 0x400000, &a.module));
@@ -182,12 +182,12 @@ TEST(kerneltables_a_fork_has_its_parents_range)
 	kerneltables_changed(&w->k, 2, spaces_find(&w->spaces, 2));
 	CHECK_U64(w->head->spaces[2].now, w->head->spaces[1].now);
 	CHECK_U64(w->k.map_pool.nr_used, 1);
-	world_free(w);
+	process_free(w);
 }
 
 TEST(kerneltables_publishes_nothing_after_an_exec_that_was_not_applied)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static struct binary a;
 	binary_init(&a, 10, 0);
 	w->head->spaces[1].exec_ns = 500;
@@ -207,23 +207,23 @@ TEST(kerneltables_publishes_nothing_after_an_exec_that_was_not_applied)
 	CHECK_U64(nr_now(w, 1), 0);
 	kerneltables_applied(&w->k, 600, 600);
 	CHECK_U64(nr_now(w, 1), 1);
-	world_free(w);
+	process_free(w);
 }
 
 TEST(kerneltables_do_not_publish_for_a_process_that_has_ended)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static struct binary a;
 	binary_init(&a, 10, 0);
 	w->nr_finds_until_gone = 1;
 	kerneltables_changed(&w->k, 1, map_at(w, 1, 0x400000, &a.module));
 	CHECK_U64(w->head->spaces[1].now, 0);
-	world_free(w);
+	process_free(w);
 }
 
 TEST(kerneltables_free_rows_of_unmapped_binaries_after_a_second)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static struct binary a;
 	static struct binary b;
 	const uint64_t s = 1000000000;
@@ -241,12 +241,12 @@ TEST(kerneltables_free_rows_of_unmapped_binaries_after_a_second)
 	CHECK_U64(kmap_now(w, 3, 0)->kind, KMAP_RULES);
 	CHECK_U64(row_now(w, kmap_now(w, 3, 0)->first_row)->rule, 5000);
 	CHECK_U64(w->k.nr_full, 1);
-	world_free(w);
+	process_free(w);
 }
 
 TEST(kerneltables_keep_a_range_that_a_forked_child_uses)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static struct binary a;
 	const uint64_t s = 1000000000;
 	binary_init(&a, 10, 0);
@@ -259,12 +259,12 @@ TEST(kerneltables_keep_a_range_that_a_forked_child_uses)
 	w->head->spaces[2].now = 0;
 	kerneltables_applied(&w->k, 12 * s, 12 * s);
 	CHECK_U64(w->k.map_pool.nr_used, 2);
-	world_free(w);
+	process_free(w);
 }
 
 TEST(kerneltables_merge_adjacent_jit_mappings)
 {
-	struct world *w = world_new();
+	struct unwind_process *w = process_new();
 	static const struct unwind_module jit = {.is_jit = true};
 	static const struct unwind_module missing = {.is_missing = true};
 	for (uint64_t at = 0; at < 64; at++)
@@ -274,5 +274,5 @@ TEST(kerneltables_merge_adjacent_jit_mappings)
 	CHECK_U64(kmap_now(w, 1, 0)->end, 0x440000);
 	CHECK_U64(kmap_now(w, 1, 0)->kind, KMAP_JIT);
 	CHECK_U64(kmap_now(w, 1, 1)->kind, KMAP_MISSING);
-	world_free(w);
+	process_free(w);
 }

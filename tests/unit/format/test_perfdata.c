@@ -288,7 +288,7 @@ TEST(perfdata_rejects_unsupported_files_with_a_reason)
 		const char *says;
 	} cases[] = {
 		{"", 0, "is empty"},
-		{"hello world, hello", 18, "is not a perf.data file"},
+		{"hello process, hello", 18, "is not a perf.data file"},
 		{"2ELIFREP\0\0\0\0\0\0\0\x68", 16, "was recorded on a big-endian machine"},
 		{"PERFFILE\x68\0\0\0\0\0\0\0", 16, "has the format of perf before 2010"},
 		{"PERFILE2\x68\0\0\0\0\0\0\0", 16, "is truncated within its header"},

@@ -25,33 +25,33 @@ TEST(heapblob_records_a_block_and_its_free)
 	CHECK(p == (void *)(uintptr_t)next_block);
 	hooked_free(p);
 	CHECK(nr_inner == 1);
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	CHECK(s != NULL);
 	if (!s)
 		return;
 	struct heap_seen r;
-	CHECK(heap_world_next(hw, s, &r));
+	CHECK(local_recorder_next(hw, s, &r));
 	CHECK_U64(r.kind, HEAP_RECORD_STACK);
 	uint32_t stack = r.stack;
 	CHECK(stack != 0 && r.nr_frames > 2);
-	CHECK(heap_world_next(hw, s, &r));
+	CHECK(local_recorder_next(hw, s, &r));
 	CHECK_U64(r.kind, HEAP_RECORD_ALLOC);
 	CHECK_U64(r.site, 0);
 	CHECK_U64(r.n, 100);
 	CHECK_U64(r.stack, stack);
 	uint64_t tsc = r.tsc;
-	CHECK(heap_world_next(hw, s, &r));
+	CHECK(local_recorder_next(hw, s, &r));
 	CHECK_U64(r.kind, HEAP_RECORD_FREE);
 	CHECK_U64(r.site, 1);
 	CHECK_U64(r.block, (uintptr_t)p);
 	CHECK(r.tsc > tsc);
-	CHECK(!heap_world_next(hw, s, &r));
+	CHECK(!local_recorder_next(hw, s, &r));
 	CHECK_U64(s->nr_allocs, 1);
 	CHECK_U64(s->nr_bytes, 100);
 	CHECK_U64(s->nr_frees, 1);
 	CHECK_U64(s->is_inside, 0);
 	CHECK_U64(s->tid, (uint64_t)gettid());
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static void *fake_2(uint64_t x, size_t n)
@@ -96,13 +96,13 @@ TEST(heapblob_knows_where_each_shape_has_its_size)
 {
 	begin(&every);
 	void *(*f1)(uint64_t, size_t) =
-		(void *(*)(uint64_t, size_t))heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_2);
-	void *(*f01)(uint64_t, size_t) =
-		(void *(*)(uint64_t, size_t))heap_world_hook(hw, HEAP_ALLOC_01, (heap_fn)fake_2);
+		(void *(*)(uint64_t, size_t))local_recorder_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_2);
+	void *(*f01)(uint64_t, size_t) = (void *(*)(uint64_t, size_t))local_recorder_hook(
+		hw, HEAP_ALLOC_01, (heap_fn)fake_2);
 	void *(*f12)(uint64_t, size_t, size_t) =
-		(void *(*)(uint64_t, size_t, size_t))heap_world_hook(hw, HEAP_ALLOC_12,
-								     (heap_fn)fake_3);
-	int (*out)(void **, size_t, size_t) = (int (*)(void **, size_t, size_t))heap_world_hook(
+		(void *(*)(uint64_t, size_t, size_t))local_recorder_hook(hw, HEAP_ALLOC_12,
+									 (heap_fn)fake_3);
+	int (*out)(void **, size_t, size_t) = (int (*)(void **, size_t, size_t))local_recorder_hook(
 		hw, HEAP_ALLOC_OUT, (heap_fn)fake_out);
 
 	void *p = f1(64, 7);
@@ -117,25 +117,26 @@ TEST(heapblob_knows_where_each_shape_has_its_size)
 	CHECK(hooked_malloc((size_t)-1) == NULL);
 	hooked_free(NULL);
 	CHECK_NONE();
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 4);
-	CHECK_U64(heap_world_slot(hw)->nr_bytes, 7 + 42 + 15 + 9);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, 0);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 4);
+	CHECK_U64(local_recorder_slot(hw)->nr_bytes, 7 + 42 + 15 + 9);
+	CHECK_U64(local_recorder_slot(hw)->nr_frees, 0);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_records_a_realloc_as_free_and_alloc)
 {
 	begin(&every);
-	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))heap_world_hook(
+	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))local_recorder_hook(
 		hw, HEAP_REALLOC_1, (heap_fn)fake_realloc);
-	void *(*array)(void *, size_t, size_t) = (void *(*)(void *, size_t, size_t))heap_world_hook(
-		hw, HEAP_REALLOC_12, (heap_fn)fake_reallocarray);
+	void *(*array)(void *, size_t, size_t) =
+		(void *(*)(void *, size_t, size_t))local_recorder_hook(hw, HEAP_REALLOC_12,
+								       (heap_fn)fake_reallocarray);
 	void *(*heap)(uint64_t, void *, size_t) =
-		(void *(*)(uint64_t, void *, size_t))heap_world_hook(hw, HEAP_REALLOC_2,
-								     (heap_fn)fake_heap_realloc);
+		(void *(*)(uint64_t, void *, size_t))local_recorder_hook(
+			hw, HEAP_REALLOC_2, (heap_fn)fake_heap_realloc);
 	size_t (*resize)(void *, size_t, size_t, int) =
-		(size_t(*)(void *, size_t, size_t, int))heap_world_hook(hw, HEAP_RESIZE,
-									(heap_fn)fake_resize);
+		(size_t(*)(void *, size_t, size_t, int))local_recorder_hook(hw, HEAP_RESIZE,
+									    (heap_fn)fake_resize);
 
 	void *p = re(NULL, 10);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 10);
@@ -164,9 +165,9 @@ TEST(heapblob_records_a_realloc_as_free_and_alloc)
 	CHECK(re(q, 0) == NULL);
 	CHECK_NEXT(HEAP_RECORD_FREE, q, 0);
 	CHECK_NONE();
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 6);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, 6);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 6);
+	CHECK_U64(local_recorder_slot(hw)->nr_frees, 6);
+	local_recorder_free(hw);
 }
 
 static uint64_t fake_end = 0x5000;
@@ -202,16 +203,16 @@ TEST(heapblob_records_mappings)
 {
 	begin(&every);
 	void *(*map)(void *, size_t, int, int, int, off_t) =
-		(void *(*)(void *, size_t, int, int, int, off_t))heap_world_hook(hw, HEAP_MMAP,
-										 (heap_fn)fake_map);
+		(void *(*)(void *, size_t, int, int, int,
+			   off_t))local_recorder_hook(hw, HEAP_MMAP, (heap_fn)fake_map);
 	int (*unmap)(void *, size_t) =
-		(int (*)(void *, size_t))heap_world_hook(hw, HEAP_MUNMAP, (heap_fn)fake_unmap);
+		(int (*)(void *, size_t))local_recorder_hook(hw, HEAP_MUNMAP, (heap_fn)fake_unmap);
 	void *(*remap)(void *, size_t, size_t, int) =
-		(void *(*)(void *, size_t, size_t, int))heap_world_hook(hw, HEAP_MREMAP,
-									(heap_fn)fake_remap);
+		(void *(*)(void *, size_t, size_t, int))local_recorder_hook(hw, HEAP_MREMAP,
+									    (heap_fn)fake_remap);
 	void *(*grow)(intptr_t) =
-		(void *(*)(intptr_t))heap_world_hook(hw, HEAP_SBRK, (heap_fn)fake_sbrk);
-	int (*set)(void *) = (int (*)(void *))heap_world_hook(hw, HEAP_BRK, (heap_fn)brk);
+		(void *(*)(intptr_t))local_recorder_hook(hw, HEAP_SBRK, (heap_fn)fake_sbrk);
+	int (*set)(void *) = (int (*)(void *))local_recorder_hook(hw, HEAP_BRK, (heap_fn)brk);
 	void *at = (void *)(uintptr_t)0x7000000;
 
 	CHECK(map(at, 4096, 1, 2, 3, 4) == at);
@@ -238,8 +239,8 @@ TEST(heapblob_records_mappings)
 	CHECK_NEXT(HEAP_RECORD_MAP, end, 4096);
 	CHECK(set(end) == 0);
 	CHECK_NEXT(HEAP_RECORD_UNMAP, end, 4096);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 0);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 0);
+	local_recorder_free(hw);
 }
 
 /* All argument registers, rax too, come as they were given. */
@@ -264,8 +265,8 @@ TEST(heapblob_changes_no_register_that_matters)
 {
 	begin(&every);
 	uint64_t (*f)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) =
-		(uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			     uint64_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)heapblob_look);
+		(uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))
+			local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)heapblob_look);
 	double before[2] = {1.25, -7.5};
 	double after[2] = {0, 0};
 	uint64_t ret;
@@ -303,8 +304,8 @@ TEST(heapblob_changes_no_register_that_matters)
 		CHECK(after[0] == before[0] && after[1] == before[1]);
 	}
 	CHECK(errno == 77);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 2);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 2);
+	local_recorder_free(hw);
 }
 
 static void *fake_calloc(size_t n, size_t m)
@@ -325,15 +326,15 @@ static void *fake_thrower(size_t n)
 TEST(heapblob_counts_a_call_within_a_call_once)
 {
 	begin(&every);
-	void *(*call)(size_t, size_t) =
-		(void *(*)(size_t, size_t))heap_world_hook(hw, HEAP_ALLOC_01, (heap_fn)fake_calloc);
+	void *(*call)(size_t, size_t) = (void *(*)(size_t, size_t))local_recorder_hook(
+		hw, HEAP_ALLOC_01, (heap_fn)fake_calloc);
 	void *p = call(3, 5);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 15);
 	CHECK_NONE();
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 1);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, 0);
-	CHECK_U64(heap_world_slot(hw)->nr_dropped, 0);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 1);
+	CHECK_U64(local_recorder_slot(hw)->nr_frees, 0);
+	CHECK_U64(local_recorder_slot(hw)->nr_dropped, 0);
+	local_recorder_free(hw);
 }
 
 static __attribute__((noinline)) void jump_out(void *(*thrower)(size_t))
@@ -347,18 +348,18 @@ TEST(heapblob_records_after_a_longjmp_out_of_a_call)
 {
 	begin(&every);
 	void *(*thrower)(size_t) =
-		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_thrower);
+		(void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_thrower);
 	if (!setjmp(back))
 		jump_out(thrower);
 	void *p = hooked_malloc(5);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 5);
 	CHECK_NONE();
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_ring_wraps_and_loses_nothing)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .ring_bytes = 8192});
 	uint64_t seen = 0, freed = 0, last_tsc = 0;
 	uint64_t first = next_block + 64;
 	struct heap_seen r;
@@ -366,8 +367,8 @@ TEST(heapblob_ring_wraps_and_loses_nothing)
 		void *p = hooked_malloc(16);
 		if (i % 3 == 0)
 			hooked_free(p);
-		struct heap_slot *s = heap_world_slot(hw);
-		while (i % 40 == 39 && heap_world_next(hw, s, &r)) {
+		struct heap_slot *s = local_recorder_slot(hw);
+		while (i % 40 == 39 && local_recorder_next(hw, s, &r)) {
 			CHECK(r.tsc >= last_tsc);
 			last_tsc = r.tsc;
 			if (r.kind == HEAP_RECORD_ALLOC)
@@ -378,18 +379,18 @@ TEST(heapblob_ring_wraps_and_loses_nothing)
 	}
 	CHECK_U64(seen, 5000);
 	CHECK_U64(freed, 1667);
-	CHECK_U64(heap_world_slot(hw)->nr_dropped, 0);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_dropped, 0);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_counts_exactly_what_it_drops)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .ring_bytes = 8192});
 	struct heap_seen r;
 	uint64_t nr_seen = 0, bytes = 0;
 	for (int i = 0; i < 2000; i++)
 		hooked_free(hooked_malloc(10));
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	CHECK(s->nr_dropped > 3000);
 	while (next(s, &r)) {
 		nr_seen++;
@@ -401,61 +402,62 @@ TEST(heapblob_counts_exactly_what_it_drops)
 	void *p = hooked_malloc(11);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 11);
 	CHECK_U64(s->nr_allocs, 2001);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_wakes_the_reader_when_its_ring_fills)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .ring_bytes = 8192});
 	for (int i = 0; i < 20; i++)
 		(void)hooked_malloc(10);
 	CHECK_U64(hw->shared->wake_futex, 0);
 	for (int i = 0; i < 200; i++)
 		(void)hooked_malloc(10);
 	CHECK_U64(hw->shared->wake_futex, 1);
-	heap_world_skip(heap_world_slot(hw));
+	local_recorder_skip(local_recorder_slot(hw));
 	hw->shared->wake_futex = 0;
 	(void)hooked_malloc(10);
 	CHECK_U64(hw->shared->wake_futex, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_wakes_nobody_without_system_calls)
 {
-	begin(&(struct heap_world_spec){
+	begin(&(struct local_recorder_spec){
 		.is_full_trace = true, .ring_bytes = 8192, .has_no_kernel = true});
 	for (int i = 0; i < 200; i++)
 		(void)hooked_malloc(10);
 	CHECK_U64(hw->shared->wake_futex, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static void *drain_later(void *arg)
 {
 	struct heap_slot *s = arg;
 	usleep(20000);
-	heap_world_skip(s);
+	local_recorder_skip(s);
 	return NULL;
 }
 
 TEST(heapblob_waits_for_room_as_long_as_it_may)
 {
-	begin(&(struct heap_world_spec){
+	begin(&(struct local_recorder_spec){
 		.is_full_trace = true, .ring_bytes = 8192, .wait_tsc = (uint64_t)100e9});
 	(void)hooked_malloc(10);
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	pthread_t t;
 	CHECK(pthread_create(&t, NULL, drain_later, s) == 0);
 	for (int i = 0; i < 400; i++)
 		(void)hooked_malloc(10);
 	pthread_join(t, NULL);
 	CHECK_U64(s->nr_dropped, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_stops_for_good_when_assay_is_gone)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .assay_timeout_tsc = 1000000000});
+	begin(&(struct local_recorder_spec){.is_full_trace = true,
+					    .assay_timeout_tsc = 1000000000});
 	uint32_t lo, hi;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	hw->shared->alive_tsc = (uint64_t)hi << 32 | lo;
@@ -467,18 +469,18 @@ TEST(heapblob_stops_for_good_when_assay_is_gone)
 	CHECK_NONE();
 	CHECK(hw->shared->went_inert_tsc != 0);
 	CHECK_U64(hw->local->is_active, 0);
-	uint64_t nr = heap_world_slot(hw)->nr_allocs;
+	uint64_t nr = local_recorder_slot(hw)->nr_allocs;
 	hooked_free(hooked_malloc(10));
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, nr);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, nr);
 	CHECK_NONE();
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_does_not_trust_the_tail)
 {
 	begin(&every);
 	(void)hooked_malloc(10);
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	uint64_t head = s->head;
 	s->tail = head + 8;
 	(void)hooked_malloc(10);
@@ -491,7 +493,7 @@ TEST(heapblob_does_not_trust_the_tail)
 	(void)hooked_malloc(10);
 	s->head = s->tail = ~(uint64_t)0;
 	(void)hooked_malloc(10);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_is_inert_in_a_forked_child)
@@ -510,10 +512,10 @@ TEST(heapblob_is_inert_in_a_forked_child)
 	}
 	int status = 0;
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 1);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 1);
 	(void)hooked_malloc(10);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 2);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 2);
+	local_recorder_free(hw);
 }
 
 static void *fork_within(size_t n)
@@ -530,7 +532,7 @@ TEST(heapblob_is_inert_in_a_child_that_was_forked_in_a_call)
 {
 	begin(&every);
 	void *(*forker)(size_t) =
-		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fork_within);
+		(void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)fork_within);
 	(void)hooked_malloc(1);
 	(void)madvise(hw->local, 4096, MADV_WIPEONFORK);
 	(void)madvise((void *)(uintptr_t)hw->local->thread_states, 64 * HEAP_THREAD_STATE_BYTES,
@@ -542,10 +544,10 @@ TEST(heapblob_is_inert_in_a_child_that_was_forked_in_a_call)
 		hooked_free(hooked_malloc(10));
 		_exit(7);
 	}
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 2);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 2);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, 0x10040, 1);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 10);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 #define NR_THREADS 6
@@ -562,8 +564,8 @@ static void *allocate_much(void *arg)
 
 TEST(heapblob_threads_have_separate_rings)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 2 << 20});
-	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .ring_bytes = 2 << 20});
+	heap_fn f = local_recorder_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
 	pthread_t t[NR_THREADS];
 	uint32_t tids[NR_THREADS];
 	for (int i = 0; i < NR_THREADS; i++)
@@ -589,21 +591,21 @@ TEST(heapblob_threads_have_separate_rings)
 	}
 	CHECK_U64(nr, 2 * NR_THREADS * NR_EACH);
 	CHECK_U64(hw->shared->nr_no_slot, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_stops_and_starts_again)
 {
 	begin(&every);
 	(void)hooked_malloc(1);
-	heap_world_stop(hw);
+	local_recorder_stop(hw);
 	hooked_free(hooked_malloc(2));
-	heap_world_start(hw);
+	local_recorder_start(hw);
 	(void)hooked_malloc(3);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, 0x10040, 1);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, 0x100c0, 3);
 	CHECK_NONE();
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static volatile uint64_t nr_ticks;
@@ -630,13 +632,13 @@ TEST(heapblob_handlers_may_allocate_at_any_time)
 		hooked_free(p);
 		if (i % 1000)
 			continue;
-		struct heap_slot *s = heap_world_slot(hw);
+		struct heap_slot *s = local_recorder_slot(hw);
 		while (next(s, &r))
 			nr_own += r.kind == HEAP_RECORD_ALLOC && r.n == 2;
 	}
 	memset(&tick, 0, sizeof(tick));
 	setitimer(ITIMER_REAL, &tick, NULL);
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	while (next(s, &r))
 		nr_own += r.kind == HEAP_RECORD_ALLOC && r.n == 2;
 	CHECK_U64(nr_own, 200000);
@@ -644,7 +646,7 @@ TEST(heapblob_handlers_may_allocate_at_any_time)
 	CHECK(s->nr_allocs <= 200000 + nr_ticks);
 	CHECK(s->nr_allocs > 200000 || s->nr_dropped > 0);
 	CHECK_U64(s->is_inside, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static int nr_new;
@@ -668,7 +670,7 @@ TEST(heapblob_has_no_frame_where_an_exception_passes)
 	begin(&every);
 	uint32_t site = hw->nr_sites;
 	void *(*make)(size_t) =
-		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_new);
+		(void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_new);
 	hw->data->nothrow[site] = (uint64_t)(uintptr_t)fake_new_nothrow;
 	void *p = make(7);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 7);
@@ -681,6 +683,6 @@ label:
 	CHECK_NONE();
 	p = hooked_malloc(3);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 3);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 #endif

@@ -10,7 +10,7 @@
 
 #define NR_THREADS 6
 
-static const struct heap_world_spec sampled = {.interval_bytes = 1000};
+static const struct local_recorder_spec sampled = {.interval_bytes = 1000};
 
 /* How many of @n blocks of @size are recorded; all counted. */
 static uint64_t nr_sampled(size_t size, uint64_t n)
@@ -20,11 +20,11 @@ static uint64_t nr_sampled(size_t size, uint64_t n)
 
 	for (uint64_t i = 0; i < n; i++) {
 		hooked_free(hooked_malloc(size));
-		struct heap_slot *s = heap_world_slot(hw);
+		struct heap_slot *s = local_recorder_slot(hw);
 		while (i % 100 == 0 && next(s, &r))
 			nr += r.kind == HEAP_RECORD_ALLOC;
 	}
-	while (next(heap_world_slot(hw), &r))
+	while (next(local_recorder_slot(hw), &r))
 		nr += r.kind == HEAP_RECORD_ALLOC;
 	return nr;
 }
@@ -47,10 +47,10 @@ TEST(heapblob_samples_each_size_as_often_as_it_says)
 	}
 	CHECK_U64(nr_sampled(1000, 1000), 1000);
 	CHECK_U64(nr_sampled(5000, 1000), 1000);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, nr_all + 2000);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, nr_all + 2000);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, nr_all + 2000);
+	CHECK_U64(local_recorder_slot(hw)->nr_frees, nr_all + 2000);
 	CHECK_U64(hw->shared->nr_no_block, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_samples_a_mix_of_sizes_without_bias)
@@ -65,7 +65,7 @@ TEST(heapblob_samples_a_mix_of_sizes_without_bias)
 		double p = 1 - exp(-(double)size / 1000);
 		wanted += (double)size;
 		variance += (double)size * (double)size * (1 - p) / p;
-		struct heap_slot *s = heap_world_slot(hw);
+		struct heap_slot *s = local_recorder_slot(hw);
 		struct heap_seen r;
 		while (next(s, &r))
 			estimate += (double)r.n / (1 - exp(-(double)r.n / 1000));
@@ -73,7 +73,7 @@ TEST(heapblob_samples_a_mix_of_sizes_without_bias)
 	if (fabs(estimate - wanted) > 4 * sqrt(variance))
 		tap_fail(__FILE__, __LINE__, "%.0f, not %.0f +- %.0f", estimate, wanted,
 			 sqrt(variance));
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_reports_frees_of_sampled_blocks_and_of_no_others)
@@ -86,7 +86,7 @@ TEST(heapblob_reports_frees_of_sampled_blocks_and_of_no_others)
 	uint64_t nr_in = 0, nr_freed = 0;
 	for (int i = 0; i < N; i++) {
 		(void)hooked_malloc(100);
-		while (next(heap_world_slot(hw), &r)) {
+		while (next(local_recorder_slot(hw), &r)) {
 			CHECK(r.kind == HEAP_RECORD_ALLOC);
 			is_in[(r.block - first) / 64] = true;
 			nr_in++;
@@ -94,27 +94,27 @@ TEST(heapblob_reports_frees_of_sampled_blocks_and_of_no_others)
 	}
 	for (int i = 0; i < N; i++) {
 		hooked_free((void *)(uintptr_t)(first + (uint64_t)i * 64));
-		while (next(heap_world_slot(hw), &r)) {
+		while (next(local_recorder_slot(hw), &r)) {
 			CHECK(r.kind == HEAP_RECORD_FREE && is_in[(r.block - first) / 64]);
 			nr_freed++;
 		}
 	}
 	CHECK(nr_in > N / 15 && nr_in < N / 7);
 	CHECK_U64(nr_freed, nr_in);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, N);
+	CHECK_U64(local_recorder_slot(hw)->nr_frees, N);
 	/* The set is empty again, bits too. */
 	uint64_t *words = (uint64_t *)(uintptr_t)hw->local->blocks;
 	for (uint64_t i = 0; i < HEAP_BLOCKS_BYTES(hw->local->nr_blocks) / 8; i++)
 		CHECK(words[i] == 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_counts_blocks_for_which_the_set_has_no_room)
 {
-	begin(&(struct heap_world_spec){.interval_bytes = 100, .nr_blocks = 512});
+	begin(&(struct local_recorder_spec){.interval_bytes = 100, .nr_blocks = 512});
 	for (int i = 0; i < 5000; i++) {
 		(void)hooked_malloc(100);
-		heap_world_skip(heap_world_slot(hw));
+		local_recorder_skip(local_recorder_slot(hw));
 	}
 	uint64_t nr_out = hw->shared->nr_no_block;
 	CHECK(nr_out >= 5000 - 512 && nr_out < 5000 - 400);
@@ -122,31 +122,31 @@ TEST(heapblob_counts_blocks_for_which_the_set_has_no_room)
 	uint64_t nr_freed = 0;
 	for (uint64_t i = 0; i < 5000; i++) {
 		hooked_free((void *)(uintptr_t)(0x10040 + i * 64));
-		while (next(heap_world_slot(hw), &r))
+		while (next(local_recorder_slot(hw), &r))
 			nr_freed++;
 	}
 	CHECK_U64(nr_freed + nr_out, 5000);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_has_room_for_blocks_at_any_usual_distance)
 {
 	for (unsigned shift = 4; shift <= 24; shift += 2) {
-		begin(&(struct heap_world_spec){.interval_bytes = 1000});
+		begin(&(struct local_recorder_spec){.interval_bytes = 1000});
 		for (uint64_t i = 0; i < 8000; i++) {
 			next_block = (i + 1) << shift;
 			(void)hooked_malloc(20000); /* so much is sampled always */
-			heap_world_skip(heap_world_slot(hw));
+			local_recorder_skip(local_recorder_slot(hw));
 		}
 		CHECK_U64(hw->shared->nr_no_block, 0);
-		heap_world_free(hw);
+		local_recorder_free(hw);
 	}
 }
 
 TEST(heapblob_puts_a_sampled_block_back_when_realloc_fails)
 {
 	begin(&sampled);
-	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))heap_world_hook(
+	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))local_recorder_hook(
 		hw, HEAP_REALLOC_1, (heap_fn)fake_realloc);
 	void *p = hooked_malloc(2000);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 2000);
@@ -159,7 +159,7 @@ TEST(heapblob_puts_a_sampled_block_back_when_realloc_fails)
 	CHECK_NONE();
 	hooked_free(q);
 	CHECK_NEXT(HEAP_RECORD_FREE, q, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static void *share_blocks(void *arg)
@@ -173,15 +173,15 @@ static void *share_blocks(void *arg)
 			p[i] = f((uint64_t)i * 16, 5000);
 		for (int i = 0; i < 60; i++)
 			hooked_free(p[i]);
-		heap_world_skip(heap_world_slot(hw));
+		local_recorder_skip(local_recorder_slot(hw));
 	}
 	return NULL;
 }
 
 TEST(heapblob_set_of_blocks_is_shared_by_threads)
 {
-	begin(&(struct heap_world_spec){.interval_bytes = 1000, .nr_blocks = 8192});
-	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
+	begin(&(struct local_recorder_spec){.interval_bytes = 1000, .nr_blocks = 8192});
+	heap_fn f = local_recorder_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
 	pthread_t t[NR_THREADS];
 	for (int i = 0; i < NR_THREADS; i++)
 		CHECK(pthread_create(&t[i], NULL, share_blocks, (void *)(uintptr_t)f) == 0);
@@ -191,6 +191,6 @@ TEST(heapblob_set_of_blocks_is_shared_by_threads)
 	for (uint64_t i = 0; i < hw->local->nr_blocks; i++)
 		CHECK(words[i] == 0);
 	CHECK_U64(hw->shared->nr_no_block, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 #endif

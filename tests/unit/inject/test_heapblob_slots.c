@@ -20,7 +20,7 @@ static void *allocate_one(void *arg)
 
 TEST(heapblob_slot_of_a_thread_that_ended_is_taken_over)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = 4});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .nr_slots = 4});
 	uint64_t tids[20];
 	for (int i = 0; i < 20; i++) {
 		pthread_t t;
@@ -33,7 +33,7 @@ TEST(heapblob_slot_of_a_thread_that_ended_is_taken_over)
 	}
 	CHECK_U64(hw->shared->nr_no_slot, 0);
 	CHECK(tids[18] != tids[19]);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static pthread_barrier_t barrier;
@@ -49,7 +49,7 @@ static void *allocate_and_wait(void *arg)
 TEST(heapblob_counts_events_for_which_there_is_no_slot)
 {
 	enum { N = 10, SLOTS = 4 };
-	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = SLOTS});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .nr_slots = SLOTS});
 	pthread_t t[N];
 	pthread_barrier_init(&barrier, NULL, N);
 	for (int i = 0; i < N; i++)
@@ -58,7 +58,7 @@ TEST(heapblob_counts_events_for_which_there_is_no_slot)
 		pthread_join(t[i], NULL);
 	CHECK_U64(hw->shared->nr_no_slot, 2 * (N - SLOTS));
 	CHECK_U64(hw->shared->nr_no_slot_bytes, 100 * (N - SLOTS));
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* As assay does it, but at once. */
@@ -71,7 +71,7 @@ static void give_to_anybody(struct heap_slot *s)
 TEST(heapblob_free_slot_is_claimed)
 {
 	enum { N = 10, SLOTS = 4 };
-	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = SLOTS});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .nr_slots = SLOTS});
 	pthread_t t[N];
 	pthread_barrier_init(&barrier, NULL, SLOTS + 1);
 	for (int i = 0; i < SLOTS; i++)
@@ -79,11 +79,11 @@ TEST(heapblob_free_slot_is_claimed)
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < SLOTS; i++) {
 		pthread_join(t[i], NULL);
-		heap_world_skip(&hw->slots[i]);
+		local_recorder_skip(&hw->slots[i]);
 		give_to_anybody(&hw->slots[i]);
 	}
 	hooked_free(hooked_malloc(100)); /* of a thread that had none */
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	CHECK(s && s->nr_allocs == 2 && s->tid == (uint32_t)gettid());
 	CHECK_U64(hw->shared->nr_no_slot, 0);
 	CHECK_U64(hw->shared->nr_taken, SLOTS);
@@ -100,10 +100,10 @@ TEST(heapblob_free_slot_is_claimed)
 	s->owner = 0x7777000;
 	hooked_free(hooked_malloc(100));
 	CHECK_U64(s->nr_allocs, 3);
-	CHECK(heap_world_slot(hw) && heap_world_slot(hw) != s);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 2);
+	CHECK(local_recorder_slot(hw) && local_recorder_slot(hw) != s);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 2);
 	CHECK_U64(hw->shared->nr_no_slot, 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 enum { NR_LIVES = 4000 };
@@ -146,7 +146,7 @@ static void *live_shortly(void *arg)
 /* Rings stay whole, and no event is lost but those that are counted or on their way meanwhile. */
 TEST(heapblob_slots_are_retired_under_live_threads)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = 16});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .nr_slots = 16});
 	uint64_t nr = 0;
 	struct heap_seen r;
 	pthread_t drainer, t[4];
@@ -171,7 +171,7 @@ TEST(heapblob_slots_are_retired_under_live_threads)
 	printf("# %llu of %d, %llu counted as lost, %llu given on\n", (unsigned long long)nr,
 	       NR_LIVES * 50, (unsigned long long)lost, (unsigned long long)nr_given_on);
 	CHECK(nr <= NR_LIVES * 50 && nr + lost > NR_LIVES * 50 * 0.99);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 #endif

@@ -58,14 +58,14 @@ TEST(heapblob_a_stack_of_a_page_is_enough)
 {
 	begin(&every);
 	size_t all = used_on_a_page();
-	heap_world_stop(hw);
+	local_recorder_stop(hw);
 	size_t plain = used_on_a_page();
-	heap_world_free(hw);
-	begin(&(struct heap_world_spec){.interval_bytes = 1});
+	local_recorder_free(hw);
+	begin(&(struct local_recorder_spec){.interval_bytes = 1});
 	size_t sampled = used_on_a_page();
 	printf("# bytes of stack: %zu, every %zu, sampled %zu\n", plain, all, sampled);
 	CHECK(all > plain && all < 2048 && sampled < 2048);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* Calls @fn with @fp in the register of the frame pointer, by which its caller is looked for. */
@@ -102,12 +102,12 @@ static void *fake_munmap(void *p, size_t n)
  * A stack of which only the inner end is in use goes, a smaller one comes in its place, and the
  * frame pointer is something that points to where nothing is any more.
  */
-static void swap_stacks(const struct heap_world_spec *spec)
+static void swap_stacks(const struct local_recorder_spec *spec)
 {
 	enum { LARGE = 16 };
 	begin(spec);
-	hooked_munmap =
-		(void *(*)(void *, size_t))heap_world_hook(hw, HEAP_MUNMAP, (heap_fn)fake_munmap);
+	hooked_munmap = (void *(*)(void *, size_t))local_recorder_hook(hw, HEAP_MUNMAP,
+								       (heap_fn)fake_munmap);
 	area = map_stack(NULL, LARGE * PAGE);
 	for (unsigned i = 0; i < 400; i++) {
 		/* Chains through the whole of it make all of it known. */
@@ -123,7 +123,7 @@ static void swap_stacks(const struct heap_world_spec *spec)
 		munmap(area, (small + 1) * PAGE);
 		map_stack(area, LARGE * PAGE);
 	}
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 TEST(heapblob_a_stack_in_the_place_of_a_larger_one_is_not_left)
@@ -133,7 +133,7 @@ TEST(heapblob_a_stack_in_the_place_of_a_larger_one_is_not_left)
 
 TEST(heapblob_a_stack_in_the_place_of_a_larger_one_is_not_left_by_samples)
 {
-	swap_stacks(&(struct heap_world_spec){.interval_bytes = 1});
+	swap_stacks(&(struct local_recorder_spec){.interval_bytes = 1});
 }
 
 #endif

@@ -19,12 +19,12 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
-#include "heap_world.h"
+#include "local_recorder.h"
 
 #define NO_FP      __attribute__((noinline, noclone, optimize("O2", "omit-frame-pointer")))
 #define NR_NUMBERS 65537
 
-static struct heap_world *hw;
+static struct local_recorder *hw;
 static void *(*hooked)(size_t);
 static volatile unsigned sink;
 static uint64_t rng;
@@ -48,19 +48,19 @@ static void *give(size_t n)
 	return (void *)(uintptr_t)(0x10000 + n);
 }
 
-static bool begin(const struct heap_world_spec *spec)
+static bool begin(const struct local_recorder_spec *spec)
 {
-	hw = heap_world_new(spec);
+	hw = local_recorder_new(spec);
 	if (!hw)
 		tap_skip("no recorder for this machine");
-	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)give);
-	stack_end = hw->world.stack_end;
+	hooked = (void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)give);
+	stack_end = hw->process.stack_end;
 	rng = 1;
-	heap_world_start(hw);
+	local_recorder_start(hw);
 	return true;
 }
 
-static const struct heap_world_spec every = {.is_full_trace = true};
+static const struct local_recorder_spec every = {.is_full_trace = true};
 
 struct shot {
 	uint64_t regs[3]; /* bp sp ip */
@@ -72,11 +72,11 @@ struct shot {
 /* The number of the stack of the last block. */
 static uint32_t drain(void)
 {
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 	struct heap_seen r = {0};
 	uint32_t stack = 0;
 
-	while (s && heap_world_next(hw, s, &r)) {
+	while (s && local_recorder_next(hw, s, &r)) {
 		if (r.kind == HEAP_RECORD_ALLOC)
 			stack = r.stack;
 		if (r.kind != HEAP_RECORD_STACK)
@@ -98,12 +98,12 @@ static void compare(const struct shot *s)
 	CHECK(stack != 0 && reported[stack]);
 	if (!stack || !reported[stack])
 		return;
-	struct walk_input in = {.space = hw->world.space,
+	struct walk_input in = {.space = hw->process.space,
 				.regs = s->regs,
 				.regs_mask = 1 << 6 | 1 << 7 | 1 << 8,
 				.stack = (const void *)(uintptr_t)s->regs[1],
 				.nr_stack = stack_end - s->regs[1]};
-	enum walk_end end = walker_walk(hw->world.walker, &in, &f, &nr);
+	enum walk_end end = walker_walk(hw->process.walker, &in, &f, &nr);
 	nr_compared++;
 	nr_frames_compared += nr;
 	bool is_deep = nr > HEAP_FRAMES_MAX;
@@ -208,8 +208,8 @@ TEST(heapblob_walk_equals_the_unwinder_in_a_tree_of_calls)
 	while (nr_compared < nr_wanted)
 		grow_a(700);
 	CHECK_U64(hw->shared->nr_no_stack, 0);
-	CHECK_U64(heap_world_slot(hw)->nr_dropped, 0);
-	heap_world_free(hw);
+	CHECK_U64(local_recorder_slot(hw)->nr_dropped, 0);
+	local_recorder_free(hw);
 }
 
 /*
@@ -272,7 +272,7 @@ TEST(heapblob_walk_does_not_reuse_a_frame_that_moved)
 		leaf_b();
 	}
 	CHECK_U64((uint64_t)nr_compared, 64);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static int by_value(const void *a, const void *b)
@@ -287,7 +287,7 @@ TEST(heapblob_walk_passes_through_libraries)
 	int v[] = {5, 3, 9, 1, 7, 2, 8};
 	qsort(v, ARRAY_LEN(v), sizeof(*v), by_value);
 	CHECK(nr_compared > 5);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static void on_signal(int sig)
@@ -316,7 +316,7 @@ TEST(heapblob_walk_passes_through_signal_frames)
 	for (int i = 0; i < 50; i++)
 		raise_deep((int)draw(30));
 	CHECK(nr_compared > 500);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* On a stack of their own, the walker of src/unwind has no copy of the rest. */
@@ -349,7 +349,7 @@ TEST(heapblob_walk_comes_from_a_signal_stack_to_the_thread_s)
 		CHECK_U64(end_elsewhere, WALK_ROOT);
 	}
 	CHECK(nr_compared > 20);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static void *run_thread(void *arg)
@@ -377,19 +377,19 @@ TEST(heapblob_walk_knows_stacks_of_threads)
 		pthread_join(t, NULL);
 	}
 	CHECK(nr_compared > 200);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* As where a seccomp filter might object. */
 TEST(heapblob_walk_does_without_system_calls)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .has_no_kernel = true});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .has_no_kernel = true});
 	grow_a(30);
 	pthread_t t;
 	CHECK(pthread_create(&t, NULL, run_thread, NULL) == 0);
 	pthread_join(t, NULL);
 	CHECK(nr_compared > 100);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static ucontext_t main_context;
@@ -430,7 +430,7 @@ TEST(heapblob_walk_stays_on_small_stacks)
 	}
 	CHECK_U64(nr_switches, 80);
 	CHECK_U64(nr_compared, 40);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static __attribute__((noinline)) void chain(int depth)
@@ -444,13 +444,13 @@ static __attribute__((noinline)) void chain(int depth)
 
 TEST(heapblob_walk_without_rules_follows_frame_pointers)
 {
-	begin(&(struct heap_world_spec){.is_full_trace = true, .has_no_tables = true});
+	begin(&(struct local_recorder_spec){.is_full_trace = true, .has_no_tables = true});
 	for (int i = 0; i < 3; i++) {
 		chain(10);
 		uint32_t stack = drain();
 		CHECK(stack != 0 && nr_reported[stack] >= 12);
 	}
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* sub $8, %rsp; mov $1, %edi; movabs $hooked, %rax; call *%rax; add $8, %rsp; ret */
@@ -482,7 +482,7 @@ TEST(heapblob_walk_reports_a_caller_in_a_library_that_is_not_known_yet)
 		leaf_a(); /* with a whole stack, in between */
 	}
 	CHECK_U64(__atomic_load_n(&hw->shared->nr_no_stack, __ATOMIC_RELAXED), 0);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static NO_FP void nonsense(int depth)
@@ -521,11 +521,11 @@ TEST(heapblob_walk_survives_any_rules)
 		__atomic_store_n(&head->spaces[0].now, now + ((uint64_t)1 << 32), __ATOMIC_RELEASE);
 		nonsense((int)draw(30));
 		nonsense((int)draw(30));
-		heap_world_skip(heap_world_slot(hw));
+		local_recorder_skip(local_recorder_slot(hw));
 	}
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, 600);
+	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 600);
 	free(r);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* ---- others' unwinders ------------------------------------------------------------------------
@@ -541,28 +541,28 @@ static NO_FP void *give_within(size_t n)
 	struct shot s;
 	TAKE_SHOT(&s);
 	const struct walk_frame *f;
-	struct walk_input in = {.space = hw->world.space,
+	struct walk_input in = {.space = hw->process.space,
 				.regs = s.regs,
 				.regs_mask = 1 << 6 | 1 << 7 | 1 << 8,
 				.stack = (const void *)(uintptr_t)s.regs[1],
 				.nr_stack = stack_end - s.regs[1]};
-	is_main_reached = walker_walk(hw->world.walker, &in, &f, &nr_inside) == WALK_ROOT;
+	is_main_reached = walker_walk(hw->process.walker, &in, &f, &nr_inside) == WALK_ROOT;
 	return give(n);
 }
 
 TEST(heapblob_frames_are_passed_by_our_unwinder)
 {
 	begin(&every);
-	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)give_within);
+	hooked = (void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)give_within);
 	nonsense(12);
 	CHECK(is_main_reached);
 	CHECK(nr_inside > 15);
-	void *(*again)(size_t, size_t) = (void *(*)(size_t, size_t))heap_world_hook(
+	void *(*again)(size_t, size_t) = (void *(*)(size_t, size_t))local_recorder_hook(
 		hw, HEAP_REALLOC_1, (heap_fn)give_within);
 	is_main_reached = false;
 	(void)again(1, 2);
 	CHECK(is_main_reached);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static void *nr_backtrace(size_t n)
@@ -576,7 +576,7 @@ static void *nr_backtrace(size_t n)
 TEST(heapblob_frames_are_passed_by_a_compiler_s_unwinder_with_a_table)
 {
 	begin(&every);
-	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)nr_backtrace);
+	hooked = (void *(*)(size_t))local_recorder_hook(hw, HEAP_ALLOC_0, (heap_fn)nr_backtrace);
 	void *libgcc = dlopen("libgcc_s.so.1", RTLD_NOW);
 	void (*emit)(const void *) =
 		libgcc ? (void (*)(const void *))(uintptr_t)dlsym(libgcc, "__register_frame")
@@ -589,7 +589,7 @@ TEST(heapblob_frames_are_passed_by_a_compiler_s_unwinder_with_a_table)
 	emit(hw->image + heap_image()->frames);
 	nonsense(12);
 	CHECK(nr_inside > 14);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 /* ---- jemalloc
@@ -641,15 +641,15 @@ static mallctl_fn open_jemalloc(const char *conf)
 	if (!jemalloc)
 		tap_skip("no libjemalloc.so.2 here");
 	mallctl_fn ctl = (mallctl_fn)je("mallctl");
-	CHECK(heap_world_refresh(hw));
+	CHECK(local_recorder_refresh(hw));
 	return ctl;
 }
 
 static bool next_event(struct heap_seen *r)
 {
-	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_slot *s = local_recorder_slot(hw);
 
-	while (s && heap_world_next(hw, s, r)) {
+	while (s && local_recorder_next(hw, s, r)) {
 		if (r->kind != HEAP_RECORD_STACK)
 			return true;
 		reported[r->stack] = xmemdup(r->frames, (r->nr_frames + 1) * sizeof(uint64_t));
@@ -678,9 +678,9 @@ TEST(heapblob_hooks_of_jemalloc_see_all_its_functions)
 		return;
 	begin(&every);
 	mallctl_fn ctl = open_jemalloc("");
-	struct je_hooks hooks = {.alloc = heap_world_fn(hw, heap_image()->hook_alloc),
-				 .dalloc = heap_world_fn(hw, heap_image()->hook_dalloc),
-				 .expand = heap_world_fn(hw, heap_image()->hook_expand)};
+	struct je_hooks hooks = {.alloc = local_recorder_fn(hw, heap_image()->hook_alloc),
+				 .dalloc = local_recorder_fn(hw, heap_image()->hook_dalloc),
+				 .expand = local_recorder_fn(hw, heap_image()->hook_expand)};
 	void *handle = NULL;
 	size_t n = sizeof(handle);
 	if (ctl("experimental.hooks.install", &handle, &n, &hooks, sizeof(hooks)))
@@ -724,7 +724,7 @@ TEST(heapblob_hooks_of_jemalloc_see_all_its_functions)
 	je_free(s);
 	struct heap_seen rest;
 	CHECK(!next_event(&rest));
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 
 static NO_FP void *through(void *(*f)(size_t), int depth, size_t n)
@@ -770,7 +770,7 @@ TEST(heapblob_unwinds_for_jemalloc_s_profiler)
 		return;
 	begin(&every);
 	mallctl_fn ctl = open_jemalloc("prof:true,prof_active:true,lg_prof_sample:0");
-	heap_fn ours = heap_world_fn(hw, heap_image()->prof_backtrace);
+	heap_fn ours = local_recorder_fn(hw, heap_image()->prof_backtrace);
 	uint64_t former = 0;
 	size_t nr = sizeof(former);
 	if (ctl("experimental.hooks.prof_backtrace", &former, &nr, &ours, sizeof(ours)))
@@ -781,7 +781,7 @@ TEST(heapblob_unwinds_for_jemalloc_s_profiler)
 	CHECK(nr_most >= 8 && nr_most < 20);
 
 	/* Stopped, it asks the former function; where there is none, a stack is empty. */
-	heap_world_stop(hw);
+	local_recorder_stop(hw);
 	CHECK(through(je_malloc, 24, 1234) != NULL);
 	CHECK(deepest_recursion(ctl) == nr_most);
 	hw->data->original[0] = former;
@@ -792,10 +792,10 @@ TEST(heapblob_unwinds_for_jemalloc_s_profiler)
 	/* So it does when assay has been silent for too long, and then for good. */
 	hw->local->assay_timeout_tsc = 1;
 	hw->shared->alive_tsc = 1;
-	heap_world_start(hw);
+	local_recorder_start(hw);
 	CHECK(through(je_malloc, 40, 1234567) != NULL);
 	CHECK(deepest_recursion(ctl) >= 39);
 	CHECK(!hw->local->is_active && hw->shared->went_inert_tsc);
-	heap_world_free(hw);
+	local_recorder_free(hw);
 }
 #endif

@@ -17,7 +17,7 @@
 #include "arch.h"
 #include "base/mem.h"
 #include "object/elf.h"
-#include "unwind_world.h"
+#include "unwind_process.h"
 
 #if defined(__x86_64__)
 
@@ -33,7 +33,7 @@ static uint64_t regs_perf[24];
 static uint8_t *stack_copy;
 static size_t nr_stack_copy;
 static volatile sig_atomic_t nr_hits;
-static struct world world;
+static struct unwind_process process;
 
 static _Unwind_Reason_Code note_frame(struct _Unwind_Context *c, void *arg)
 {
@@ -87,14 +87,14 @@ static void on_signal(int sig, siginfo_t *si, void *context)
 	memmove(truth_is_call, truth_is_call + skip, (nr_truth - skip) * sizeof(*truth_is_call));
 	nr_truth -= skip;
 	uint64_t sp = regs[ARCH_DWARF_SP];
-	nr_stack_copy = world_stack_bytes(&world, sp, STACK_COPY);
+	nr_stack_copy = unwind_process_stack_bytes(&process, sp, STACK_COPY);
 	copy_stack(sp, nr_stack_copy);
 	nr_hits++;
 }
 
 static void setup(void)
 {
-	if (!world_init(&world))
+	if (!unwind_process_init(&process))
 		tap_skip("cannot read /proc/self/maps");
 	stack_copy = xmalloc(STACK_COPY);
 	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
@@ -104,12 +104,12 @@ static void setup(void)
 
 static enum walk_end walk_taken(const struct walk_frame **frames, uint32_t *nr)
 {
-	struct walk_input in = {.space = world.space,
+	struct walk_input in = {.space = process.space,
 				.regs = regs_perf,
 				.regs_mask = ARCH_PERF_REGS_MASK,
 				.stack = stack_copy,
 				.nr_stack = nr_stack_copy};
-	return walker_walk(world.walker, &in, frames, nr);
+	return walker_walk(process.walker, &in, frames, nr);
 }
 
 static void check_taken(void)
@@ -257,7 +257,7 @@ TEST(walk_equals_libgcc_where_the_cfa_is_in_r12)
 	setup();
 	call_by_r12(clobbers_saved);
 	check_taken();
-	CHECK(world.walker != NULL);
+	CHECK(process.walker != NULL);
 }
 
 TEST(walk_equals_libgcc_where_the_cfa_is_an_expression)
@@ -328,8 +328,8 @@ TEST(walk_without_pc_or_sp_has_no_frames)
 
 	setup();
 	(void)deep(1);
-	struct walk_input in = {.space = world.space, .regs = regs_perf, .regs_mask = 1};
-	CHECK_U64(walker_walk(world.walker, &in, &f, &nr), WALK_NO_MAP);
+	struct walk_input in = {.space = process.space, .regs = regs_perf, .regs_mask = 1};
+	CHECK_U64(walker_walk(process.walker, &in, &f, &nr), WALK_NO_MAP);
 	CHECK_U64(nr, 0);
 }
 

@@ -1,5 +1,5 @@
 #include "base/base.h"
-#include "unwind_world.h"
+#include "unwind_process.h"
 
 #include <stdio.h>
 #include <sys/auxv.h>
@@ -31,7 +31,8 @@ static bool parse_line(struct sv line, struct map_line *m)
 	       sv_to_hex(pgoff, &m->pgoff);
 }
 
-static struct elf *open_module(const struct world *w, const struct map_line *m, const char *path)
+static struct elf *open_module(const struct unwind_process *w, const struct map_line *m,
+			       const char *path)
 {
 	struct elf *elf = NULL;
 
@@ -44,7 +45,7 @@ static struct elf *open_module(const struct world *w, const struct map_line *m, 
 		return elf;
 	}
 	(void)w;
-	/* tests/lib/heap_world.c maps it from memory. */
+	/* tests/lib/local_recorder.c maps it from memory. */
 	size_t nr_image = 0;
 	const uint8_t *image = heap_image_bytes(&nr_image);
 	if (!strncmp(path, "/memfd:assay-heap", 17) && nr_image) {
@@ -56,16 +57,16 @@ static struct elf *open_module(const struct world *w, const struct map_line *m, 
 	return elf;
 }
 
-static struct world_module *find_module(struct world *w, const struct map_line *m)
+static struct unwind_process_module *find_module(struct unwind_process *w, const struct map_line *m)
 {
 	CLEANUP(free_p) char *path = xstrndup(m->path.p ? m->path.p : "", m->path.n);
 
 	for (size_t i = 0; i < w->nr_modules; i++)
 		if (!strcmp(w->modules[i].path, path))
 			return &w->modules[i];
-	if (w->nr_modules == WORLD_MODULES_MAX)
+	if (w->nr_modules == UNWIND_PROCESS_MODULES_MAX)
 		return NULL;
-	struct world_module *mod = &w->modules[w->nr_modules++];
+	struct unwind_process_module *mod = &w->modules[w->nr_modules++];
 	mod->path = TAKE(path);
 	mod->module.id = (module_id)w->nr_modules;
 	mod->module.is_jit = !mod->path[0] || mod->path[0] == '/' ? !mod->path[0] : false;
@@ -78,7 +79,8 @@ static struct world_module *find_module(struct world *w, const struct map_line *
 	return mod;
 }
 
-static uint64_t find_bias(const struct world *w, const struct map_line *m, const char *path)
+static uint64_t find_bias(const struct unwind_process *w, const struct map_line *m,
+			  const char *path)
 {
 	uint64_t vaddr = 0;
 	struct elf *elf = open_module(w, m, path);
@@ -89,7 +91,7 @@ static uint64_t find_bias(const struct world *w, const struct map_line *m, const
 	return m->start - vaddr;
 }
 
-bool world_refresh(struct world *w)
+bool unwind_process_refresh(struct unwind_process *w)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(free_p)
@@ -107,7 +109,7 @@ bool world_refresh(struct world *w)
 			w->stack_end = m.end;
 		if (!m.is_executable)
 			continue;
-		struct world_module *mod = find_module(w, &m);
+		struct unwind_process_module *mod = find_module(w, &m);
 		if (!mod)
 			return false;
 		struct space_map map = {
@@ -119,20 +121,20 @@ bool world_refresh(struct world *w)
 	return true;
 }
 
-bool world_init_pid(struct world *w, int pid)
+bool unwind_process_init_pid(struct unwind_process *w, int pid)
 {
 	w->pid = pid;
 	w->space = spaces_get(&w->spaces, pid);
 	w->walker = walker_new();
-	return world_refresh(w);
+	return unwind_process_refresh(w);
 }
 
-bool world_init(struct world *w)
+bool unwind_process_init(struct unwind_process *w)
 {
-	return world_init_pid(w, 0);
+	return unwind_process_init_pid(w, 0);
 }
 
-void world_release(struct world *w)
+void unwind_process_release(struct unwind_process *w)
 {
 	spaces_release(&w->spaces);
 	walker_free(w->walker);
@@ -145,7 +147,7 @@ void world_release(struct world *w)
 	memset(w, 0, sizeof(*w));
 }
 
-size_t world_stack_bytes(const struct world *w, uint64_t sp, size_t max)
+size_t unwind_process_stack_bytes(const struct unwind_process *w, uint64_t sp, size_t max)
 {
 	if (sp >= w->stack_end)
 		return 0;

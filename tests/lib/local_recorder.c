@@ -1,5 +1,5 @@
 #include "base/base.h"
-#include "heap_world.h"
+#include "local_recorder.h"
 
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ static uint64_t address(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
-static bool load_image(struct heap_world *h)
+static bool load_image(struct local_recorder *h)
 {
 	const struct heap_image *im = heap_image();
 	size_t n;
@@ -63,27 +63,27 @@ static uint64_t stack_start(uint64_t end)
 		       : end;
 }
 
-bool heap_world_refresh(struct heap_world *h)
+bool local_recorder_refresh(struct local_recorder *h)
 {
-	if (!world_refresh(&h->world))
+	if (!unwind_process_refresh(&h->process))
 		return false;
-	kerneltables_changed(&h->k, 1, h->world.space);
+	kerneltables_changed(&h->k, 1, h->process.space);
 	kerneltables_applied(&h->k, 1, 1);
 	return kerneltables_is_published(&h->k, 1);
 }
 
-static void make_tables(struct heap_world *h)
+static void make_tables(struct local_recorder *h)
 {
 	h->k.spec.head = map_memory(KTABLES_HEAD_BYTES + NR_ROWS * sizeof(struct unwind_row));
 	kerneltables_init(&h->k, &(struct kerneltables_spec){.head = h->k.spec.head,
 							     .nr_rows = NR_ROWS,
 							     .find_space = find_space});
-	ASSERT(heap_world_refresh(h));
+	ASSERT(local_recorder_refresh(h));
 	h->local->tables = address(h->k.spec.head);
 	h->local->tables_rows = NR_ROWS;
 }
 
-static void make_memory(struct heap_world *h, const struct heap_world_spec *spec)
+static void make_memory(struct local_recorder *h, const struct local_recorder_spec *spec)
 {
 	struct heap_local *l = map_memory(PAGE);
 	uint32_t nr_slots = spec->nr_slots ? spec->nr_slots : 64;
@@ -108,7 +108,7 @@ static void make_memory(struct heap_world *h, const struct heap_world_spec *spec
 	l->blocks = l->nr_blocks ? address(map_memory(HEAP_BLOCKS_BYTES(l->nr_blocks))) : 0;
 	l->nr_rules = HEAP_RULES_DEFAULT;
 	l->rules = address(map_memory((size_t)l->nr_rules * 16));
-	l->main_stack_hi = h->world.stack_end;
+	l->main_stack_hi = h->process.stack_end;
 	l->main_stack_lo = stack_start(l->main_stack_hi);
 	l->image_lo = address(h->image);
 	l->image_hi = l->image_lo + heap_image()->text_bytes;
@@ -124,9 +124,9 @@ static void make_memory(struct heap_world *h, const struct heap_world_spec *spec
 	h->shared->version = HEAP_WIRE_VERSION;
 }
 
-struct heap_world *heap_world_new(const struct heap_world_spec *spec)
+struct local_recorder *local_recorder_new(const struct local_recorder_spec *spec)
 {
-	struct heap_world *h = xcalloc(1, sizeof(*h));
+	struct local_recorder *h = xcalloc(1, sizeof(*h));
 
 	if (!load_image(h)) {
 		free(h);
@@ -135,30 +135,30 @@ struct heap_world *heap_world_new(const struct heap_world_spec *spec)
 	h->stubs = map_memory(HEAP_SITES_MAX * STUB_BYTES);
 	ASSERT(!mprotect(h->stubs, HEAP_SITES_MAX * STUB_BYTES,
 			 PROT_READ | PROT_WRITE | PROT_EXEC));
-	ASSERT(world_init(&h->world));
+	ASSERT(unwind_process_init(&h->process));
 	make_memory(h, spec);
 	if (!spec->has_no_tables)
 		make_tables(h);
 	return h;
 }
 
-void heap_world_free(struct heap_world *h)
+void local_recorder_free(struct local_recorder *h)
 {
 	/* Its memory stays: the process ends soon, and a thread may be in the image. */
 	h->data->local = 0;
 	if (h->local->tables)
 		kerneltables_release(&h->k);
-	world_release(&h->world);
+	unwind_process_release(&h->process);
 	free(h);
 }
 
-heap_fn heap_world_fn(const struct heap_world *h, uint64_t off)
+heap_fn local_recorder_fn(const struct local_recorder *h, uint64_t off)
 {
 	return (heap_fn)(uintptr_t)(h->image + off);
 }
 
 /* mov $site, %r11d; jmp *2(%rip); then the entry's address */
-heap_fn heap_world_hook(struct heap_world *h, enum heap_shape shape, heap_fn original)
+heap_fn local_recorder_hook(struct local_recorder *h, enum heap_shape shape, heap_fn original)
 {
 	uint32_t site = h->nr_sites++;
 	uint8_t *p = h->stubs + site * STUB_BYTES;
@@ -172,18 +172,18 @@ heap_fn heap_world_hook(struct heap_world *h, enum heap_shape shape, heap_fn ori
 	return (heap_fn)(uintptr_t)p;
 }
 
-void heap_world_start(struct heap_world *h)
+void local_recorder_start(struct local_recorder *h)
 {
 	h->data->local = address(h->local);
 	__atomic_store_n(&h->local->is_active, 1, __ATOMIC_SEQ_CST);
 }
 
-void heap_world_stop(struct heap_world *h)
+void local_recorder_stop(struct local_recorder *h)
 {
 	__atomic_store_n(&h->local->is_active, 0, __ATOMIC_SEQ_CST);
 }
 
-struct heap_slot *heap_world_slot(const struct heap_world *h)
+struct heap_slot *local_recorder_slot(const struct local_recorder *h)
 {
 	uint64_t tp;
 	__asm__ volatile("mov %%fs:0, %0" : "=r"(tp));
@@ -193,7 +193,7 @@ struct heap_slot *heap_world_slot(const struct heap_world *h)
 	return NULL;
 }
 
-void heap_world_skip(struct heap_slot *s)
+void local_recorder_skip(struct heap_slot *s)
 {
 	__atomic_store_n(&s->tail, __atomic_load_n(&s->head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
@@ -228,7 +228,7 @@ static uint32_t take_apart(const uint64_t *p, struct heap_seen *r)
 	}
 }
 
-bool heap_world_next(const struct heap_world *h, struct heap_slot *s, struct heap_seen *ret)
+bool local_recorder_next(const struct local_recorder *h, struct heap_slot *s, struct heap_seen *ret)
 {
 	uint32_t size = h->local->ring_bytes;
 	const uint8_t *ring = h->rings + (size_t)(s - h->slots) * size;
