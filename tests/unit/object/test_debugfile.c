@@ -1,4 +1,4 @@
-/* object/debugfile: separate debug files, found and believed only when they match. */
+/* object/debugfile: separate debug files are found, and used only if they match. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -24,7 +24,7 @@ static struct elf *open_fixture(const char *name)
 	return e;
 }
 
-/* A folder that plays the target's root; tests are forked, so each has its own. */
+/* A directory used as the target's root; tests are forked, so each has its own. */
 static char *make_root(void)
 {
 	char dir[] = "/tmp/assay-test-debugfile-XXXXXX";
@@ -58,7 +58,7 @@ static void put(const char *root, const char *path, const char *fixture)
 	CHECK(fd >= 0 && !file_write_all(fd, bytes.p, bytes.n, NULL));
 }
 
-/* Looks for the debug file of @fixture as /srv/bin/prog of a root that holds @at. */
+/* Searches the debug file of @fixture, as /srv/bin/prog in a root that contains @at. */
 static char *found_at(const char *fixture, const char *at, const char *as)
 {
 	CLEANUP(remove_root) char *root = make_root();
@@ -80,7 +80,7 @@ static char *found_at(const char *fixture, const char *at, const char *as)
 		CHECK_STR(path_, expected);                              \
 	} while (0)
 
-TEST(debugfile_is_found_at_every_place_of_the_target_root)
+TEST(debugfile_is_found_in_every_search_path_of_the_target_root)
 {
 	static const char *const places[] = {
 		"/srv/bin/prog.debug",
@@ -93,7 +93,7 @@ TEST(debugfile_is_found_at_every_place_of_the_target_root)
 		    "/srv/bin/.debug/noid.debug");
 }
 
-TEST(debugfile_is_found_by_build_id_in_a_folder_of_the_user)
+TEST(debugfile_is_found_by_build_id_in_a_debug_dir)
 {
 	CLEANUP(remove_root) char *root = make_root();
 	CLEANUP(elf_free_p) struct elf *e = open_fixture("prog");
@@ -113,7 +113,7 @@ TEST(debugfile_is_found_by_build_id_in_a_folder_of_the_user)
 	CHECK(debug != NULL);
 }
 
-TEST(debugfile_of_another_build_is_not_taken)
+TEST(debugfile_of_another_build_is_rejected)
 {
 	CHECK_FOUND("prog", "/srv/bin/prog.debug", "mini", "none"); /* no symbols: no use */
 	CHECK_FOUND("prog", "/srv/bin/prog.debug", "prog.c", "none");
@@ -121,7 +121,7 @@ TEST(debugfile_of_another_build_is_not_taken)
 	CHECK_FOUND("noid", "/srv/bin/noid.debug", "prog.debug", "none");
 }
 
-TEST(debugfile_links_do_not_leave_the_target_root)
+TEST(debugfile_symlinks_do_not_escape_the_target_root)
 {
 	CLEANUP(remove_root) char *root = make_root();
 	put(root, "/out/prog.debug", "prog.debug");
@@ -137,13 +137,13 @@ TEST(debugfile_links_do_not_leave_the_target_root)
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
 	debug = debugfile_find(e, "/srv/bin/prog", &search, NULL);
 	CHECK(!debug);
-	/* The same link is followed where the root is the host's. */
+	/* The same link is followed if the root is the host's. */
 	char *host CLEANUP(free_p) = xasprintf("%s/srv/bin/prog", jail);
 	debug = debugfile_find(e, host, NULL, NULL);
 	CHECK(debug != NULL);
 }
 
-TEST(debugfile_fifo_in_its_place_does_not_hang)
+TEST(debugfile_lookup_does_not_block_on_a_fifo)
 {
 	CLEANUP(remove_root) char *root = make_root();
 	char *fifo CLEANUP(free_p) = xasprintf("%s/prog.debug", root);
@@ -155,7 +155,7 @@ TEST(debugfile_fifo_in_its_place_does_not_hang)
 	CHECK(!debug);
 }
 
-TEST(debugfile_mini_is_unpacked)
+TEST(debugfile_mini_is_decompressed)
 {
 	CLEANUP(elf_free_p) struct elf *e = open_fixture("mini");
 	CLEANUP(elf_free_p) struct elf *mini = NULL;

@@ -1,4 +1,4 @@
-/* .eh_frame and .debug_frame made by hand: every encoding, and entries that make no sense. */
+/* Hand-made .eh_frame and .debug_frame: every encoding, and malformed entries. */
 #include "base/base.h"
 #include "object/ehframe.h"
 #include "tap.h"
@@ -26,7 +26,7 @@ static void add_cie(struct buf *b, const char *augmentation, const void *data, s
 	memcpy(b->p + at, &n, 4);
 }
 
-/* Start and size are given as the raw bytes that the encoding wants. */
+/* Start and size are passed as encoded bytes. */
 static size_t add_fde(struct buf *b, const void *range, size_t nr_range, const char *program)
 {
 	size_t at = b->n;
@@ -55,7 +55,7 @@ static struct ehframe_iter start(const struct buf *b)
 	return it;
 }
 
-TEST(ehframe_pcrel_addresses_count_from_their_field)
+TEST(ehframe_pcrel_addresses_are_relative_to_their_field)
 {
 	struct buf b = {0};
 	struct ehframe_fde f;
@@ -93,7 +93,7 @@ static void check_encoding(uint8_t encoding, const void *range, size_t nr_range)
 	buf_release(&b);
 }
 
-TEST(ehframe_reads_every_format_of_address)
+TEST(ehframe_reads_every_pointer_encoding)
 {
 	check_encoding(0x00, "\x34\x12\0\0\0\0\0\0\x02\0\0\0\0\0\0\0", 16);
 	check_encoding(0x01, "\xb4\x24\x02", 3);
@@ -106,7 +106,7 @@ TEST(ehframe_reads_every_format_of_address)
 	check_encoding(0x0c, "\x34\x12\0\0\0\0\0\0\x02\0\0\0\0\0\0\0", 16);
 }
 
-TEST(ehframe_personality_lsda_and_signal_letters_are_read)
+TEST(ehframe_reads_personality_lsda_and_signal_augmentation)
 {
 	struct buf b = {0};
 	struct ehframe_fde f = {0};
@@ -122,7 +122,7 @@ TEST(ehframe_personality_lsda_and_signal_letters_are_read)
 	buf_release(&b);
 }
 
-TEST(ehframe_addresses_that_only_a_process_knows_are_bad)
+TEST(ehframe_run_time_encodings_are_malformed)
 {
 	struct buf b = {0};
 	struct ehframe_fde f;
@@ -151,7 +151,7 @@ TEST(ehframe_skips_a_terminator_in_the_middle)
 	buf_release(&b);
 }
 
-TEST(ehframe_cut_at_any_byte_ends)
+TEST(ehframe_truncated_at_any_byte_terminates)
 {
 	struct buf b = {0};
 	struct ehframe_fde f;
@@ -173,7 +173,7 @@ TEST(ehframe_cut_at_any_byte_ends)
 	buf_release(&b);
 }
 
-TEST(debug_frame_64_bit_dwarf_names_its_cie_by_offset)
+TEST(debug_frame_64_bit_dwarf_finds_its_cie_by_offset)
 {
 	struct buf b = {0};
 	struct ehframe_fde f = {0};

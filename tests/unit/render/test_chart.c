@@ -1,4 +1,4 @@
-/* render/chart.c: a chart is one well-formed file without references, with every peak in it. */
+/* render/chart: a chart is one well-formed file without references, and keeps every peak. */
 #include "base/base.h"
 
 #include "render/chart.h"

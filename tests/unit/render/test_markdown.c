@@ -24,7 +24,7 @@ static void check_cell(const char *text, const char *want)
 		tap_fail(__FILE__, __LINE__, "no row '%s' in:\n%s", buf_str(&row), buf_str(&b));
 }
 
-TEST(markdown_leaves_text_text_in_a_cell)
+TEST(markdown_escapes_markup_in_cells)
 {
 	check_cell("a|b <i>*x* & `z`", "a\\|b &lt;i>\\*x\\* &amp; \\`z\\`");
 	check_cell("snake_case _y_", "snake_case \\_y\\_");

@@ -118,14 +118,14 @@ TEST(svg_counts_are_exact_beyond_53_bits)
 	CHECK(strstr(draw(&m, &o), "9,007,199,254,740,993 samples") != NULL);
 }
 
-TEST(svg_of_nothing_is_a_picture)
+TEST(svg_of_an_empty_tree_is_well_formed)
 {
 	struct svg_options o = {DEFAULTS};
 	CLEANUP(made_release) struct made m = make();
 	CHECK(strstr(draw(&m, &o), "</svg>\n") != NULL);
 }
 
-TEST(svg_of_a_deep_stack_is_a_picture)
+TEST(svg_of_a_deep_stack_is_well_formed)
 {
 	struct svg_options o = {DEFAULTS};
 	CLEANUP(made_release) struct made m = make();
@@ -136,7 +136,7 @@ TEST(svg_of_a_deep_stack_is_a_picture)
 	CHECK(strstr(draw(&m, &o), "height=\"85") != NULL);
 }
 
-TEST(comparison_draws_what_vanished)
+TEST(svg_differential_draws_removed_functions)
 {
 	struct svg_options o = {DEFAULTS};
 	CLEANUP(made_release) struct made m = make();
@@ -152,7 +152,7 @@ static uint32_t next_random(void)
 	return (uint32_t)(seed >> 33);
 }
 
-/* Bytes of all kinds, the dangerous ones often. */
+/* Random bytes, with many markup characters. */
 static struct sv random_name(char *to, size_t max)
 {
 	static const char *const bad[] = {"<",
@@ -195,7 +195,7 @@ TEST(a_hundred_thousand_random_names_stay_well_formed)
 			struct sv path[2] = {SV("main"), random_name(name, sizeof(name))};
 			calltree_add_names(m.ct, path, 2, 1000000, 0);
 		}
-		/* As wide as can be, so that every name stands in a tooltip. */
+		/* Maximum width, so that every frame has a tooltip with its name. */
 		o.width_px = SVG_WIDTH_MAX;
 		(void)draw(&m, &o);
 		CHECK(is_well_formed(buf_sv(&m.svg)));
@@ -209,7 +209,7 @@ static const char *label(struct buf *b, const char *name, double px)
 	return buf_str(b);
 }
 
-TEST(labels_shorten_names_by_their_meaning)
+TEST(labels_use_the_longest_form_that_fits)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	const char *name = "alloc::vec::Vec<T, A>::extend_from_slice(&self)";
@@ -223,7 +223,7 @@ TEST(labels_shorten_names_by_their_meaning)
 	CHECK_STR(label(&b, "std::operator<<", 1000), "std::operator<<");
 }
 
-TEST(colors_depend_on_what_code_is)
+TEST(colors_depend_on_the_kind_of_code)
 {
 	struct palette_key a = {SV("read"), SV("[kernel]"), TREE_KERNEL};
 	struct palette_key b = {SV("read"), SV("libc.so.6"), 0};
@@ -270,7 +270,7 @@ TEST(labels_are_readable_on_every_color)
 	}
 }
 
-TEST(svg_each_reason_of_waiting_has_a_colour_and_its_word)
+TEST(svg_each_wait_reason_has_a_colour_and_a_legend_text)
 {
 	unsigned seen[WAIT_NR] = {0};
 	for (enum wait_reason r = WAIT_RUN_QUEUE; r < WAIT_NR; r++) {

@@ -1,4 +1,6 @@
-/* render/text and render/jsonout: exact bytes of a small report, harmless bytes of an ugly one. */
+/*
+ * render/text and render/jsonout: exact output of a small report, escaped output of a hostile one.
+ */
 #include "base/base.h"
 #include "tap.h"
 
@@ -45,7 +47,7 @@ static struct report *make_report(const char *name)
 	return r;
 }
 
-TEST(text_is_aligned_and_shows_the_breakdown)
+TEST(text_is_aligned_and_shows_losses)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
 	CLEANUP(buf_release) struct buf b = {0};
@@ -76,7 +78,7 @@ static void check_hint(const char *words, struct report_hint h)
 		CHECK_STR(buf_str(&b), words);
 }
 
-TEST(hints_are_worded_and_quoted)
+TEST(hints_are_formatted_and_quoted)
 {
 	check_hint("assay heap -p 12 --sample 64K",
 		   (struct report_hint){HINT_HEAP, NULL, {{HINT_PID, "12"}, {HINT_SAMPLE, "64K"}}});
@@ -87,7 +89,7 @@ TEST(hints_are_worded_and_quoted)
 	check_hint(NULL, (struct report_hint){HINT_FLAME, "two\nlines", {{0}}});
 }
 
-TEST(what_is_missing_beside_the_samples_is_said_in_one_line)
+TEST(losses_other_than_samples_are_on_one_line)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
 	CLEANUP(buf_release) struct buf b = {0};
@@ -105,7 +107,7 @@ TEST(what_is_missing_beside_the_samples_is_said_in_one_line)
 	CHECK_STR(buf_str(&b), "also missing: 3 child processes not followed\n");
 }
 
-TEST(names_are_cut_only_with_a_width)
+TEST(names_are_shortened_only_with_a_width)
 {
 	char name[301];
 	memset(name, 'n', 300);
@@ -126,7 +128,7 @@ TEST(names_are_cut_only_with_a_width)
 	}
 }
 
-TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
+TEST(a_narrow_terminal_hides_optional_columns_and_lists_them)
 {
 	static const char *const hide_first[] = {"mod", "n", NULL};
 	CLEANUP(report_free_p) struct report *r = make_report("a_function_of_thirty_characters");
@@ -148,7 +150,7 @@ TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
 	CHECK(strstr(buf_str(&b), "module"));
 }
 
-TEST(hostile_names_cannot_reach_the_terminal_or_break_json)
+TEST(hostile_names_are_escaped_for_terminal_and_json)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("\x1b]0;x\x07\"\\\xff\xc3\xa9\n");
 	CLEANUP(buf_release) struct buf b = {0};
@@ -190,7 +192,7 @@ TEST(json_holds_every_number_and_every_loss)
 	json_decref(root);
 }
 
-TEST(a_report_without_a_breakdown_says_so)
+TEST(a_report_without_recorded_losses_says_so)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(buf_release) struct buf b = {0};
@@ -199,7 +201,7 @@ TEST(a_report_without_a_breakdown_says_so)
 	CHECK_STR(buf_str(&b), "\nsamples: 12; losses: not recorded by this input\n");
 }
 
-TEST(trees_indent_branches_and_keep_chains_in_line)
+TEST(trees_indent_branches_but_not_only_children)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	static const struct {

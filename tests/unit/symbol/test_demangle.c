@@ -1,4 +1,4 @@
-/* symbol/demangle: names as people write them. */
+/* symbol/demangle: demangling of Rust and C++ names. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -12,7 +12,7 @@
 		CHECK_STR(buf_str(&shown_), expected);          \
 	} while (0)
 
-TEST(demangle_rust_legacy_drops_hash_and_escapes)
+TEST(demangle_rust_legacy_removes_hash_and_decodes_escapes)
 {
 	CHECK_NAME("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", 0,
 		   "core::fmt::Formatter::pad");
@@ -24,11 +24,11 @@ TEST(demangle_rust_legacy_drops_hash_and_escapes)
 	CHECK_NAME("_ZN12test$BP$test4foob17h05af221e174051e9E", 0, "test*test::foob");
 	CHECK_NAME("_ZN9wu_manber28_$u7b$$u7b$closure$u7d$$u7d$17h930b740aa94f1d3aE", 0,
 		   "wu_manber::{{closure}}");
-	/* a hash too regular for libiberty is one all the same */
+	/* a hash that libiberty rejects as too regular is still a hash */
 	CHECK_NAME("_ZN3foo3bar17h0000000000000000E", 0, "foo::bar");
 }
 
-TEST(demangle_rust_v0_drops_disambiguators)
+TEST(demangle_rust_v0_removes_disambiguators)
 {
 	CHECK_NAME("_RNvC6_123foo3bar", 0, "123foo::bar");
 	CHECK_NAME("_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate", 0,
@@ -39,7 +39,7 @@ TEST(demangle_rust_v0_drops_disambiguators)
 	CHECK_NAME("_RNvNtCs1234_7mycrate3foo3bar", 0, "mycrate::foo::bar");
 }
 
-TEST(demangle_suffixes_stay_when_they_are_other_code)
+TEST(demangle_keeps_suffixes_of_distinct_code)
 {
 	CHECK_NAME("_RNvNtCs1234_7mycrate3foo3bar.llvm.9876543210", 0, "mycrate::foo::bar");
 	CHECK_NAME("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.12345", 0,
@@ -55,17 +55,17 @@ TEST(demangle_suffixes_stay_when_they_are_other_code)
 	CHECK_NAME("memcpy@plt", 0, "memcpy@plt");
 }
 
-TEST(demangle_cxx_keeps_parameters_and_drops_return_types)
+TEST(demangle_cxx_keeps_parameters_and_removes_return_types)
 {
 	CHECK_NAME("_ZN3foo3barEi", 0, "foo::bar(int)");
 	CHECK_NAME("_Z3fooIiEvT_", 0, "foo<int>(int)");
 	CHECK_NAME("_ZNSo3putEc", 0, "std::ostream::put(char)");
-	/* a return type is dropped of the function alone, not of what it takes */
+	/* the return type of the function is removed, not those of its parameters */
 	CHECK_NAME("_ZN6HolderIPFivEE5valueE", 0, "Holder<int (*)()>::value");
 	CHECK_NAME("_Z4callPFivE", 0, "call(int (*)())");
 }
 
-TEST(demangle_leaves_what_is_not_mangled)
+TEST(demangle_leaves_unmangled_names_unchanged)
 {
 	CHECK_NAME("main", 0, "main");
 	CHECK_NAME("", 0, "");
@@ -81,7 +81,7 @@ TEST(demangle_leaves_what_is_not_mangled)
 }
 
 /* Each level doubles the output: without a limit this asks for 2^60 bytes. */
-TEST(demangle_exploding_names_are_cut)
+TEST(demangle_limits_exponential_output)
 {
 	CLEANUP(buf_release) struct buf name = {0};
 	buf_add_str(&name, "_Z1fI1a");

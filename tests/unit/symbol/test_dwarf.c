@@ -1,6 +1,6 @@
 /*
- * The DWARF reader on small programs of every kind of compiler output (tests/fixtures/dwarf), and
- * on hand-made and damaged sections.
+ * The DWARF reader on small programs compiled in many ways (tests/fixtures/dwarf), and on hand-made
+ * and damaged sections.
  */
 #include "base/base.h"
 #include "tap.h"
@@ -21,7 +21,7 @@ struct answers {
 	struct buf text;
 };
 
-/* The form of the .exp files. */
+/* The format of the .exp files. */
 static void take(void *ctx, size_t query, const struct dwarf_frame *frames, size_t nr)
 {
 	struct answers *a = ctx;
@@ -75,7 +75,7 @@ static void check_fixture(const char *name, unsigned nr_threads)
 	struct elf *e = NULL;
 	struct dwarf *d = open_fixture(&e, name, nr_threads);
 	struct answers a = {.vaddrs = v.p};
-	/* From the units of the addresses, where these can be told; then from the whole file. */
+	/* First by a partial load, where possible; then with the whole file. */
 	for (int i = 0; i < 2; i++) {
 		buf_clear(&a.text);
 		CHECK(!dwarf_query(d, v.p, v.n, 0, take, &a, NULL));
@@ -91,7 +91,7 @@ static void check_fixture(const char *name, unsigned nr_threads)
 	vec_release(&v);
 }
 
-TEST(dwarf_versions_2_to_5_of_gcc_and_clang)
+TEST(dwarf_reads_versions_2_to_5_of_gcc_and_clang)
 {
 	static const char *const names[] = {"gcc2",   "gcc3",   "gcc4",   "gcc5",
 					    "clang2", "clang3", "clang4", "clang5"};
@@ -99,7 +99,7 @@ TEST(dwarf_versions_2_to_5_of_gcc_and_clang)
 		check_fixture(names[i], 1);
 }
 
-TEST(dwarf_64_bit_mixed_versions_types_and_discarded_code)
+TEST(dwarf_reads_64_bit_mixed_versions_type_units_and_discarded_code)
 {
 	static const char *const names[] = {"gcc64", "mixed", "types", "lld"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -117,7 +117,7 @@ static void ignore(void *ctx, size_t query, const struct dwarf_frame *frames, si
 	(void)ctx, (void)query, (void)frames, (void)nr;
 }
 
-TEST(dwarf_loads_the_units_of_the_addresses_alone)
+TEST(dwarf_loads_only_the_units_of_the_addresses)
 {
 	CLEANUP(buf_release) struct buf exp = {0};
 	CHECK(!file_read(&exp, FIXTURES "gcc5.exp", 1 << 20, NULL));
@@ -136,7 +136,7 @@ TEST(dwarf_loads_the_units_of_the_addresses_alone)
 	vec_release(&v);
 }
 
-TEST(dwarf_split_units_are_found_beside_and_in_packages)
+TEST(dwarf_split_units_are_found_in_dwo_files_and_packages)
 {
 	check_fixture("split4", 1);
 	check_fixture("split5", 3);
@@ -161,7 +161,7 @@ static void count_frames(void *ctx, size_t query, const struct dwarf_frame *fram
 	}
 }
 
-TEST(dwarf_flags_leave_out_inlines_and_lines)
+TEST(dwarf_flags_omit_inlines_and_lines)
 {
 	struct elf *e = NULL;
 	struct dwarf *d = open_fixture(&e, "gcc5", 1);
@@ -180,7 +180,7 @@ TEST(dwarf_flags_leave_out_inlines_and_lines)
 	elf_free(e);
 }
 
-/* Loads the sections of a fixture into memory of their own, to be damaged. */
+/* Copies the sections of a fixture into separate memory, to be damaged. */
 static void load_sections(const char *name, struct sv sections[DW_SEC_NR], struct elf **ret_e)
 {
 	CLEANUP(free_p) char *path = xasprintf(FIXTURES "%s", name);
@@ -201,7 +201,7 @@ static void query_some(const struct sv sections[DW_SEC_NR])
 	dwarf_free(d);
 }
 
-/* Each section in turn ends at each byte; what is behind the end is not readable. */
+/* Truncates each section at each byte; memory after its end is not readable. */
 static void check_truncated(const char *name)
 {
 	struct sv sections[DW_SEC_NR];
@@ -219,13 +219,13 @@ static void check_truncated(const char *name)
 	elf_free(e);
 }
 
-TEST(dwarf_truncated_at_every_byte_is_survived)
+TEST(dwarf_truncated_at_any_byte_does_not_crash)
 {
 	check_truncated("gcc4");
 	check_truncated("clang5");
 }
 
-TEST(dwarf_changed_bytes_are_survived)
+TEST(dwarf_changed_bytes_do_not_crash)
 {
 	struct sv sections[DW_SEC_NR];
 	struct elf *e = NULL;
@@ -245,7 +245,7 @@ TEST(dwarf_changed_bytes_are_survived)
 	elf_free(e);
 }
 
-/* A unit of version 4 by hand: what compilers do not write. */
+/* A hand-made unit of version 4 with contents that compilers do not write. */
 struct hand {
 	struct buf abbrev;
 	struct buf info;
@@ -338,7 +338,7 @@ TEST(dwarf_plain_names_are_qualified_by_their_namespaces)
 	check_hand(&h, 0x101f, "0x101f\nouter::inner::run\n??:0\n\n");
 }
 
-TEST(dwarf_reference_loops_end)
+TEST(dwarf_reference_loops_terminate)
 {
 	struct hand h = {0};
 	start_unit(&h);
@@ -351,7 +351,7 @@ TEST(dwarf_reference_loops_end)
 	check_hand(&h, 0x1010, "0x1010\n??\n??:0\n\n");
 }
 
-TEST(dwarf_code_below_the_lowest_section_is_dead)
+TEST(dwarf_code_below_the_lowest_section_is_ignored)
 {
 	struct hand h = {0};
 	start_unit(&h);
@@ -364,7 +364,7 @@ TEST(dwarf_code_below_the_lowest_section_is_dead)
 	check_hand(&h, 0x1010, "0x1010\nlive\n??:0\n\n");
 }
 
-/* A unit whose top DIE does not say where its code is, and an aranges entry for it or not. */
+/* A unit whose unit DIE has no ranges, with or without an entry in .debug_aranges. */
 static void check_silent(bool has_aranges, const char *text)
 {
 	static const uint16_t unit[] = {DW_AT_language, DW_FORM_data1, 0};
@@ -421,7 +421,7 @@ static void check_silent(bool has_aranges, const char *text)
 	buf_release(&h.abbrev);
 }
 
-TEST(dwarf_silent_units_are_found_by_aranges_or_their_functions)
+TEST(dwarf_units_without_ranges_are_found_by_aranges_or_functions)
 {
 	check_silent(true, "0x1010\nfunc\n??:0\n\n0x101f\n??\n??:0\n\n");
 	check_silent(false, "0x1010\nfunc\n??:0\n\n0x101f\nfunc\n??:0\n\n");

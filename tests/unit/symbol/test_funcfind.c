@@ -1,4 +1,4 @@
-/* symbol/funcfind.c: functions by name, on this test's own binary. */
+/* symbol/funcfind: finds functions of this test's own binary. */
 #include "base/base.h"
 
 #include "symbol/funcfind.h"
@@ -38,7 +38,7 @@ static size_t count(const char *pattern, size_t max, size_t *ret_more)
 	return f.list.n;
 }
 
-TEST(funcfind_by_name_and_by_pattern)
+TEST(funcfind_finds_by_name_and_by_pattern)
 {
 	CHECK(funcfind_example_two(1) == 4);
 	size_t more = 0;
@@ -48,16 +48,16 @@ TEST(funcfind_by_name_and_by_pattern)
 	CHECK(count("funcfind_exampl", 10, NULL) == 0);
 }
 
-TEST(funcfind_takes_no_data)
+TEST(funcfind_ignores_data_symbols)
 {
 	CHECK(count("environ", 10, NULL) == 0 && count("_end", 10, NULL) == 0);
 }
 
-TEST(funcfind_patterns)
+TEST(funcfind_patterns_match_like_globs)
 {
 	CHECK(func_matches("a::b", "a::b") && !func_matches("a::b", "a::bc"));
 	CHECK(func_matches("engine::*", "engine::Db::commit"));
 	CHECK(func_matches("*::poll", "x::y::poll") && !func_matches("*::poll", "poll"));
-	/* names hold brackets: no sets of characters */
+	/* names may contain brackets, so [...] is not special */
 	CHECK(func_matches("<T as U>::f", "<T as U>::f"));
 }

@@ -1,4 +1,4 @@
-/* symbol/kallsyms: kernel addresses to names. */
+/* symbol/kallsyms: symbolization of kernel addresses. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -28,7 +28,7 @@ static const char *at(const struct kallsyms *k, uint64_t addr)
 	return shown;
 }
 
-TEST(kallsyms_functions_reach_to_the_next_in_their_module)
+TEST(kallsyms_functions_end_at_the_next_in_their_module)
 {
 	CLEANUP(kallsyms_free_p)
 	struct kallsyms *k = parse("ffffffff81000000 T first\n"
@@ -59,7 +59,7 @@ TEST(kallsyms_alias_choice_does_not_depend_on_order)
 	}
 }
 
-TEST(kallsyms_hidden_addresses_are_not_taken_for_none)
+TEST(kallsyms_hidden_addresses_give_eacces_not_enodata)
 {
 	struct kallsyms *k = NULL;
 	CHECK(kallsyms_parse(&k, SV("0000000000000000 T a\n0000000000000000 t b\n"), NULL) ==
@@ -68,7 +68,7 @@ TEST(kallsyms_hidden_addresses_are_not_taken_for_none)
 	CHECK(kallsyms_parse(&k, SV("ffffffff81000000 D d\n"), NULL) == -ENODATA);
 }
 
-TEST(kallsyms_hostile_lines_are_passed_over)
+TEST(kallsyms_malformed_lines_are_skipped)
 {
 	CLEANUP(kallsyms_free_p)
 	struct kallsyms *k =
@@ -79,7 +79,7 @@ TEST(kallsyms_hostile_lines_are_passed_over)
 	CHECK_STR(at(k, 0xfffffffff1000001), "ok[]+1");
 }
 
-TEST(kallsyms_cut_anywhere_is_survived)
+TEST(kallsyms_truncated_at_any_byte_does_not_crash)
 {
 	static const char text[] = "ffffffff81000000 T first\nffffffffc0001000 t in_one\t[one]\n";
 	for (size_t n = 0; n < sizeof(text); n++) {

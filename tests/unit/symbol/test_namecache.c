@@ -1,4 +1,4 @@
-/* symbol/namecache through symbolizer: answers on disk, and when they are not believed. */
+/* symbol/namecache through symbolizer: cached results, and when they are not used. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -67,7 +67,7 @@ static void join(void *ctx, size_t query, const struct symbol_frame *frames, siz
 	buf_addf(to, "(%d) ", (int)source);
 }
 
-/* Asks for two addresses; true if the binary's own tables had to be opened. */
+/* Looks up two addresses; true if the binary's symbol tables had to be opened. */
 static bool ask(struct buf *to, const char *cache_dir, unsigned flags)
 {
 	const char *dirs[] = {FIXTURES};
@@ -83,7 +83,7 @@ static bool ask(struct buf *to, const char *cache_dir, unsigned flags)
 	return symbolizer_stats(s).nr_symbols != 0;
 }
 
-TEST(namecache_answers_again_without_opening_tables)
+TEST(namecache_hit_opens_no_symbol_tables)
 {
 	CLEANUP(buf_release) struct buf first = {0};
 	CLEANUP(buf_release) struct buf again = {0};
@@ -102,7 +102,7 @@ TEST(namecache_answers_again_without_opening_tables)
 	tear_down();
 }
 
-TEST(namecache_does_not_answer_for_other_flags_or_another_file)
+TEST(namecache_misses_for_other_flags_or_another_file)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000}};
@@ -116,7 +116,7 @@ TEST(namecache_does_not_answer_for_other_flags_or_another_file)
 	tear_down();
 }
 
-TEST(namecache_believes_no_damaged_or_foreign_file)
+TEST(namecache_rejects_damaged_or_foreign_files)
 {
 	CLEANUP(buf_release) struct buf good = {0};
 	CLEANUP(buf_release) struct buf b = {0};
@@ -145,7 +145,7 @@ TEST(namecache_believes_no_damaged_or_foreign_file)
 	tear_down();
 }
 
-TEST(namecache_that_is_full_still_answers)
+TEST(namecache_that_is_full_still_returns_entries)
 {
 	set_up();
 	struct elf *e CLEANUP(elf_free_p) = NULL;

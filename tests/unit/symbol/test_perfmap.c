@@ -1,4 +1,4 @@
-/* symbol/perfmap: names of JIT code, from text and from jitdump. */
+/* symbol/perfmap: symbols of JIT code, from text and from jitdump. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -51,7 +51,7 @@ TEST(perfmap_later_entries_win_where_they_overlap)
 	CHECK_STR(at(m, 0x950, 0), "-");
 }
 
-TEST(perfmap_lines_come_in_many_shapes)
+TEST(perfmap_accepts_all_line_formats)
 {
 	CLEANUP(perfmap_free_p)
 	struct perfmap *m = parse("0x2000 0x10 JS:*hot; Fib /a b.js:1:2\r\n"
@@ -71,7 +71,7 @@ TEST(perfmap_lines_come_in_many_shapes)
 	CHECK_U64(m->ranges.n, 4);
 }
 
-TEST(perfmap_thousand_layers_still_answer)
+TEST(perfmap_finds_under_a_thousand_overlapping_ranges)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	for (unsigned i = 0; i < 3000; i++)
@@ -160,7 +160,7 @@ static void make_dump(struct buf *b, uint64_t flags)
 	load(b, 500, 0x1000, 0x40, "after the close");
 }
 
-TEST(jitdump_answers_as_of_the_time)
+TEST(jitdump_lookup_uses_the_state_at_the_given_time)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	make_dump(&b, 0);
@@ -178,7 +178,7 @@ TEST(jitdump_answers_as_of_the_time)
 	CHECK_U64(m->nr_bad, 0);
 }
 
-TEST(jitdump_with_processor_time_stamps_answers_with_its_last_state)
+TEST(jitdump_with_tsc_time_stamps_uses_its_last_state)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	make_dump(&b, 1);
@@ -187,7 +187,7 @@ TEST(jitdump_with_processor_time_stamps_answers_with_its_last_state)
 	CHECK_STR(at(m, 0x1004, 150), "second");
 }
 
-TEST(jitdump_cut_or_flipped_anywhere_is_survived)
+TEST(jitdump_truncated_or_corrupted_anywhere_does_not_crash)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	make_dump(&b, 0);
@@ -205,7 +205,7 @@ TEST(jitdump_cut_or_flipped_anywhere_is_survived)
 	}
 }
 
-TEST(jitdump_of_another_kind_is_refused)
+TEST(jitdump_of_another_byte_order_or_version_is_refused)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct perfmap *m = NULL;

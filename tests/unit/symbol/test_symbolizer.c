@@ -1,4 +1,4 @@
-/* symbol/symbolizer: the best name that a binary and its debug files have for an address. */
+/* symbol/symbolizer: symbolization of addresses by a binary and its debug files. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -73,9 +73,9 @@ static void check_answer(struct symbolizer *s, uint64_t vaddr, const char *expec
 	CHECK_STR(buf_str(&a.text), expected);
 }
 
-TEST(symbolizer_names_with_the_debug_file_of_a_folder)
+TEST(symbolizer_uses_a_debug_file_in_a_debug_dir)
 {
-	/* /tmp/... is no place for fixtures: the folder of the user is the fixture folder. */
+	/* The fixture directory is passed as --debug-dir. */
 	const char *dirs[] = {FIXTURES};
 	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 1};
 	struct elf *e = NULL;
@@ -90,7 +90,7 @@ TEST(symbolizer_names_with_the_debug_file_of_a_folder)
 	check_answer(s, UINT64_MAX, "? (none)");
 }
 
-TEST(symbolizer_flags_leave_out_inlines_lines_and_dwarf)
+TEST(symbolizer_flags_omit_inlines_lines_and_dwarf)
 {
 	const char *dirs[] = {FIXTURES};
 	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 1};
@@ -111,7 +111,7 @@ TEST(symbolizer_flags_leave_out_inlines_lines_and_dwarf)
 	}
 }
 
-TEST(symbolizer_names_with_mini_debug_information)
+TEST(symbolizer_uses_mini_debug_information)
 {
 	CLEANUP(symbolizer_free_p)
 	struct symbolizer *s = open_symbolizer(FIXTURES "mini", NULL, SYMBOLIZER_NO_DWARF);
@@ -129,7 +129,7 @@ TEST(symbolizer_distinguishes_stripped_functions)
 	check_answer(s, 0x401021, "fn_401020 (ehframe)");
 }
 
-TEST(symbolizer_without_unwind_tables_takes_the_targets_of_calls)
+TEST(symbolizer_without_unwind_tables_uses_call_targets)
 {
 	struct elf *e = NULL;
 	CHECK(!elf_open_path(&e, FIXTURES "noeh", NULL));
@@ -141,7 +141,7 @@ TEST(symbolizer_without_unwind_tables_takes_the_targets_of_calls)
 	check_answer(s, 0x401002, "? (none)");
 }
 
-TEST(symbolizer_answers_every_query_of_a_batch_in_order_of_address)
+TEST(symbolizer_reports_every_query_in_address_order)
 {
 	CLEANUP(symbolizer_free_p)
 	struct symbolizer *s = open_symbolizer("/proc/self/exe", NULL, SYMBOLIZER_NO_DWARF);
@@ -157,7 +157,7 @@ TEST(symbolizer_answers_every_query_of_a_batch_in_order_of_address)
 	CHECK_U64(a.nr, 0);
 }
 
-TEST(symbolizer_names_the_vdso)
+TEST(symbolizer_symbolizes_the_vdso)
 {
 	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	if (!vdso)
@@ -181,7 +181,7 @@ TEST(symbolizer_names_the_vdso)
 
 TEST(symbolizer_without_section_headers_uses_the_dynamic_segment)
 {
-	/* libc with its section table cut off: what is left are PT_LOAD and PT_DYNAMIC. */
+	/* libc without its section table: only PT_LOAD and PT_DYNAMIC remain. */
 	CLEANUP(buf_release) struct buf image = {0};
 	struct elf *whole = NULL;
 	if (elf_open_path(&whole, "/lib/x86_64-linux-gnu/libc.so.6", NULL))

@@ -1,4 +1,4 @@
-/* symbol/symtab: which name covers an address. */
+/* symbol/symtab: which symbol covers an address. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -34,7 +34,7 @@ static const char *at(const struct symtab *t, uint64_t vaddr)
 	return name;
 }
 
-TEST(symtab_sized_symbols_end_and_the_others_reach_to_the_next)
+TEST(symtab_symbols_without_size_end_at_the_next_one)
 {
 	CLEANUP(symtab_free_p) struct symtab *t = symtab_new();
 	add(t, 0x300, 0, "third", SYMTAB_RANK_TYPED);
@@ -64,7 +64,7 @@ TEST(symtab_inner_symbols_win_until_they_end)
 	CHECK_STR(at(t, 0x248), "-");
 }
 
-TEST(symtab_worse_kinds_fill_gaps_only)
+TEST(symtab_lower_ranks_only_fill_uncovered_ranges)
 {
 	CLEANUP(symtab_free_p) struct symtab *t = symtab_new();
 	add(t, 0x100, 0x40, "typed", SYMTAB_RANK_TYPED);

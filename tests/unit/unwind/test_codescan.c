@@ -1,5 +1,4 @@
-/* Rules found by following instructions, against those that the compiler wrote for the same code.
- */
+/* Compares rules found by following instructions with the compiler's CFI for the same code. */
 #include "base/base.h"
 #include "tap.h"
 #include "unwind/codescan.h"
@@ -21,7 +20,7 @@ static uint8_t nr_bytes_of(const char *code, size_t n)
 }
 #define LENGTH(code) nr_bytes_of(code, sizeof(code) - 1)
 
-TEST(x86_instructions_have_their_length)
+TEST(x86_instruction_lengths_are_right)
 {
 	CHECK_U64(LENGTH("\x90"), 1);
 	CHECK_U64(LENGTH("\x48\x81\xec\x00\x01\x00\x00"), 7);
@@ -72,7 +71,7 @@ static void compare_section(struct elf *elf, const struct unwind_table *t, struc
 	}
 }
 
-TEST(followed_code_gives_the_compilers_own_rules_for_libc)
+TEST(codescan_rules_equal_the_compilers_cfi_for_libc)
 {
 	CLEANUP(elf_free_p) struct elf *elf = NULL;
 	CLEANUP(unwind_table_free_p) struct unwind_table *t = NULL;
@@ -89,7 +88,7 @@ TEST(followed_code_gives_the_compilers_own_rules_for_libc)
 	CHECK(y.nr_silent * 10 < y.nr_same);
 }
 
-TEST(followed_garbage_ends)
+TEST(codescan_of_garbage_terminates)
 {
 	enum { NR = 65536 };
 	CLEANUP(free_p) uint8_t *code = xmalloc(NR);

@@ -1,4 +1,4 @@
-/* What is mapped where, against a plain array of pages. */
+/* Compares spaces with a plain array of pages. */
 #include "base/base.h"
 #include "tap.h"
 #include "unwind/space.h"
@@ -38,7 +38,7 @@ TEST(space_equals_an_array_of_pages_after_random_maps)
 	spaces_release(&s);
 }
 
-TEST(space_mapped_over_in_the_middle_keeps_file_offsets)
+TEST(space_split_mapping_keeps_file_offsets)
 {
 	struct spaces s = {0};
 	struct space *sp = spaces_get(&s, 1);
@@ -53,7 +53,7 @@ TEST(space_mapped_over_in_the_middle_keeps_file_offsets)
 	spaces_release(&s);
 }
 
-TEST(space_of_a_fork_is_a_copy_that_changes_alone)
+TEST(space_of_a_fork_changes_independently)
 {
 	struct spaces s = {0};
 	struct space *parent = spaces_get(&s, 1);
@@ -77,7 +77,7 @@ TEST(space_of_a_fork_is_a_copy_that_changes_alone)
 	spaces_release(&s);
 }
 
-TEST(space_exec_empties_and_a_recycled_pid_starts_new)
+TEST(space_is_empty_after_exec_and_for_a_reused_pid)
 {
 	struct spaces s = {0};
 

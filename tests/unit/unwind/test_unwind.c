@@ -1,6 +1,6 @@
 /*
- * The walker against libgcc: registers and stack bytes are taken in a signal handler, walked with
- * our tables, and every frame compared with what _Unwind_Backtrace saw at the same place.
+ * Compares the walker with libgcc: registers and stack bytes are copied in a signal handler and
+ * walked with our tables; every frame must be that of _Unwind_Backtrace at the same place.
  */
 #include "base/base.h"
 #include "tap.h"
@@ -24,7 +24,7 @@
 #define NR_TRUTH   4096
 #define STACK_COPY ((size_t)1 << 20)
 
-/* What the handler took down. One process a test, so plain statics. */
+/* What the handler recorded. Each test is a process, so static variables will do. */
 static uint64_t truth[NR_TRUTH];
 static bool truth_is_call[NR_TRUTH];
 static size_t nr_truth;
@@ -61,7 +61,7 @@ static void take_regs(const ucontext_t *uc)
 	}
 }
 
-/* Not memcpy: the sanitizer would object to the space between variables. */
+/* Not memcpy: the address sanitizer would report its red zones between variables. */
 static __attribute__((no_sanitize("address"))) void copy_stack(uint64_t sp, size_t n)
 {
 	const volatile uint8_t *from = (const volatile uint8_t *)(uintptr_t)sp;
@@ -79,7 +79,7 @@ static void on_signal(int sig, siginfo_t *si, void *context)
 	nr_truth = 0;
 	_Unwind_Backtrace(note_frame, NULL);
 	take_regs(uc);
-	/* Drop the handler's own frames: the sampled pc is the first that matters. */
+	/* Skip the handler's own frames, up to the sampled pc. */
 	size_t skip = 0;
 	while (skip < nr_truth && truth[skip] != regs[ARCH_DWARF_PC])
 		skip++;
@@ -199,9 +199,9 @@ TEST(walk_equals_libgcc_under_a_signal_handler)
 	CHECK(has_interrupted);
 }
 
-/* ---- frames that pc, sp and fp do not suffice for ------------------------------------------ */
+/* ---- frames that need more than pc, sp and fp ---------------------------------------------- */
 
-/* CFA by r12, as a frame up the stack: the walk has to start over with all registers. */
+/* The CFA of a caller is in r12: the walk has to start over with all registers. */
 void call_by_r12(int (*fn)(int));
 __asm__(".text\n"
 	".type call_by_r12, @function\n"
@@ -224,7 +224,7 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size call_by_r12, .-call_by_r12\n");
 
-/* CFA by an expression: rsp + 40 + 8. rbx is saved at an address that an expression gives. */
+/* The CFA is an expression: rsp + 40 + 8. rbx is saved at the address of another expression. */
 void call_by_expression(int (*fn)(int));
 __asm__(".text\n"
 	".type call_by_expression, @function\n"
@@ -273,7 +273,7 @@ static NO_FP int through_r12(int x)
 	return x;
 }
 
-TEST(walk_equals_libgcc_through_both_and_a_signal)
+TEST(walk_equals_libgcc_through_r12_expression_and_a_signal)
 {
 	setup();
 	signal(SIGUSR2, on_outer);
@@ -281,9 +281,9 @@ TEST(walk_equals_libgcc_through_both_and_a_signal)
 	check_taken();
 }
 
-/* ---- what ends a walk ---------------------------------------------------------------------- */
+/* ---- reasons why a walk ends --------------------------------------------------------------- */
 
-TEST(walk_of_a_short_copy_says_that_it_ended_there)
+TEST(walk_of_a_short_copy_ends_as_unreadable)
 {
 	const struct walk_frame *f;
 	uint32_t nr, nr_whole;
@@ -303,7 +303,7 @@ TEST(walk_of_a_short_copy_says_that_it_ended_there)
 	CHECK_U64(nr, nr_whole);
 }
 
-TEST(walk_of_garbage_ends)
+TEST(walk_of_garbage_terminates)
 {
 	const struct walk_frame *f;
 	uint32_t nr;

@@ -1,4 +1,4 @@
-/* Tables: against a plain run of each program, from hand-made sections, and through the cache. */
+/* Unwind tables compared with a plain run of each program, from hand-made sections, and cached. */
 #include "base/base.h"
 #include "tap.h"
 #include "unwind/table.h"
@@ -28,7 +28,7 @@ static struct unwind_table *build(const char *path, const char *cache_dir)
 
 #define BIG_BINARY "/lib/x86_64-linux-gnu/libc.so.6"
 
-TEST(unwind_rows_say_what_each_fde_says_at_every_byte)
+TEST(unwind_rows_equal_the_fde_rules_at_every_byte)
 {
 	CLEANUP(unwind_table_free_p) struct unwind_table *t = build(BIG_BINARY, NULL);
 	struct cfi_run run;
@@ -61,7 +61,7 @@ TEST(unwind_rows_say_what_each_fde_says_at_every_byte)
 	row_coder_release(&coder);
 }
 
-/* One CIE (zR, udata4) at 0 and FDEs of plain start and size. */
+/* One CIE (zR, udata4) at 0, and FDEs with absolute start and size. */
 static void made_cie(struct buf *b)
 {
 	static const uint8_t cie[] = {24, 0, 0, 0,    0, 0, 0,    0, 1, 'z', 'R', 0, 1, 0x78,
@@ -103,7 +103,7 @@ static uint32_t rule_of(const struct unwind_table *t, uint32_t off)
 }
 
 #if defined(__x86_64__)
-TEST(unwind_table_sorts_cuts_overlaps_and_marks_gaps)
+TEST(unwind_table_sorts_trims_overlaps_and_marks_gaps)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 
@@ -138,7 +138,7 @@ TEST(unwind_table_merges_padding_but_not_gaps)
 	CHECK_U64(rule_of(t, 0x48), ROW_NONE);
 }
 
-TEST(unwind_rows_know_every_kind_of_rule)
+TEST(unwind_rows_encode_every_kind_of_rule)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	uint32_t at = CFI_IMAGE_CODE;
@@ -177,7 +177,7 @@ TEST(unwind_rows_know_every_kind_of_rule)
 	CHECK_U64(t->nr_bad, 1);
 }
 
-TEST(debug_frame_speaks_only_where_eh_frame_is_silent)
+TEST(debug_frame_is_used_only_where_eh_frame_has_no_fde)
 {
 	CLEANUP(buf_release) struct buf eh = {0};
 	CLEANUP(buf_release) struct buf debug = {0};
@@ -236,7 +236,7 @@ static void check_same(const struct unwind_table *a, const struct unwind_table *
 	CHECK(!memcmp(a->cfi[0].p, b->cfi[0].p, a->cfi[0].n));
 }
 
-TEST(unwind_cache_gives_the_same_table_and_rejects_what_was_changed)
+TEST(unwind_cache_returns_the_same_table_and_rejects_changed_files)
 {
 	char dir[] = "/tmp/assay-unwind-XXXXXX";
 	CHECK(mkdtemp(dir) != NULL);
