@@ -1,7 +1,7 @@
 /*
  * Tables for `assay doctor`: what each command can do with the current privileges, from the tested
  * features (host/features.h), with reason and remedy; and the least privileges that each command
- * needs (checked by tests/e2e/product/rights_least.sh).
+ * needs (checked by tests/e2e/product/minimal_capabilities.sh).
  */
 #ifndef ASSAY_ANALYZE_RIGHTSREPORT_H
 #define ASSAY_ANALYZE_RIGHTSREPORT_H

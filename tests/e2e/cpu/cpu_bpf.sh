@@ -1,10 +1,10 @@
-# Stacks by BPF programs: with two capabilities and nothing else, two recorders at once,
-# processes that fork, execute and end before anything is known of them; without, in the same words.
+# Stacks by BPF programs: with only two capabilities, with two recorders at once, and of processes that
+# fork, exec and exit immediately; and the same without BPF.
 . "$LIB/share.sh"
 $ASSAY cpu -o first.assay -- "$TARGETS/lives" burn 0.3 > first.out 2>&1 || fail "$(cat first.out)"
 grep -q 'in the kernel (BPF)' first.out || skip "no BPF programs here: $(grep 'stacks are copied' first.out)"
 
-# Asked for or not to be had: stacks are copied, with one note that says why.
+# Without BPF, on request or for lack of rights, stacks are copied, with one note that says why.
 $ASSAY cpu --no-bpf -o no.assay -- "$TARGETS/lives" burn 0.3 > no.out 2>&1 || fail "$(cat no.out)"
 grep -q 'stacks: copied' no.out || fail "--no-bpf: $(cat no.out)"
 ! grep -q 'stacks are copied' no.out || fail "--no-bpf has to be explained to nobody: $(cat no.out)"

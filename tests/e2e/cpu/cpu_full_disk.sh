@@ -1,4 +1,4 @@
-# A disk that fills up: said with a status, nothing half-written, the command unharmed.
+# The disk fills up: the exit status says so, no partial files remain, the command is not affected.
 . "$LIB/share.sh"
 mkdir small
 mount -t tmpfs -o size=64k none small 2> /dev/null || skip "no right to mount a tmpfs"

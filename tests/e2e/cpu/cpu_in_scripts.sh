@@ -1,4 +1,5 @@
-# In scripts and CI: the command's status and output are its own; timeouts, closed descriptors.
+# In scripts and CI: exit status and output of the command are passed through; timeouts, closed
+# descriptors.
 . "$LIB/share.sh"
 $ASSAY cpu -o a.assay -- sh -c 'echo result; echo said >&2; cat; exit 3' < /etc/hostname > out 2> err
 [ $? = 3 ] || fail "status"

@@ -1,9 +1,9 @@
-# A recorder that is killed leaves the target alone and a file that opens up to the last second.
+# A killed recorder does not affect the target, and its recording opens up to the last second.
 . "$LIB/share.sh"
 "$TARGETS/lives" burn 900 & target=$!
 trap 'kill $target 2> /dev/null' EXIT
 cpu_ms() { awk '{ sub(/.*\) /, ""); print ($12 + $13) * 10 }' "/proc/$1/stat"; }
-# written FILE: until what its recorder has now is in it, which it writes each second
+# written FILE: waits until the recorder has written its current data, which it does every second
 written() {
 	was=$(stat -c %y "$1")
 	for _ in $(seq 40); do

@@ -1,4 +1,4 @@
-# Marks set while a capture runs cut it into phases; strangers' captures do not take them.
+# Marks set during a capture divide it into phases; captures of other processes do not get them.
 . "$LIB/share.sh"
 cp "$TARGETS/turns" ./assay-e2e-turns
 mkfifo ask

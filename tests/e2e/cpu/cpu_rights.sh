@@ -1,4 +1,4 @@
-# An ordinary user at perf_event_paranoid 2; files under sudo; places that cannot be written.
+# An ordinary user at perf_event_paranoid 2; file ownership under sudo; directories without write access.
 . "$LIB/share.sh"
 command -v setpriv > /dev/null || skip "no setpriv"
 [ "$(id -u)" = 0 ] || skip "needs root to become another user"

@@ -1,4 +1,4 @@
-# Several runs: a recording each, the spread at the end, the first status that is not 0.
+# Several runs: one recording each, the variation at the end, the first exit status that is not 0.
 . "$LIB/share.sh"
 $ASSAY cpu --runs 3 --no-pictures -o r.assay -- "$TARGETS/split70" 0.8 > truth 2> err
 [ $? = 3 ] || fail "the command's exit status is lost: $(cat err)"

@@ -1,4 +1,4 @@
-# Programs that are not plain C on glibc: static musl without symbols, JavaScript, other roots.
+# Programs other than C on glibc: static musl without symbols, JavaScript, other root directories.
 . "$LIB/share.sh"
 if [ -x "$TARGETS/muslsort" ]; then
 	$ASSAY cpu -o musl.assay -- "$TARGETS/muslsort" 1 > out 2> err || fail "musl: $(cat err)"

@@ -1,7 +1,7 @@
 # Choosing targets: by name, pid, thread, command line; ambiguity, absence, early ends.
 . "$LIB/share.sh"
-# A busy machine leaves a target a tenth of its time: a handful of samples shows who was chosen.
-# Names of this run: another one may be on the machine. 15 bytes are what the kernel keeps.
+# On a busy machine a target may get a tenth of its time: a few samples are enough to identify it.
+# Names are unique to this run, since another may be on the machine. The kernel keeps 15 bytes.
 a=ae2e-a-$$ twin=ae2e-t-$$
 cp "$TARGETS/lives" ./$a
 cp "$TARGETS/lives" ./$twin

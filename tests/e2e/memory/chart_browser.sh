@@ -1,8 +1,8 @@
-# A chart in a real browser: whole without a pointer, values where the pointer is, keys move it.
+# A chart in a real browser: complete without a pointer, values at the pointer, arrow keys move it.
 . "$LIB/share.sh"
 chromium=$(command -v chromium || command -v chromium-browser) || skip "chromium is not installed"
 $ASSAY watch --every 20ms -o run.assay --chart run.svg -- sh -c 'sleep 0.6' 2> err || fail "watch: $(cat err)"
-# what a hand would do, after the picture's own script
+# simulates user input, after the chart's own script
 cat > hand.js << 'JS'
 <script><![CDATA[
 var plot = document.querySelector('.plot');

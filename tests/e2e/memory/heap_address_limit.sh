@@ -1,5 +1,5 @@
-# A program whose address space is limited gets nothing of ours in the place of its own memory: it
-# is recorded by its growth, with the reason.
+# With a limited address space (RLIMIT_AS) no recorder is mapped, since it would use memory that the
+# program needs: page-fault growth is recorded instead, and the reason is printed.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 (ulimit -v 40000 && exec "$TARGETS/heaptruth" wait go single > truth) &

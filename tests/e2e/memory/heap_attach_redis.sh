@@ -1,5 +1,5 @@
-# Attached to and left again and again under load, redis answers as it must, its text is that of its
-# files afterwards, and what a client had to wait is told. heap_cycle does the attaching.
+# Repeated attach and detach under load: redis answers correctly, its code equals its files afterwards,
+# and the latency of a client is printed. heap_cycle attaches and detaches.
 . "$LIB/share.sh"
 
 command -v redis-server > /dev/null || skip "redis is not installed"

@@ -1,6 +1,6 @@
-# Tens of attaches in turns (sampled, full trace, fine samples, hooks) leave a busy redis and a program
-# whose threads come and go as they were: text, descriptors, data, no thread stopped; what the first turns
-# map is used again by the later ones.
+# Tens of attach cycles (sampled, full trace, fine samples, hooks) on a busy redis and on a program that
+# creates threads all the time: code, descriptors and data are unchanged afterwards, no thread is stopped,
+# and later cycles reuse the mappings of the first ones.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 command -v redis-server > /dev/null || skip "no redis-server"

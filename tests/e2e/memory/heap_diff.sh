@@ -1,5 +1,5 @@
-# Two dumps of jemalloc's compared: what leaks grows by the truth within its interval, what stays is no
-# difference, the picture is there, the exit status says what grew.
+# Diff of two jemalloc dumps: the leak's growth is within its confidence interval, constant sites show no
+# difference, there is a flame graph, and the exit status reports growth.
 . "$LIB/share.sh"
 
 je=$(ldconfig -p | sed -n 's/.*libjemalloc\.so\.2 .* => //p' | head -1)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Files of other heap profilers: what assay reads of them is what their own tools print, and what
-# it writes their tools open, with the same numbers.
+# Files of other heap profilers: assay reads the same numbers as their own tools print, and their tools
+# read the files that assay writes, with the same numbers.
 set -u
 . "$LIB/share.sh"
 prog=$TARGETS/heapfiles

@@ -1,4 +1,5 @@
-# Growth without looking into an allocator: bytes touched first are what RSS grew by, huge pages too.
+# Growth by page faults, without an allocator: bytes touched first equal the growth of RSS, with huge
+# pages as well.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 cell() { python3 "$LIB/cell.py" g.json "$@"; }

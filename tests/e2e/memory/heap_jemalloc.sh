@@ -1,10 +1,10 @@
-# jemalloc asked in the running process: its statistics are those that it prints itself, a dump has
-# the total of jeprof and the names, a series keeps its newest; what is off is told with the remedy.
+# mallctl in the running process: statistics equal those that jemalloc prints itself, a dump has jeprof's
+# total and symbols, a series keeps the newest dumps; disabled profiling is reported with the remedy.
 . "$LIB/share.sh"
 for t in jestats rjem allocmix; do [ -x "$TARGETS/$t" ] || skip "needs $t (libjemalloc-dev, rustc)"; done
 command -v jeprof > /dev/null || skip "needs jeprof (libjemalloc-dev)"
 
-# start NAME ENV COMMAND...: a target that waits for a line on the fifo NAME; its number in $pid
+# start NAME ENV COMMAND...: starts a target that waits for a line on the FIFO NAME; sets $pid
 start() {
 	mkfifo "$1"
 	name=$1 conf=$2

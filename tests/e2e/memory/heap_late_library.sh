@@ -1,11 +1,11 @@
-# A library with an allocator that is loaded during the capture is recorded from then on, exactly,
-# and so it is when it is unloaded and loaded again.
+# A library with an allocator that is loaded during the capture is recorded exactly from then on, also
+# after it is unloaded and loaded again.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 library=$(ldconfig -p | awk '/libmimalloc\.so/ { print $NF; exit }')
 [ -n "$library" ] || skip "no libmimalloc"
 
-# check FUNCTION...: each took 5000 blocks of 100 bytes and gave 3000 back
+# check FUNCTION...: each allocated 5000 blocks of 100 bytes and freed 3000
 check() {
 	for f in "$@"; do
 		echo "$f calls 5000 bytes 500000 temporary 0 frees 3000 freed 300000 live 2000 live_bytes 200000"

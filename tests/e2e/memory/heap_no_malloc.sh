@@ -1,4 +1,4 @@
-# Programs without a known allocator: growth of memory, switched on when it is found out, with the reason.
+# Programs without a known allocator: page-fault growth is recorded instead, and the reason is printed.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the target program is written for x86-64"

@@ -1,4 +1,4 @@
-# The heap against what the kernel says, over time: a program that leaks 1 MiB/s from leak_here.
+# The heap compared with the kernel's numbers over time: a program that leaks 1 MiB/s in leak_here.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 "$TARGETS/memshapes" leak > out &

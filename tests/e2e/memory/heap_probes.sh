@@ -1,4 +1,4 @@
-# Allocations seen by probes: every one of them, exactly; sampled, within the printed interval.
+# Allocations recorded by uprobes: exact with --all-allocations, within the printed interval if sampled.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "probes on allocators are for x86-64"

@@ -1,10 +1,10 @@
-# jemalloc's own profiling with assay's unwinder: the same sites as by its own, whole stacks, and its
-# function for stacks is what it was afterwards, even if assay is killed in between. Without --method
-# functions with symbols are patched, and hooks are for the others.
+# jemalloc's own profiling with assay's unwinder: the same sites as with its own unwinder, complete stacks,
+# and its backtrace function is restored afterwards, even if assay is killed. Without --method, functions
+# with symbols are patched, and jemalloc's hooks are used for the others.
 . "$LIB/share.sh"
 [ -x "$TARGETS/jehook" ] || skip "needs jehook (libjemalloc-dev)"
 
-# start NAME CONF: the target, which waits for lines on the fifo NAME; its number in $pid
+# start NAME CONF: starts the target, which waits for lines on the FIFO NAME; sets $pid
 start() {
 	mkfifo "$1"
 	name=$1

@@ -1,5 +1,4 @@
-# What samples say is within the intervals that they come with, and the allocations beside them are
-# counted exactly.
+# Sampled estimates are within their confidence intervals, and allocation counts are exact.
 . "$LIB/share.sh"
 nr=0 in=0
 for size in 1K 2K 4K 8K; do

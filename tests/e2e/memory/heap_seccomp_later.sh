@@ -1,5 +1,5 @@
-# Programs that put themselves under seccomp while they are recorded live on: with a filter they are
-# recorded to their end, without a call of the recorder's own; strict mode ends the recording, which is told.
+# Programs that enter seccomp while they are recorded survive: with a filter they are recorded to their
+# end, and the recorder makes no system calls; strict mode ends the recording, which is reported.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 

@@ -1,8 +1,8 @@
-# Programs with very many threads, at once and one after the other, lose nothing: slots of threads that
-# have ended are given to others.
+# Programs with very many threads, in parallel and in sequence, lose no events: slots of exited threads are
+# reused.
 . "$LIB/share.sh"
 
-# record NAME NR ROUNDS EACH: of heapthreads; no event is missing, and each of its blocks is there
+# record NAME NR ROUNDS EACH: records heapthreads; no event is missing, and all its blocks are there
 record() {
 	name=$1
 	shift

@@ -1,8 +1,8 @@
-# Every number of a full trace is the truth: of a launched program, of one that runs already, dynamic
-# and static, and the totals are those of heaptrack and valgrind.
+# Every number of a full trace equals the program's own count: launched and attached, dynamic and static;
+# totals equal those of heaptrack and valgrind.
 . "$LIB/share.sh"
 
-# check NAME MODE: recording NAME.assay against what the program printed in NAME.truth
+# check NAME MODE: compares recording NAME.assay with the program's output in NAME.truth
 check() {
 	"$ASSAY" convert "$1.assay" --to json > "$1.json" || fail "$1: cannot be converted"
 	python3 "$LIB/heap_truth.py" "$2" "$1.json" "$1.truth" || fail "$1"
@@ -20,7 +20,7 @@ launch threads "$TARGETS/heaptruth"
 launch static "$TARGETS/heaptruth_static" single
 has "$TARGETS/heaptruth_musl" && launch musl "$TARGETS/heaptruth_musl"
 
-# on a busy machine what a command has mapped is known late: it waits, and no stack is cut short
+# on a busy machine what a command has mapped is known late: it waits, and no stack is truncated
 busy=""
 for _ in 1 2 3; do
 	timeout 30 sh -c 'while :; do :; done' &
@@ -30,7 +30,7 @@ trap 'kill $busy 2> /dev/null' EXIT
 for i in 1 2 3 4; do
 	launch busy$i "$TARGETS/heaptruth" single
 	"$ASSAY" convert busy$i.assay -o busy.folded || fail "convert"
-	[ "$(whole busy.folded)" = 100.00 ] || fail "cut short: $(grep truncated busy.folded)"
+	[ "$(whole busy.folded)" = 100.00 ] || fail "truncated: $(grep truncated busy.folded)"
 done
 kill $busy
 

@@ -1,4 +1,4 @@
-# A command under a limit of memory: killed at it, fine below it, and the group goes whatever happens.
+# A command under a memory limit: OOM-killed at it, unaffected below it; the cgroup is always removed.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 own=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)

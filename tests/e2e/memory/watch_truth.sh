@@ -1,8 +1,8 @@
-# Memory of programs that is known: verdicts, growth, sums equal to those of the kernel and of pmap.
+# Programs with known memory: conclusions and growth are right, sums equal those of the kernel and pmap.
 . "$LIB/share.sh"
 jemalloc=$(ls /usr/lib/*/libjemalloc.so.2 2> /dev/null | head -1)
 
-# start NAME COMMAND...: its output goes to NAME.out; waits until it says that it is ready
+# start NAME COMMAND...: writes its output to NAME.out and waits until it prints that it is ready
 start() {
 	name=$1
 	shift

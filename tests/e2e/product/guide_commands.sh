@@ -1,5 +1,5 @@
-# Each command that the README and the guides print is one: its options are there, and what reads the
-# newest recording of memory does so.
+# Each command in the README and the guides is valid: its options exist, and commands that read the newest
+# heap recording do so.
 . "$LIB/share.sh"
 cat > check.py << 'PY'
 import re

@@ -1,4 +1,4 @@
-# Files of event names work as users have them; names that are missing, moved or wrong are told.
+# Files with event names are read; missing, renamed and invalid names are reported.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 fixtures=$(dirname "$LIB")/fixtures/events

@@ -1,5 +1,5 @@
-# Reads, writes and syncs of known numbers and sizes are counted exactly, by the bytes that came
-# back, under their functions and files, a file of a moment included.
+# Reads, writes and syncs of known number and size are counted exactly, by returned bytes, by function and
+# file, also for a file that exists only briefly.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 dir=$(pwd -P)/data

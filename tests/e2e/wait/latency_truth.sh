@@ -1,5 +1,5 @@
-# Spans: every call counted, their time as the program clocks it, recursion once, a call that jumps
-# out unfinished; the ledger of a span is its wall time.
+# Spans: every call is counted with the time that the program measures, recursion counts once, a call left
+# by longjmp is unfinished; the time breakdown of a span adds up to its wall time.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 $ASSAY latency --no-pictures --span op_sleep --span op_mixed --span op_lock --span op_recursive \

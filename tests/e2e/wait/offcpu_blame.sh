@@ -1,5 +1,5 @@
-# A lock's holder in fsync, in faults, asleep, off its CPU: its waiters' time is booked to it, with
-# what it did and in which function.
+# The lock holder is in fsync, in page faults, asleep or preempted: the waiters' time is attributed to it,
+# with its activity and function.
 . "$LIB/share.sh"
 rows=$(dirname "$ASSAY")/tests/oracle/waits_rows
 bad=0

@@ -1,5 +1,5 @@
-# Real services: what keeps them waiting is named, whole stacks without frame pointers, the breakdown
-# closes. Redis that syncs each write; PostgreSQL under pgbench.
+# Real services: wait reasons are found, stacks are complete without frame pointers, the breakdown adds up.
+# Redis with fsync for each write; PostgreSQL under pgbench.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
 command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ||

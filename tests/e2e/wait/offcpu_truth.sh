@@ -1,9 +1,9 @@
-# Programs that wait in known ways and clock themselves: the ledger closes, each class and count
-# agrees, the waiting function is there, idle pools are no contention, lock waits have owners.
+# Programs that wait in known ways and measure it themselves: the thread time breakdown adds up, each class
+# and count agrees, the waiting function is found, idle pools are not contention, lock waits have owners.
 . "$LIB/share.sh"
 rows=$(dirname "$ASSAY")/tests/oracle/waits_rows
 
-# truth NAME CHECKS -- COMMAND...: under the ledger, compared
+# truth NAME CHECKS -- COMMAND...: records the command and compares
 truth() {
 	name=$1 checks=$2
 	shift 3

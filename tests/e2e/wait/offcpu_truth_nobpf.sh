@@ -1,5 +1,5 @@
-# The same ledger without BPF programs: by perf's switches as root; by switch records and
-# looks at /proc as an ordinary user; it closes, counts agree, the label and the remedy are there.
+# The same breakdown without BPF programs: by sched_switch events of perf as root; by context switch records
+# and polling of /proc as an ordinary user. It adds up, counts agree, the note and the remedy are printed.
 . "$LIB/share.sh"
 rows=$(dirname "$ASSAY")/tests/oracle/waits_rows
 bad=0

@@ -1,4 +1,4 @@
-# Names from a target reach terminals, pictures, text and file names only in a safe form.
+# Names from a target are escaped in terminals, flame graphs, text and file names.
 . "$LIB/share.sh"
 name="odd
 näme <b>&;"

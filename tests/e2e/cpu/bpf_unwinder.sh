@@ -1,11 +1,11 @@
-# The unwinder in the kernel finds what the one outside finds, frame by frame, in the same stacks.
+# The BPF unwinder and the user-space unwinder give the same frames for the same stacks.
 . "$LIB/share.sh"
 KSTACK=$(dirname "$ASSAY")/tests/oracle/kstack
 [ -x "$KSTACK" ] || skip "built without BPF programs"
 
 has_run() { [ "$(cpu_ms "$1")" -ge 300 ]; }
 
-# compare NAME MIN_ROOT_PCT COMMAND...: no frame differs, and so many reach the thread's start
+# compare NAME MIN_ROOT_PCT COMMAND...: no frame differs, and this percentage reaches the thread's start
 compare() {
 	name=$1 min=$2
 	shift 2

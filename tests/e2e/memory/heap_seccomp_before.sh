@@ -1,5 +1,6 @@
-# Programs under seccomp, which kills for one call too many: with a filter they get the recorder, whose
-# calls are made while the filter is suspended; strict mode is recorded from outside. Both live.
+# Programs already under seccomp, which kills them for a forbidden system call. With a filter they get the
+# recorder, and remote calls are made while the filter is suspended. In strict mode they are recorded from
+# outside. Both survive.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 

@@ -1,4 +1,4 @@
-# A function that cannot be patched is not counted among those that are, and is named.
+# A function that cannot be patched is reported by name and not counted as patched.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the target program is written for x86-64"

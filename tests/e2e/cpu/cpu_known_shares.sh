@@ -1,4 +1,4 @@
-# A known split of CPU time comes out within 4 sigma, with names, inlined frames and recursion.
+# Known shares of CPU time are measured within 4 sigma, with symbols, inlined frames and recursion.
 . "$LIB/share.sh"
 for threads in 1 2; do
 	$ASSAY cpu -F 1999 -o s$threads.assay -- "$TARGETS/split70" 2.5 $threads > truth 2> err

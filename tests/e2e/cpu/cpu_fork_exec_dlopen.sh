@@ -1,4 +1,4 @@
-# Forks, execs, threads, deep recursion, dlopen, deleted binaries: whole stacks and right names.
+# Forks, execs, threads, deep recursion, dlopen, deleted binaries: complete stacks, right symbols.
 . "$LIB/share.sh"
 run() { # NAME PATTERN MIN-SAMPLES MIN-WHOLE COMMAND...
 	name=$1 pattern=$2 min=$3 minwhole=$4

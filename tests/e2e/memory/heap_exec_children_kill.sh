@@ -1,5 +1,5 @@
-# A full trace stays exact when its target ends, executes another program, is one of several, starts
-# children, and after a recorder that was killed.
+# A full trace is exact if its target exits, execs another program, is one of several, or forks children,
+# and after an earlier recorder was killed.
 . "$LIB/share.sh"
 
 check() { # NAME [TRUTH]: the recording against what the program printed

@@ -1,5 +1,5 @@
-# What a capture of memory leaves behind: the numbers of its first page are the program's own, every
-# weight adds up to them, pictures are there, two runs of one program do not differ.
+# The outputs of a heap capture: the first page has the program's own numbers, every weight adds up to
+# them, flame graphs exist, two runs of one program show no difference.
 . "$LIB/share.sh"
 
 for i in 1 2; do

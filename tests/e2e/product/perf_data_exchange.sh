@@ -1,7 +1,7 @@
-# What perf records here, in every way that it can, is read as perf itself reads it; and what we
-# write is read by perf and Hotspot's parser as we meant it. See tests/oracle/perfdata_*.sh.
+# perf.data files recorded here in all modes are read with the same result as by perf, and perf and
+# Hotspot's parser read the files that assay writes. See tests/oracle/perfdata_*.sh.
 set -eu
-# alone: a record of the whole system must not meet node, which maps its code a second time
+# alone: a system-wide record must not include node, which maps its code a second time
 command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }
 perf record -q -o try.data -e cpu-clock true 2>/dev/null || { echo "perf cannot record"; exit 77; }
 churn=$TARGETS/churn

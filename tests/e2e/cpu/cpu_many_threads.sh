@@ -1,7 +1,7 @@
 # A thousand threads, launched and attached to, also under a small limit of open files; two captures
 # of one target at once.
 . "$LIB/share.sh"
-# It needs half a CPU: one that needs all there is becomes a thousand rivals of the recorder.
+# The target needs half a CPU. If it needed all CPUs, it would compete with the recorder.
 "$TARGETS/crowd" 1000 250 > ready & crowd=$!
 trap 'kill $crowd 2> /dev/null' EXIT
 wait_for grep -q ready ready

@@ -1,5 +1,4 @@
-# A target that is stopped is said to be, and stays so; the counts of a sample say that they are
-# estimates.
+# A stopped target is reported as such and stays stopped; sampled counts are marked as estimates.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 sleep 100 &

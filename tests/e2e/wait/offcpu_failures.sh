@@ -1,10 +1,10 @@
-# Captures of waits whatever happens to target, recorder and disk: command and target that end,
-# kills, a full disk, two at once, no BPF programs, CPU and waits together.
+# Off-CPU captures under failures: the command or target exits, processes are killed, the disk is full, two
+# captures at once, no BPF programs, CPU and off-CPU together.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
 command -v python3 > /dev/null || skip "no python3 to read JSON"
 
-# breakdown FILE: "covered-percent threads" of a recording
+# breakdown FILE: prints "covered-percent threads" of a recording
 cat > breakdown.py << 'END'
 import json, sys
 d = json.load(sys.stdin)

@@ -1,5 +1,5 @@
-# What reports and pictures say of a program that waits in known ways: widths are the breakdown's,
-# contention is said of a lock and not of an idle pool, blame reaches the one who holds it.
+# Reports and flame graphs of a program that waits in known ways: widths equal the breakdown, contention is
+# reported for a lock and not for an idle pool, blame is attributed to the lock holder.
 . "$LIB/share.sh"
 
 record() {

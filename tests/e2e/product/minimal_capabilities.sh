@@ -1,5 +1,5 @@
-# The least capabilities of each command: with them it works and records something right; with one
-# less it refuses or degrades, and says which.
+# The minimal capabilities of each command: with them it records correctly; with one less it refuses or
+# degrades, and says which one is missing.
 . "$LIB/share.sh"
 command -v setpriv > /dev/null || skip "no setpriv"
 [ "$(id -u)" = 0 ] || skip "needs root to become another user"
