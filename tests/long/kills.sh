@@ -3,9 +3,9 @@
 . "$LIB/share.sh"
 "$TARGETS/lives" burn 1000000 & burner=$!
 "$TARGETS/waits_c" 1000000 lock condvar sleep > waits.out & waiter=$!
-"$TARGETS/throng" 20 > throng.out & throng=$!
-trap 'kill $burner $waiter $throng 2> /dev/null' EXIT
-wait_for grep -q begun throng.out
+"$TARGETS/threadchurn" 20 > threadchurn.out & threadchurn=$!
+trap 'kill $burner $waiter $threadchurn 2> /dev/null' EXIT
+wait_for grep -q begun threadchurn.out
 
 # unhurt PID WHAT: it gets CPU time and no thread of it is stopped
 unhurt() {
@@ -19,8 +19,8 @@ while [ "$(date +%s)" -lt $end ]; do
 	case $((nr % 5)) in
 	0) pid=$burner how=cpu ;;
 	1) pid=$waiter how=offcpu ;;
-	2) pid=$throng how=heap ;;
-	3) pid=$throng how='heap --all-allocations' ;;
+	2) pid=$threadchurn how=heap ;;
+	3) pid=$threadchurn how='heap --all-allocations' ;;
 	4) pid=$waiter how='cpu --offcpu' ;;
 	esac
 	nr=$((nr + 1))
@@ -38,11 +38,11 @@ while [ "$(date +%s)" -lt $end ]; do
 	nr_open=$((nr_open + 1))
 done
 for how in cpu offcpu 'heap --all-allocations'; do
-	$ASSAY $how --no-pictures -o after.assay -p $throng 1 > k.out 2> k.err || fail "assay $how after all of them: $(cat k.err)"
+	$ASSAY $how --no-pictures -o after.assay -p $threadchurn 1 > k.out 2> k.err || fail "assay $how after all of them: $(cat k.err)"
 done
-kill $throng
-wait $throng || fail "throng: ended with $?: $(cat throng.out)"
-grep -q 'ended [1-9][0-9]* wrong 0' throng.out || fail "throng calculated wrong: $(cat throng.out)"
+kill $threadchurn
+wait $threadchurn || fail "threadchurn: ended with $?: $(cat threadchurn.out)"
+grep -q 'ended [1-9][0-9]* wrong 0' threadchurn.out || fail "threadchurn calculated wrong: $(cat threadchurn.out)"
 [ $nr_open -gt 0 ] || fail "no recorder lived long enough to have a file"
 echo "$nr recorders killed (cpu, offcpu, heap, heap --all-allocations, cpu --offcpu in turns), $nr_open files open," \
 	"$((nr - nr_open)) had none yet; targets unhurt"

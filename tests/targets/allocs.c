@@ -1,8 +1,8 @@
 /* build: gcc -O1 -fno-inline -fno-builtin */
 /*
- * Allocations whose sums are known, of every kind that libc has: leaky() keeps N blocks of 1000
+ * Allocations of known number and size by all functions of libc: leaky() keeps N blocks of 1000
  * bytes; churny() allocates and frees 300, 600 (by reallocarray) and 100 (by calloc) bytes N times,
- * aligned() 2000 bytes N times. So of 5 N allocations and 4000 N bytes N blocks live.
+ * aligned() 2000 bytes N times. So N blocks of 5 N allocations and 4000 N bytes stay live.
  *
  *	allocs N [MILLISECONDS-BEFORE]	prints "ready" before it begins
  */

@@ -1,8 +1,7 @@
 /* build: gcc -O1 -g -fno-omit-frame-pointer -pthread */
 /*
- * Two threads that run, recurse and make system calls for SECONDS of CPU time each, then a fork
- * that execs: every kind of record that a recording of perf has. Its stacks are whole with frame
- * pointers.
+ * Two threads run, recurse and make system calls for SECONDS of CPU time each, then fork and exec:
+ * a recording by perf has every kind of record. Stacks are complete with frame pointers.
  *
  *	churn SECONDS
  */

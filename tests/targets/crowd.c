@@ -1,7 +1,6 @@
 /* build: gcc -O2 -fomit-frame-pointer -pthread */
 /*
- * N threads that sleep most of the time, each burning BURST_US (1,000) of CPU time in crowd_burn
- * twice a second.
+ * N threads that mostly sleep; each uses BURST_US (1,000) of CPU time in crowd_burn twice a second.
  *
  *	crowd N [BURST_US]
  */

@@ -1,7 +1,7 @@
 /* build: gcc -O1 -fno-inline */
 /*
- * Allocates and touches memory, and frees none of it: big() three quarters, small() one quarter.
- * Prints what it asked for and by how much its anonymous memory grew.
+ * Allocates and touches memory without freeing it: big() three quarters, small() one quarter.
+ * Prints how much it allocated and by how much its anonymous memory grew.
  *
  *	eats MIB [MICROSECONDS-BETWEEN-256-KIB]
  */

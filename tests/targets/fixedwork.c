@@ -1,7 +1,7 @@
 /* build: gcc -O2 -fomit-frame-pointer */
 /*
- * A fixed amount of work with stacks some fifteen calls deep; writes the CPU seconds that it took
- * to the file named by the first argument, so that a profiler's own CPU time stays out of it.
+ * A fixed amount of work with stacks about fifteen calls deep. Writes its own CPU seconds to the
+ * file given as first argument, so that a profiler's CPU time is not included.
  */
 #include <stdint.h>
 #include <stdio.h>

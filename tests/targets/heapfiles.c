@@ -1,9 +1,9 @@
 /* build: gcc -O1 -g -fno-optimize-sibling-calls -fno-optimize-strlen -pthread */
 /*
- * heapfiles: a heap that is the same each time, for profilers to write down. 50 blocks of 100,000
- * bytes by cache_fill, which stay; 10,000 pairs of blocks of 200 bytes by session_open, of which
- * one stays and the other is freed at once; a burst of 3 MB that is the peak; 200 blocks of a
- * thread. `heapfiles ROUNDS`: the pairs more often.
+ * Deterministic heap, as input for heap profilers: 50 blocks of 100,000 bytes by cache_fill, which
+ * stay live; 10,000 pairs of blocks of 200 bytes by session_open, of which one stays and the other
+ * is freed immediately; a burst of 3 MB, which is the peak; 200 blocks by a thread. `heapfiles
+ * ROUNDS`: repeats the pairs.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

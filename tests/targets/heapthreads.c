@@ -1,12 +1,12 @@
 /* build: gcc -O2 -g -pthread */
 /*
- * Threads that allocate, and the truth of it:
+ * Threads that allocate known numbers of blocks:
  *
  *	heapthreads NR ROUNDS EACH [FILE]
  *
- * NR threads at once, all of them there before the first one allocates, ROUNDS times; each
- * allocates and frees EACH blocks of 48 bytes in one function, keeping the last. FILE: it begins
- * when it is there. Prints the number of blocks, and of those kept.
+ * ROUNDS times NR concurrent threads, all started before the first one allocates. Each allocates
+ * and frees EACH blocks of 48 bytes in one function, keeping the last. FILE: waits until it exists.
+ * Prints the number of blocks, and of those kept.
  */
 #include <pthread.h>
 #include <stdio.h>

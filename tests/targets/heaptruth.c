@@ -2,7 +2,7 @@
 /* also heaptruth_static: gcc -O2 -g -static -fno-optimize-sibling-calls -pthread */
 /* also heaptruth_musl: musl-gcc -O2 -g -fno-optimize-sibling-calls -static */
 /*
- * Allocates what it says, each kind from a function of its own name, and prints the truth:
+ * Allocates in various ways, each from a function named after it, and prints its own counts:
  *
  *	heaptruth [single] [wait FILE]
  *

@@ -1,9 +1,9 @@
 /* build: gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -pthread */
 /*
- * Makes known numbers of system calls, faults and context switches, each from a function of its
- * own name, and prints what it did and what the kernel counted for it:
+ * Makes known numbers of system calls, page faults and context switches, each from a function named
+ * after it. Prints its own counts and those of the kernel:
  *
- *	hits [WHAT...]     reads writes syncs futexes faults switches; without words all of them
+ *	hits [WHAT...]     reads writes syncs futexes faults switches; without arguments all of them
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* build: gcc -O2 -fomit-frame-pointer -pthread */
-/* Threads that burn under names that no terminal, picture or text format must take at their word.
- */
+/* Threads that use CPU time, with names that contain markup and terminal control characters. */
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 /*
- * Stacks that are hard to follow: a recursion so many frames deep, interrupted all the time by a
- * signal whose handler burns CPU, too; on a stack of its own if asked to.
+ * Stacks that are hard to unwind: a recursion DEPTH frames deep, interrupted continuously by a
+ * signal whose handler also uses CPU time; with "own" the handler runs on an alternate stack.
  *
  *	interrupted SECONDS DEPTH [own]
  */

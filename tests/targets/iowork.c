@@ -1,7 +1,7 @@
 /* build: gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls */
 /*
- * Reads and writes known numbers of bytes in functions of known names, then faults in known
- * numbers of pages, and says what the kernel counted for it.
+ * Reads and writes known numbers of bytes in named functions, then faults in known numbers of
+ * pages. Prints the kernel's counts.
  *
  *	iowork DIR [io|faults]
  */

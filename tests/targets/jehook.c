@@ -1,8 +1,9 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -pthread -ljemalloc */
 /*
- * For each line on standard input: 4000 blocks of 1000 bytes by holds_thrice and a third of them by
- * holds_once, some calls deep, in a thread of its own and in main; all stay. Says "ready", then
- * after each line "done", both with the address of jemalloc's function for stacks of its profiling.
+ * For each line on standard input, allocates 4000 blocks of 1000 bytes by holds_thrice and a third
+ * as many by holds_once, several calls deep, in a new thread and in main; all stay live. Prints
+ * "ready", then "done" after each line, both with the address of jemalloc's backtrace function for
+ * profiling.
  */
 #include <jemalloc/jemalloc.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* build: gcc -O2 -g -pthread -lrjem -lm */
 /*
- * jestats: a static jemalloc (prefix _rjem_) whose truth is known. holds_blocks makes 80,000
- * blocks of 320 bytes, then seven of eight are freed, which leaves their slabs one eighth full; 20
- * blocks of 1 MiB stay. Prints what jemalloc says of itself, as NAME=VALUE words on one line, then
- * waits for a line on standard input and ends.
+ * A static jemalloc (prefix _rjem_) with known contents. holds_blocks allocates 80,000 blocks of
+ * 320 bytes, of which seven of eight are freed, so their slabs are one eighth full; 20 blocks of 1
+ * MiB stay. Prints jemalloc's statistics as NAME=VALUE words on one line, then waits for a line on
+ * standard input and exits.
  */
 #include <stdint.h>
 #include <stdio.h>

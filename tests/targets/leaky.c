@@ -1,8 +1,8 @@
 /* build: gcc -O1 -g -fno-optimize-sibling-calls */
 /*
- * Holds blocks of two functions: steady, 2,000 of 1,024 bytes from the start, and leaky, 2,000 more
- * a round. After each of four rounds jemalloc is asked for a dump of its profile, if it is there
- * (LD_PRELOAD) and profiles.
+ * Keeps blocks allocated by two functions: steady, 2,000 of 1,024 bytes from the start, and leaky,
+ * 2,000 more per round. After each of four rounds it requests a profile dump from jemalloc, if that
+ * is loaded (LD_PRELOAD) with profiling.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* build: gcc -O2 -fomit-frame-pointer -pthread */
 /* libs: -ldl */
 /*
- * The lives that a process can lead. First argument:
+ * Process life cycles. First argument:
  *	forks N     N children of a few milliseconds each, one after the other
  *	exec        burns 0.3 s in before_exec, executes itself as "after", burns 0.3 s there
  *	threads N   N threads that live at the same time, each burning a little, for 2 s

@@ -1,6 +1,6 @@
 /* build: gcc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls */
 /*
- * Reads a byte from N different stacks (default 30000): 17 calls deep, each of one of two
+ * Reads a byte on N distinct stacks (default 30000), 17 calls deep; each call is to one of two
  * functions.
  */
 #include <fcntl.h>

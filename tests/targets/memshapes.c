@@ -1,6 +1,6 @@
 /* build: gcc -O1 -pthread */
 /*
- * Programs whose memory is known:
+ * Programs with known memory usage:
  *
  *	memshapes leak      64 KiB more every 62.5 ms: 1 MiB/s, from leak_here
  *	memshapes steady    48 MiB, written to once; a file of 8 MiB mapped and read; 4 threads with

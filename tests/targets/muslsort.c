@@ -1,5 +1,5 @@
 /* build: musl-gcc -O2 -static -s */
-/* A static, stripped program of another libc: sorts for the given number of CPU seconds. */
+/* A static, stripped musl program: sorts for the given number of CPU seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* build: gcc -O2 -g -static -nostdlib -nostartfiles -fno-stack-protector -fno-builtin */
 /*
- * No C library and no allocator: sleeps 0.6 s, or, where there is a file "nomalloc.wait", until
- * there is a file "nomalloc.go"; maps 32 MiB, touches all of it in `touches`, ends.
+ * No C library and no allocator: sleeps 0.6 s or, if the file "nomalloc.wait" exists, until the
+ * file "nomalloc.go" exists; then maps 32 MiB, touches all of it in `touches`, and exits.
  */
 
 enum {

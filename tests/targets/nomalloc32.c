@@ -1,7 +1,7 @@
 /* build: gcc -m32 -O2 -g -static -nostdlib -fno-stack-protector -fno-builtin -fno-pie -no-pie */
 /*
- * A 32-bit program, which needs no 32-bit library: sleeps 0.3 s, maps 16 MiB, touches all of it,
- * ends with 7.
+ * A 32-bit program that needs no 32-bit library: sleeps 0.3 s, maps 16 MiB, touches all of it, and
+ * exits with status 7.
  */
 
 enum { SYS_EXIT = 1, SYS_NANOSLEEP = 162, SYS_MMAP2 = 192, PAGE = 4096, NR_BYTES = 16 << 20 };

@@ -1,5 +1,5 @@
 /* build: gcc -O2 -fomit-frame-pointer -shared -fPIC */
-/* A library for "lives dlopen": burns S seconds of CPU time in plugin_burn. */
+/* A library for "lives dlopen": uses S seconds of CPU time in plugin_burn. */
 #include <stdint.h>
 #include <time.h>
 

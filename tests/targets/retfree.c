@@ -1,7 +1,7 @@
 /* build: gcc -O1 -g -rdynamic -fno-builtin */
 /*
- * A malloc of its own whose free is one instruction, with its next neighbour right behind it: no
- * jump fits into it.
+ * Defines its own malloc, whose free is one instruction, directly followed by another function:
+ * there is no room to patch in a jump.
  */
 #include <stddef.h>
 

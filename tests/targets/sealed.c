@@ -1,9 +1,9 @@
 /*
- * Puts itself under seccomp, allocates for so many seconds of CPU time, and says "done".
+ * Enters seccomp, allocates for SECONDS of CPU time, and prints "done".
  *
  *	sealed MODE SECONDS
- * filter: whatever it does not need itself kills it; strict: the kernel's own mode, which also
- * forbids the time stamp counter; strict-syscall: the same by its number.
+ * filter: any system call that it does not need kills it; strict: SECCOMP_MODE_STRICT by prctl,
+ * which also forbids the time stamp counter; strict-syscall: the same by the seccomp system call.
  */
 /* build: gcc -O2 */
 #define _GNU_SOURCE

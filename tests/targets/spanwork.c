@@ -1,8 +1,7 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -pthread */
 /*
- * Calls of known functions, in known numbers, that sleep, compute, lock and recurse; the program
- * clocks each call itself and prints "NAME calls N wall NS" at its end. ARG is the number of
- * rounds.
+ * Known numbers of calls to functions that sleep, compute, lock and recurse. The program measures
+ * each call and prints "NAME calls N wall NS" at its end. ARG is the number of rounds.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -pthread */
 /*
  * CPU time split 70/20/10 between three functions, with jittered phases, for ARG seconds of CPU
- * time. hot_a reaches its work through an inlined function and three levels of recursion; the
- * split holds in each of ARG2 threads (default 1). The truth is printed as it was measured: the
- * CPU time spent in each, by the thread's own clock.
+ * time. hot_a calls its work through an inlined function and three levels of recursion. The split
+ * is the same in each of ARG2 threads (default 1). Prints the CPU time spent in each function,
+ * measured by the thread's CPU clock.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* build: gcc -O2 -g -fomit-frame-pointer */
 /*
- * Three functions take turns at using the CPU: a line on standard input ends a turn, and each turn
- * begins by printing its function's name. Ends with the input.
+ * Three functions use the CPU in turn: a line on standard input switches to the next one, which
+ * prints its name. Exits at the end of input.
  */
 #include <fcntl.h>
 #include <stdint.h>

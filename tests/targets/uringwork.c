@@ -1,7 +1,7 @@
 /* build: gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls */
 /*
- * Reads 500 times 4096 bytes of FILE through io_uring, one after the other, in ring_read(). Exits
- * with 77 where this kernel allows no io_uring.
+ * Reads 4096 bytes of FILE 500 times through io_uring, sequentially, in ring_read(). Exits with 77
+ * if io_uring is not available.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

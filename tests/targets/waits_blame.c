@@ -1,10 +1,10 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -pthread */
 /*
- * waits_blame SECONDS MODE: threads that wait for a lock while its holder does something known.
+ * waits_blame SECONDS MODE: threads wait for a lock while its holder has a known activity.
  *	fsync    the holder is in fsync (holding_fsync)
  *	fault    the holder is in major faults (holding_fault)
  *	sleep    the holder sleeps (holding_sleep)
- *	preempt  the holder burns CPU that it has to share (holding_burn)
+ *	preempt  the holder runs on a CPU that it shares with others (holding_burn)
  *	chain    C waits for B's lock, B for A's lock, A sleeps (holding_sleep)
  *	convoy   threads that do little but take one lock in turn
  *	cycle    three threads, each holds a lock and asks for its neighbour's

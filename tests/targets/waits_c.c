@@ -1,9 +1,9 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -pthread */
 /*
- * waits_c SECONDS [MODE...]: threads that wait in known ways and clock themselves. Each mode can
- * run alone; without modes all but the burners run together. The function that waits is named
- * wait_*, or idle_* where a thread has nothing to do, and nothing else waits in it. Files are made
- * in the current directory, on which O_DIRECT must work. See waits_truth.h for what is printed.
+ * waits_c SECONDS [MODE...]: threads wait in known ways and measure it. Each mode can run alone;
+ * without modes all except the CPU-bound ones run together. The waiting function is named wait_*,
+ * or idle_* if the thread has nothing to do; nothing else waits in it. Files are created in the
+ * current directory, which must support O_DIRECT. waits_truth.h describes the output.
  */
 #include "waits_truth.h"
 

@@ -1,7 +1,7 @@
 /* build: rustc -O -g */
-// waits_std SECONDS: the waiting of Rust's standard library, in functions whose names start with
-// wait_ (kept from doing something) or idle_ (nothing to do), each clocked by its thread. Prints
-// one line of JSON a thread, as waits_truth.h says.
+// waits_std SECONDS: waits in Rust's standard library, in functions whose names start with wait_ (blocked)
+// or idle_ (nothing to do), each measured by its thread. Prints one line of JSON per thread, as
+// waits_truth.h describes.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};

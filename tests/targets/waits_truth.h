@@ -1,11 +1,11 @@
 /*
- * What the programs that wait in known ways share: each thread clocks its own regions (wall minus
- * its CPU time), and the truth is printed as one line of JSON a thread when the program ends:
+ * Shared by the test programs that wait in known ways: each thread measures its own regions (wall
+ * time minus CPU time); when the program ends it prints one line of JSON per thread:
  *
  *	{"thread":"lock-0","tid":7,"wall":N,"cpu":N,"nvcsw":N,"nivcsw":N,"classes":{"lock":{"ns":N,"n":N}}}
  *
- * Times are nanoseconds. "ns" of a class is time not spent on a CPU between two points around the
- * waiting function, so time in the run queue after a wake is in it.
+ * Times are nanoseconds. "ns" of a class is off-CPU time between two points around the waiting
+ * function, so it includes time in the run queue after a wake-up.
  */
 #ifndef ASSAY_TESTS_WAITS_TRUTH_H
 #define ASSAY_TESTS_WAITS_TRUTH_H

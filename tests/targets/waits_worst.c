@@ -1,6 +1,6 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -pthread */
 /*
- * Loads for measuring what watching switches costs; each ends with a line of numbers.
+ * Loads to measure the overhead of recording context switches; each prints a line of numbers.
  *	pingpong ROUNDS         two threads on one CPU hand a turn to each other by a condition
  *	                        variable: microseconds a round, switches a second
  *	uniq SECONDS            waits 10,000 times a second, each time on another stack

@@ -33,11 +33,11 @@ awk '/^mappings/ { exit !($5 - $3 <= 6 && $11 - $9 <= 48) }' redis.out || fail "
 [ "$(redis-cli -p $port dbsize)" = 1001 ] || fail "redis: $(redis-cli -p $port dbsize) keys"
 [ "$(redis-cli -p $port get key:777)" = value:777 ] || fail "redis: a value is not as it was set"
 
-"$TARGETS/throng" 200 > throng.txt &
+"$TARGETS/threadchurn" 200 > threadchurn.txt &
 churn=$!
-wait_for grep -q begun throng.txt
-timeout 120 "$cycle" $churn 16 0 0 > throng.out || fail "throng: $(cat throng.out)"
+wait_for grep -q begun threadchurn.txt
+timeout 120 "$cycle" $churn 16 0 0 > threadchurn.out || fail "threadchurn: $(cat threadchurn.out)"
 kill -TERM $churn
-wait $churn || fail "throng: ended with $?: $(cat throng.txt)"
-check throng
-grep -q "ended [1-9][0-9]* wrong 0" throng.txt || fail "throng: $(cat throng.txt)"
+wait $churn || fail "threadchurn: ended with $?: $(cat threadchurn.txt)"
+check threadchurn
+grep -q "ended [1-9][0-9]* wrong 0" threadchurn.txt || fail "threadchurn: $(cat threadchurn.txt)"

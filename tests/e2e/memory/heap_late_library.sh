@@ -15,7 +15,7 @@ check() {
 	python3 "$LIB/heap_truth.py" exact g.json truth || fail "$*: $(cat err)"
 }
 
-"$TARGETS/loadslate" "$library" again &
+"$TARGETS/latelibrary" "$library" again &
 pid=$!
 $ASSAY heap --all-allocations --no-pictures -o g.assay -p $pid 60 > out 2> err &
 assay=$!
@@ -42,7 +42,7 @@ rm made
 wait $pid || fail "the target failed"
 rm loaded
 : > go
-$ASSAY heap --all-allocations --no-pictures -o g.assay -- "$TARGETS/loadslate" "$library" again > out 2> err2 &
+$ASSAY heap --all-allocations --no-pictures -o g.assay -- "$TARGETS/latelibrary" "$library" again > out 2> err2 &
 assay=$!
 wait_for grep -q "more functions of libmimalloc.* are patched after" err2
 rm go

@@ -5,7 +5,7 @@ command -v setpriv > /dev/null || skip "no setpriv"
 [ "$(id -u)" = 0 ] || skip "needs root to become another user"
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ] || skip "kernel.perf_event_paranoid is not 2"
 "$ASSAY" doctor --json > root.json || skip "root itself may not do all: $("$ASSAY" doctor --short)"
-cp "$TARGETS/alittle" ./rights-least
+cp "$TARGETS/mixedload" ./rights-least
 cp "$ASSAY" ./assay-e2e
 chmod 755 rights-least assay-e2e
 ./rights-least 120 & roots=$!

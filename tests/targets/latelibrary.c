@@ -1,11 +1,11 @@
 /* build: gcc -O1 -g */
 /*
- * loadslate LIBRARY: loads it when "go" is there, then makes "loaded" and waits for "go" to go;
- * then fill_late takes 5000 blocks of 100 bytes from its allocator and gives 3000 of them back.
- * "made" says so and is waited for to go.
+ * latelibrary LIBRARY: waits for file "go", loads the library, creates file "loaded" and waits until
+ * "go" is removed. Then fill_late allocates 5000 blocks of 100 bytes from the library and frees
+ * 3000 of them. It creates file "made" and waits until that is removed.
  *
- * loadslate LIBRARY again: unloads it after that, loads it anew, and does the same from "loaded"
- * on, once more, by fill_again.
+ * latelibrary LIBRARY again: then unloads the library, loads it again, and repeats this from "loaded"
+ * on by fill_again.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /*
- * Threads that allocate a little and end, others in their place all the time, while a timer
- * interrupts them a thousand times a second with a handler that calculates. Ends by SIGTERM; says
- * whether each sum, memory's contents and floating point's, was as it must be.
+ * Threads that allocate a little and exit, continuously replaced by new ones, while a timer signal
+ * interrupts them a thousand times a second with a handler that calculates. Ends on SIGTERM;
+ * reports whether each checksum of memory contents and of floating point results was correct.
  *
- *	throng THREADS
+ *	threadchurn THREADS
  */
 /* build: gcc -O2 -g -pthread */
 #define _GNU_SOURCE

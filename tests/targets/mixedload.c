@@ -1,6 +1,5 @@
 /* build: gcc -O1 -g */
-/* A little of everything until it is killed: runs, reads, touches new memory, sleeps. alittle
- * SECONDS */
+/* Mixed load until it is killed: runs, reads, touches new memory, sleeps. mixedload SECONDS */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
