@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Ratios against perf and friends, both sides measured in one run: bench.py ASSAY [ROW...]
+"""Ratios against perf and other profilers, both measured in one run: bench.py ASSAY [ROW...]
 
-A row is a function row_NAME of one of the modules below; without names all run. Times are user +
-system CPU time of whole processes, or the kernel's own counters of its programs' run time (the
-machine may be shared), medians of interleaved runs; a row that a missing program makes impossible
-says so. Needs root, perf, redis, nginx, postgres, sqlite3, g++, libbpf-tools, bpftrace.
+A row is a function row_NAME of one of the modules below; without names all run. Times are user + system
+CPU time of whole processes, or the kernel's counters of BPF program run time (the machine may be
+shared), medians of interleaved runs. A row that needs a missing program is skipped with a message. Needs
+root, perf, redis, nginx, postgres, sqlite3, g++, libbpf-tools, bpftrace.
 """
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Rows of CPU sampling and of reading recordings."""
+"""Benchmarks of CPU sampling and of reading recordings."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ from benchlib import (ASSAY, BUILD, HERE, NULL, ROOT, TARGETS, WORK, Service, cp
 
 
 def whole_share(text):
-    """Share of perf script's samples with a user part that ends where threads start."""
+    """Share of perf script's samples with user frames whose stack reaches the thread's start."""
     starts = ('_start', '__clone', 'clone3', '__clone3', 'clone')
     nr = good = 0
     for block in text.split('\n\n'):

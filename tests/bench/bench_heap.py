@@ -1,5 +1,6 @@
-"""Rows of the benchmark about memory: what a recorded allocation costs, in the program and in all; what a service
-loses; pauses at attach and detach; bytes an event; allocations seen. Peers: heaptrack, jemalloc's own profiling."""
+"""Benchmarks of heap recording: cost of a recorded allocation, in the program and in total; throughput loss of a
+service; pauses at attach and detach; bytes per event; allocations recorded. Compared with heaptrack and jemalloc's
+own profiling."""
 import os
 import re
 import socket

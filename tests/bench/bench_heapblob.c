@@ -1,12 +1,12 @@
 /*
- * What the recorder (inject/) costs in its process: ns for a malloc and a free of glibc, called 17
- * frames deep without frame pointers, plain and recorded, in turns.
+ * Measures the overhead of the heap recorder (inject/) in its process: ns for a malloc and a free
+ * of glibc, called 17 frames deep without frame pointers, unrecorded and recorded, interleaved.
  *
  *	bench_heapblob [ROUNDS]
  *
- * loop    the same place over and over
- * walk    from 18 places, each with its own stack of calls, some frames of which are new each time
- * mix     as a program might: 20 000 blocks of 16 B to 32 KB at random, work in between
+ * loop    always the same call site
+ * walk    18 call sites with different call stacks, of which some frames are new each time
+ * mix     like a real program: 20 000 blocks of 16 B to 32 KB at random, with work in between
  */
 #include "base/base.h"
 
@@ -43,7 +43,7 @@ static uint32_t draw(uint32_t n)
 	return (uint32_t)(rng >> 33) % n;
 }
 
-/* CPU time: other people use the machine too. */
+/* CPU time, because the machine may be shared. */
 static double now_ns(void)
 {
 	struct timespec t;

@@ -1,12 +1,12 @@
 /*
- * Whether the intervals that are printed with sampled estimates hold: the recorder's sampler
- * (inject/) and the books (capture/heap/heapaccount.h) over made-up programs whose truth is known.
+ * Checks the coverage of the confidence intervals of sampled estimates: runs the recorder's sampler
+ * (inject/) and live-block accounting (capture/heap/heapaccount.h) on simulated programs.
  *
  *	bench_heapci [RUNS]
  *
- * Prints for each size of a heap: how many estimates there were of sites with 1 % of the live heap
- * or more, how many of them held the truth in their 95 % interval, and of how many such sites no
- * block was sampled.
+ * Prints for each heap size the number of estimates for sites with 1 % of the live heap or more,
+ * how many of their 95 % intervals contain the true value, and how many such sites were not
+ * sampled.
  */
 #include "base/base.h"
 
@@ -64,7 +64,7 @@ static void fake_free(void *p)
 	(void)p;
 }
 
-/* Sites from 24 bytes to some hundred kilobytes, each with sizes within a factor of 4. */
+/* Sites from 24 bytes to several hundred kilobytes, each with sizes within a factor of 4. */
 static size_t size_of(unsigned site)
 {
 	size_t least = (size_t)24 << site / 2;
@@ -89,7 +89,7 @@ struct bench {
 	VEC(uint64_t) sampled;
 };
 
-/* A block's site is told by its place: the walk of stacks is not what is judged. */
+/* The site of a block is derived from its address: stack walking is not tested here. */
 static void drain(struct bench *b, struct heapaccount *account)
 {
 	struct heap_slot *s = local_recorder_slot(b->h);
@@ -108,7 +108,7 @@ static void drain(struct bench *b, struct heapaccount *account)
 	}
 }
 
-/* Every other block is freed at once. */
+/* Every other block is freed immediately. */
 static void allocate(struct bench *b, unsigned site, struct truth *t)
 {
 	size_t idx = (next_block + 16 - ADDR_FIRST) / 16;

@@ -1,12 +1,12 @@
 /*
- * What emptying the recorder's rings and keeping the books costs (capture/heapring, heapbook): CPU
- * ns for an allocation and its free, of a made-up program whose threads each keep a table of blocks
- * and fill random entries anew from some stacks.
+ * Measures the cost of draining the recorder's rings and of live-block accounting (capture/heap/
+ * heapring, heapaccount): CPU ns for an allocation and its free, of a simulated program whose
+ * threads each keep a table of blocks and reallocate random entries from several stacks.
  *
  *	bench_heapdrain [PAIRS [BLOCKS [STACKS [THREADS]]]]
  *
- * Prints what reading alone takes, and all of it. Under callgrind (one round is enough) the same
- * in instructions.
+ * Prints the time for reading alone and the total. Under callgrind (one round is enough) the result
+ * is in instructions.
  */
 #include "base/base.h"
 

@@ -1,5 +1,5 @@
-"""Rows of the benchmark about files of other heap profilers: a dump of jemalloc's to a table and a flame graph,
-against jeprof; a file of heaptrack's to a report, against heaptrack_print. The same totals, or the row is void."""
+"""Benchmarks of reading files of other heap profilers: a jemalloc dump to a table and a flame graph, compared with
+jeprof; a heaptrack file to a report, compared with heaptrack_print. Results with different totals are discarded."""
 import glob
 import os
 import random

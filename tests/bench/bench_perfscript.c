@@ -1,10 +1,10 @@
 /*
- * perf script text -> folded stacks, in MB of text a second of CPU time.
+ * Measures perf script text -> folded stacks, in MB of text per second of CPU time.
  *
  *	bench_perfscript make BYTES > FILE     text, always the same: 48 frames a stack, all unique
  *	bench_perfscript time FILE [REPEAT]    the best of REPEAT (5) runs
  *
- * All stacks distinct is the worst case; what perf records repeats itself and is faster.
+ * All stacks are distinct, which is the worst case; real recordings repeat stacks and are faster.
  */
 #include "base/base.h"
 
@@ -26,7 +26,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* A call of function i, at one of four places in it. */
+/* A frame of function i, at one of four offsets in it. */
 static void add_frame(struct buf *to, uint64_t i, uint64_t place)
 {
 	static const char *const words[] = {"core",   "runtime", "task",   "poll",

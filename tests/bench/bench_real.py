@@ -1,6 +1,6 @@
-"""Rows of real programs: redis with an append-only file, postgres, a mapped database in a memory group, a pool of
-workers in Rust. Cost from counters (BPF run time + the recorder's CPU), an ABBA interval of throughput beside it;
-and whether what they wait for is told."""
+"""Benchmarks with real programs: redis with an append-only file, postgres, a mapped database in a memory cgroup, a
+Rust worker pool. Cost from counters (BPF run time + the recorder's CPU time) and an ABBA interval of throughput; and
+whether the wait reasons are found."""
 import glob
 import os
 import re
@@ -32,7 +32,7 @@ def redis_count():
 
 
 class Postgres:
-    """A cluster of its own under pgbench, as the user postgres; gives the pids of its processes."""
+    """A separate cluster under pgbench, as the user postgres; returns the pids of its processes."""
 
     def __enter__(self):
         self.dir = WORK + '/pg'
@@ -89,7 +89,7 @@ def throughput(count, seconds):
 
 
 def abba(count, cmd, rounds=2, seconds=2.5):
-    """Relative loss of throughput with the recorder, pairs in turn."""
+    """Relative loss of throughput with the recorder, in interleaved pairs."""
     losses = []
     for _ in range(rounds):
         a1 = throughput(count, seconds)

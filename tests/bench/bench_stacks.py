@@ -1,4 +1,4 @@
-"""Rows of the stack engine in the kernel: nanoseconds a frame, depth, young processes, large binaries."""
+"""Benchmarks of the BPF unwinder: nanoseconds per frame, depth, new processes, large binaries."""
 import os
 import re
 import shutil

@@ -1,5 +1,5 @@
 /*
- * Times the DWARF reader on any binary and prints what it found, for bench_symbolize.sh to compare
+ * Measures the DWARF reader on any binary and prints its results, which bench_symbolize.sh compares
  * with llvm-symbolizer.
  *
  *	bench_symbolize make BINARY N [SEED]     N random text addresses, one a line, to stdout

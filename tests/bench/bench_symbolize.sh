@@ -1,12 +1,12 @@
 #!/bin/sh
-# Functions, lines and inlines of N random text addresses: the DWARF reader against one batch of
-# llvm-symbolizer -i, time and answers.
+# Functions, lines and inlined frames of N random text addresses: compares time and results of the DWARF
+# reader with one batch of llvm-symbolizer -i.
 #
 #	bench_symbolize.sh BINARY [N=100000] [SEED=1]
 #
-# BINARY may be "cxx": a C++ program of some 17 MB of .debug_info is then generated and built.
-# Environment: O (build folder, build/release), LLVM_SYMBOLIZER, KEEP (folder to keep files in).
-# Fails (4) if less than 99.9 % of the answers agree or the time is more than 0.3x.
+# BINARY may be "cxx": a C++ program with about 17 MB of .debug_info is then generated and built.
+# Environment: O (build directory, build/release), LLVM_SYMBOLIZER, KEEP (directory to keep files in).
+# Fails (4) if less than 99.9 % of the results agree or the time is more than 0.3x.
 set -e
 here=$(dirname "$0")
 root=$here/../..

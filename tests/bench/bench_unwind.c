@@ -1,6 +1,6 @@
 /*
- * What the unwinder costs: ns a row to compile the tables of the binaries given, ns to load them
- * from the cache, ns a frame to walk a deep stack and a stack of many functions.
+ * Measures the unwinder: ns per row to compile the tables of the given binaries, ns to load them
+ * from the cache, ns per frame to walk a deep stack and a stack of many functions.
  *
  *	bench_unwind [FILE...]
  */
@@ -16,7 +16,7 @@
 #include "unwind_process.h"
 #include "elf_path.h"
 
-/* CPU time: other people use the machine too. */
+/* CPU time, because the machine may be shared. */
 static double now_ns(void)
 {
 	struct timespec t;
@@ -84,7 +84,7 @@ struct shot {
 	size_t nr_stack;
 };
 
-/* pc, sp and fp as they are here; the others are not looked at by the rows of this program. */
+/* The current pc, sp and fp; the rows of this program use no other registers. */
 static __attribute__((noinline)) void take(struct shot *s)
 {
 	uint64_t ip, sp, fp;

@@ -1,4 +1,4 @@
-"""Rows of waiting: whether it is true, and what it costs."""
+"""Benchmarks of off-CPU recording: accuracy and overhead."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ def run_target(name, *args):
 
 
 def ours_on(name, *args, options=()):
-    """(recording, the program's own words)"""
+    """(recording, the program's own output)"""
     out = WORK + '/waits.assay'
     p = subprocess.run(offcpu(out, '--', os.path.join(TARGETS, name), *args, options=options), stdin=NULL,
                        capture_output=True, text=True, cwd=WORK)

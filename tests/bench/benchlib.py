@@ -1,6 +1,6 @@
-"""What the rows of the benchmark share: commands and their CPU time, services under load, counters.
+"""Shared by all benchmarks: commands and their CPU time, services under load, counters.
 
-ASSAY, BUILD, HERE, ROOT, TARGETS, WORK are the binary and the folders; say() prints a row.
+ASSAY, BUILD, HERE, ROOT, TARGETS, WORK are the binary and the directories; say() prints a row.
 """
 import json
 import os

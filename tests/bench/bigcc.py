@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Generates a C++ program with much debug information: bigcc.py OUTDIR [UNITS].
 
-Each unit instantiates containers, algorithms and lambdas over types of its own, so that code and
-.debug_info grow and stacks are deep and inlined; main calls all of them in turn for ARG seconds.
-Build: g++ -O2 -g1 would drop inlines' lines; -g is wanted. About 0.5 MB of .debug_info a unit.
+Each unit instantiates containers, algorithms and lambdas over its own types, so that code and
+.debug_info are large and stacks are deep and inlined; main calls all of them in turn for ARG seconds.
+Build with g++ -O2 -g; -g1 would omit the lines of inlined calls. About 0.5 MB of .debug_info per unit.
 """
 import os
 import sys

@@ -6,7 +6,7 @@ usage: compare_symbolize.py BINARY ADDRESSES OURS LLVM
 OURS is `bench_symbolize dump`, LLVM is `llvm-symbolizer -i --no-demangle`. Per address: same inline
 depth, and per frame the same file, line and name. Names may differ where they mean the same:
  - alias: the outermost name is another symbol at the function's address (llvm-symbolizer prefers
-   the symbol table, we print what DWARF says; the facade decides);
+   the symbol table, we print DWARF's name; symbolizer.h chooses between them);
  - plain: no linkage name in DWARF (internal linkage), the symbol table has a mangled one;
  - qualified: llvm-symbolizer prints the plain name where there is no linkage name, we qualify it.
 """
