@@ -42,6 +42,6 @@ $ASSAY report --json p.assay > s.json || fail "report"
 [ "$(cell spans calls)" = 20 ] || fail "static probes: $(cell spans calls) calls of 20: $(cat err)"
 at_least "$(cell spans time_ns)" 40000000 || fail "static probes: $(cell spans time_ns) ns of 20 times 2 ms"
 $ASSAY latency --span spanwork:request__start -- "$TARGETS/spanwork" 1 > out 2> err
-[ $? = 2 ] && grep -q 'without an end' err || fail "a point is no span: $(cat err)"
+[ $? = 2 ] && grep -q 'has no end' err || fail "a point is no span: $(cat err)"
 $ASSAY latency --span spanwork:requst..spanwork:request__done -- "$TARGETS/spanwork" 1 > out 2> err
 [ $? = 2 ] && grep -q "similar names: .*'spanwork:request__start'" err || fail "no similar names: $(cat err)"
