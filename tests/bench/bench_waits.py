@@ -105,28 +105,28 @@ def worst(lines, pattern):
     return most, nr
 
 
-def row_ledger():
+def row_breakdown():
     for name, args in (('waits_c', ('3',)), ('waits_std', ('3',))):
         if not os.path.exists(os.path.join(TARGETS, name)):
             continue
         lines = truths(name, *args)
-        a, nr = worst(lines, r'ledger ([0-9.]+) ms, wall ([0-9.]+) ms')
-        say('ledger', '%s: sum of all classes against wall, worst of %d threads' % (name, nr), '%.3f %%' % a, '<= 0.5 %',
+        a, nr = worst(lines, r'breakdown ([0-9.]+) ms, wall ([0-9.]+) ms')
+        say('breakdown', '%s: sum of all classes against wall, worst of %d threads' % (name, nr), '%.3f %%' % a, '<= 0.5 %',
             nr > 0 and a <= 0.5)
         a, nr = worst(lines, r': ([0-9.]+) ms, its clock ([0-9.]+) ms')
-        say('ledger', '%s: each class against the program\'s clock, worst of %d' % (name, nr), '%.2f %%' % a, '<= 1 %',
+        say('breakdown', '%s: each class against the program\'s clock, worst of %d' % (name, nr), '%.2f %%' % a, '<= 1 %',
             nr > 0 and a <= 1)
         off = [abs(int(m.group(1)) - int(m.group(2))) for m in
                (re.search(r': (\d+) switches.*getrusage (\d+)', l) for l in lines) if m]
-        say('ledger', '%s: switch counts against getrusage, largest difference of %d' % (name, len(off)),
+        say('breakdown', '%s: switch counts against getrusage, largest difference of %d' % (name, len(off)),
             '%d' % max(off or [999]), 'in flight', bool(off) and max(off) <= 8)
         owned = [float(m.group(1)) for m in (re.search(r'lock: ([0-9.]+) % with the releasing', l) for l in lines) if m]
-        say('ledger', '%s: lock waits with the releasing function, least of %d threads' % (name, len(owned)),
+        say('breakdown', '%s: lock waits with the releasing function, least of %d threads' % (name, len(owned)),
             '%.1f %%' % min(owned or [0]), '>= 95 %', bool(owned) and min(owned) >= 95)
         # The channel of Rust's library has a lock inside, which its two ends now and then fight for.
         idle = [float(m.group(1)) for m in (re.search(r': ([0-9.]+) % called a lock', l) for l in lines
                                             if ' channel:' not in l) if m]
-        say('ledger', '%s: idle pool, pipeline, semaphore, park called a lock, most of %d' % (name, len(idle)),
+        say('breakdown', '%s: idle pool, pipeline, semaphore, park called a lock, most of %d' % (name, len(idle)),
             '%.3f %%' % max(idle or [100]), 'never', bool(idle) and max(idle) <= 0.001)
 
 
@@ -255,9 +255,9 @@ def row_uniq():
 
 
 def row_looks():
-    """Without BPF: the same ledger, by perf's switch records; the recorder's cost beside it."""
+    """Without BPF: the same breakdown, by perf's switch records; the recorder's cost beside it."""
     lines = truths('waits_c', '3', options=('--no-bpf',))
-    a, nr = worst(lines, r'ledger ([0-9.]+) ms, wall ([0-9.]+) ms')
+    a, nr = worst(lines, r'breakdown ([0-9.]+) ms, wall ([0-9.]+) ms')
     say('looks', '--no-bpf: sum of all classes against wall, worst of %d threads' % nr, '%.3f %%' % a, '<= 0.5 %',
         nr > 0 and a <= 0.5)
     a, nr = worst(lines, r': ([0-9.]+) ms, its clock ([0-9.]+) ms')

@@ -3,6 +3,7 @@
 #   folder law       which folder may include which (docs/internals.md, "The law", has the same table)
 #   names            file names are unique in the tree
 #   sizes            files under 800 lines, functions of 60 at most
+#   words            none of tests/lib/words.txt; 40 files a folder at most
 #   fixtures         the provenance of each folder is stated, files under 256 kB
 #   calls            exit, stderr and realloc only where allowed
 #   comments         no // in C
@@ -74,6 +75,17 @@ FNR == 1 { start = 0 }
 /^\}/ { if (start && FNR - start > 60) printf "%s:%d: function of %d lines: %s\n", FILENAME, start, FNR - start, name; start = 0 }
 ' $(files 'src/*.c'))
 [ -z "$out" ] || say "$out"
+
+# ---- words ----------------------------------------------------------------------------------
+words() { sed -n "/^\[$1\]/,/^\[/p" tests/lib/words.txt | grep -vE '^(\[|#|$)' | paste -sd'|'; }
+texts=$(files src bpf inject wire docs tests README.md CONTRIBUTING.md Makefile contrib .ci |
+	grep -vE '^tests/(fixtures|fuzz/corpus|long)/|^tests/lib/words.txt$|^docs/style.md$|\.(png|svg)$')
+grep -nwE "$(words identifiers)" $(printf '%s\n' "$texts" | grep -E '\.(c|h|S)$') &&
+	say "identifiers of tests/lib/words.txt; docs/style.md has the words in use"
+grep -niE "$(words phrases)" $texts && say "phrases of tests/lib/words.txt; docs/style.md has the words in use"
+for d in $(printf '%s\n' "$texts" | grep -v '^tests/golden' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 40 { print $2 }'); do
+	say "$d: more than 40 files; divide it by what they are about"
+done
 
 # ---- fixtures -------------------------------------------------------------------------------
 for d in $(files tests/fixtures | sed -n 's|^tests/fixtures/\([^/]*\)/.*|\1|p' | sort -u); do

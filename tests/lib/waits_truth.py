@@ -84,19 +84,19 @@ class Checks:
 def check_thread(check, rec, t, options):
     rows = rec.by_tid.get(t['tid'])
     if not rows:
-        return check(False, '%s (%d) is not in the ledger' % (t['thread'], t['tid']))
+        return check(False, '%s (%d) is not in the breakdown' % (t['thread'], t['tid']))
     name = '%s (%d)' % (t['thread'], t['tid'])
     if t['thread'] == 'born':
         rows = [r for r in rows if r.thread == "born"]  # its number may have been used before
     total = sum(r.v1 for r in rows)
-    # Starting and ending are in the ledger and not in the program's own clock.
+    # Starting and ending are in the breakdown and not in the program's own clock.
     slack = 0.005 * t['wall'] + (25e6 if options.polled else 6e6)
     queued = sum(r.v1 for r in rows if r.reason == 'run_queue' and r.stack == ['-'])
     # Between its clock and its end it may lose its CPU to others, about as long as ever.
     queued += 2 * max([r.v2 for r in rows if r.reason == 'run_queue'], default=0)
     if t['thread'] != 'main':
         check(-slack <= total - t['wall'] <= slack + queued,
-              '%s: ledger %.2f ms, wall %.2f ms' % (name, total / 1e6, t['wall'] / 1e6))
+              '%s: breakdown %.2f ms, wall %.2f ms' % (name, total / 1e6, t['wall'] / 1e6))
     on = sum(r.v1 for r in rows if r.table == 'on-cpu')
     each = 20e3 if options.slow else 5e3
     check(abs(on - t['cpu']) <= 0.01 * t['wall'] + 5e6 + each * (t['nvcsw'] + t['nivcsw']) or t['thread'] == 'main',

@@ -12,7 +12,7 @@
  *	unlink      removes its own file, burns 1.5 s in after_unlink
  *	burn S      S seconds in just_burn
  *	family N    N children at once, each 0.06 s at the bottom of a deep stack
- *	orphans     the first thread ends; another one burns 1 s in thread_burn after that
+ *	mainexits     the first thread ends; another one burns 1 s in thread_burn after that
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 		return run_forks(n);
 	if (!strcmp(what, "family"))
 		return run_family(n);
-	if (!strcmp(what, "orphans"))
+	if (!strcmp(what, "mainexits"))
 		return run_pending_frees();
 	if (!strcmp(what, "threads"))
 		return run_threads(n);

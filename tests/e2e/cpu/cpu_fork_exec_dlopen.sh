@@ -21,7 +21,7 @@ depth=$(awk '/bottom_burn/ { n = gsub(/go_deeper/, ""); if (n > max) max = n } E
 run family 'bottom_burn' 1500 90 "$TARGETS/lives" family 30
 [ "$got" -le 2100 ] || fail "family: $got samples, 1800 are right"
 # A process whose first thread has ended keeps its mappings.
-run orphans 'thread_burn' 900 99 "$TARGETS/lives" orphans
+run mainexits 'thread_burn' 900 99 "$TARGETS/lives" mainexits
 run dlopen 'plugin_burn' 800 99 "$TARGETS/lives" dlopen "$TARGETS/plugin"
 cp "$TARGETS/lives" ./gone
 run unlink 'main;after_unlink' 1200 99 ./gone unlink

@@ -19,7 +19,7 @@ $ASSAY convert "$rec" --to folded > folded 2>> err || fail "folded: $(cat err)"
 for f in out err ls.out json folded "${rec%.assay}.folded"; do
 	[ "$(LC_ALL=C tr -d '\12\40-\176\200-\377' < "$f" | wc -c)" = 0 ] || fail "control bytes in $f: $(cat -v "$f" | head -40)"
 done
-grep -q hostile_burn out || fail "nothing in view: $(cat out)"
+grep -q hostile_burn out || fail "nothing shown: $(cat out)"
 ! grep -q '</title><svg/x' "${rec%.assay}.svg" || fail "a name broke out of the picture"
 if command -v xmllint > /dev/null; then
 	xmllint --noout "${rec%.assay}.svg" || fail "the picture is no XML"

@@ -69,7 +69,7 @@ work 1
 "$ASSAY" heap --dump -p "$pid" -o theirs.heap > page || fail "no dump"
 stop
 set -- $(shares ours.assay) $(shares theirs.heap)
-# 75 percent, each from some 1100 samples: four of its standard deviations are 5 percent
+# 75 percent, each from about 1100 samples: four of its standard deviations are 5 percent
 at_least "$1" 70 && at_least 80 "$1" || fail "holds_thrice: $1 % by ours, $3 % by theirs"
 at_least "$3" 70 && at_least 80 "$3" || fail "holds_thrice: $3 % by theirs"
 at_least "$2" 97 || fail "whole stacks: $2 % by ours, $4 % by theirs"

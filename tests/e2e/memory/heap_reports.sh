@@ -56,7 +56,7 @@ assert sum(r["calls"] for r in tables["heap_sizes"]) == total["allocated"]["coun
 assert sum(r["allocated"] for r in tables["heap_threads"]) == total["allocated"]["bytes"]
 PY
 
-# two runs did the same; of one with fewer functions in view the difference is what was left out
+# two runs did the same; where one shows fewer functions the difference is what the filter excluded
 "$ASSAY" diff run1.assay run2.assay --weight allocated --json > same.json || fail "no difference"
 python3 - same.json <<'PY' || fail "two equal runs differ"
 import json, sys

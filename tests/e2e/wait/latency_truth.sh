@@ -21,7 +21,7 @@ done
 [ "$(cell spans calls span=op_lock)" = 20 ] || fail "op_lock"
 [ "$(cell spans calls span=op_jump)" = none ] || fail "a call that never returns was measured"
 grep -q '"spans_unfinished":20' s.json || fail "unfinished calls: $(grep -o 'spans_unf[^,]*' s.json)"
-# what the waits are: 20 times 5 ms of sleep, 20 locks that are held for some 20 ms
+# what the waits are: 20 times 5 ms of sleep, 20 locks that are held for about 20 ms
 at_least "$(cell span_breakdown time_ns span=op_sleep reason=sleep)" 99000000 || fail "op_sleep does not sleep"
 [ "$(cell span_slowest time_ns)" -gt 0 ] || fail "no slowest calls"
 python3 - s.json <<'END' || fail "the slowest call is not the one that slept for 60 ms"

@@ -76,11 +76,11 @@ TEST(target_name_of_one_process_resolves)
 
 TEST(target_name_of_two_processes_is_never_a_silent_first)
 {
-	pid_t a = child_named("assay-t-twin");
-	pid_t b = child_named("assay-t-twin");
+	pid_t a = child_named("assay-t-pair");
+	pid_t b = child_named("assay-t-pair");
 	struct target_spec spec = {0};
 	struct resolved r;
-	vec_push(&spec.names, "assay-t-twin");
+	vec_push(&spec.names, "assay-t-pair");
 	resolve(&r, &spec);
 	CHECK(r.rc == -ENOTUNIQ && r.candidates.list.n == 2 && !r.target.pids.pids.n);
 	target_candidates_release(&r.candidates);

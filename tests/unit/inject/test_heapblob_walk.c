@@ -1,8 +1,7 @@
 /*
  * Compares the stacks that the recorder (inject/) records with those of the unwinder in src/unwind
  * at the same place: deep and shallow, repeatedly, so that most frames are reused from the last
- * stack; in signal handlers, in threads, on stacks allocated by the program, with invalid unwind
- * rules.
+ * stack; in signal handlers, threads, on stacks that the program allocates, with bad unwind rules.
  */
 #include "base/base.h"
 #include "tap.h"

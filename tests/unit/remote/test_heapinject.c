@@ -185,7 +185,7 @@ TEST(heapinject_patches_all_functions_or_none_where_that_is_asked_for)
 	CLEANUP(err_release) struct err err = {0};
 	make_plan(&plan);
 	plan.is_all_or_none = true;
-	/* An operator that throws, without a twin that does not. */
+	/* A throwing operator new without a nothrow variant. */
 	free(plan.sites.p[0].name);
 	plan.sites.p[0].name = xstrdup("_Znwm");
 	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .interval_bytes = 1 << 20};

@@ -1,4 +1,4 @@
-/* capture/heaptwin: which functions throw, and what is called in their place. */
+/* remote/patch/nothrow: which functions throw, and which nothrow variant is called instead. */
 #include "base/base.h"
 #include "tap.h"
 
