@@ -12,7 +12,7 @@
  *	unlink      removes its own file, burns 1.5 s in after_unlink
  *	burn S      S seconds in just_burn
  *	family N    N children at once, each 0.06 s at the bottom of a deep stack
- *	mainexits     the first thread ends; another one burns 1 s in thread_burn after that
+ *	mainexits   the first thread ends; another one burns 1 s in thread_burn after that
  */
 #include <dlfcn.h>
 #include <pthread.h>
