@@ -254,12 +254,12 @@ def row_uniq():
         len(paths) >= 0.99 * real - lost and lost <= told)
 
 
-def row_looks():
+def row_polling():
     """Without BPF: the same breakdown, by perf's switch records; the recorder's cost beside it."""
     lines = truths('waits_c', '3', options=('--no-bpf',))
     a, nr = worst(lines, r'breakdown ([0-9.]+) ms, wall ([0-9.]+) ms')
-    say('looks', '--no-bpf: sum of all classes against wall, worst of %d threads' % nr, '%.3f %%' % a, '<= 0.5 %',
+    say('polling', '--no-bpf: sum of all classes against wall, worst of %d threads' % nr, '%.3f %%' % a, '<= 0.5 %',
         nr > 0 and a <= 0.5)
     a, nr = worst(lines, r': ([0-9.]+) ms, its clock ([0-9.]+) ms')
-    say('looks', '--no-bpf: each class against the program\'s clock, worst of %d' % nr, '%.2f %%' % a, '<= 5 %',
+    say('polling', '--no-bpf: each class against the program\'s clock, worst of %d' % nr, '%.2f %%' % a, '<= 5 %',
         nr > 0 and a <= 5)

@@ -4,7 +4,7 @@
 waits_truth.py ROWS TRUTH [OPTION...]: ROWS from tests/oracle/waits_rows, TRUTH the lines of JSON of
 tests/targets/waits*. Prints one line per check and fails if one failed.
 
-    --looks      reasons are estimates from polling (no switch samples): shares of the known time within
+    --estimated  reasons are estimates from polling (no switch samples): shares of the known time within
                  20 points, no stacks; on a busy machine there are few polls, the rest must be unknown
     --polled     counts are estimates too
     --no-owners  wakers are not recorded
@@ -120,7 +120,7 @@ def check_class(check, name, t, off, key, truth, options):
         return
     names = FUNCTIONS.get(key, ('wait_' + key,)) + EXTRA.get(key, ())
     want = REASONS.get(key)
-    if options.looks:
+    if options.estimated:
         blocked = [r for r in off if r.reason not in ('run_queue', 'unknown')]
         got = sum(r.v1 for r in blocked if r.reason == want) / max(1, sum(r.v1 for r in blocked))
         all_ns = sum(c['ns'] for k, c in t['classes'].items())
@@ -156,7 +156,7 @@ def check_sites(check, rec, truths, options):
     for r in rec.rows:
         if r.table != 'off-cpu' or r.tid not in tids or r.reason == 'run_queue':
             continue
-        if options.looks and r.reason == 'unknown':
+        if options.estimated and r.reason == 'unknown':
             unknown += r.v1
             continue
         whole += r.v1
@@ -164,7 +164,7 @@ def check_sites(check, rec, truths, options):
             good += r.v1
     share = 100 * good / max(1, whole)
     check(unknown <= 2 * whole, 'unknown: %.1f s beside %.1f s that are known' % (unknown / 1e9, whole / 1e9))
-    check(share >= (90 if options.looks else 99), 'true waiting function: %.3f %% of %.1f s' % (share, whole / 1e9))
+    check(share >= (90 if options.estimated else 99), 'true waiting function: %.3f %% of %.1f s' % (share, whole / 1e9))
 
 
 def check_blame(check, rec, blame, options):
@@ -192,7 +192,7 @@ def check_blame(check, rec, blame, options):
 
 def main():
     class Options:
-        looks = polled = no_owners = figures = slow = False
+        estimated = polled = no_owners = figures = slow = False
         blame = None
     options, args = Options(), sys.argv[1:]
     if '--blame' in args:
@@ -201,7 +201,7 @@ def main():
     for a in args:
         if a.startswith('--'):
             setattr(options, a[2:].replace('-', '_'), True)
-    options.looks = options.looks or options.polled
+    options.estimated = options.estimated or options.polled
     paths = [a for a in args if not a.startswith('--')]
     rec = Recording(paths[0])
     truths, blame = [], []

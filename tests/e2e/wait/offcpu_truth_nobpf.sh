@@ -18,5 +18,5 @@ judge root "--slow" "stacks of waits are exact"
 mkdir user && cp "$ASSAY" "$TARGETS/waits_c" user/ && chown -R nobody user && cd user || exit 1
 setpriv --reuid=nobody --regid=nogroup --clear-groups ./assay offcpu --no-pictures -o user.assay -- \
 	./waits_c 1.2 lock condvar pool pipe epoll sleep > user.truth 2> user.err || fail "user: $(tail -3 user.err)"
-judge user "--looks" "estimated from looks"
+judge user "--estimated" "estimated by polling"
 [ $bad = 0 ]
