@@ -354,10 +354,10 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 		set_reason(p, HEAP_METHOD_HOOKS, &why);
 		return;
 	}
-	buf_addf(&why, "%zu functions of its allocator are patched %s", nr_heap_sites(p),
-		 h->is_held ? "before it starts" : "while it runs");
+	buf_addf(&why, "%zu functions of the target's allocator are patched %s", nr_heap_sites(p),
+		 h->is_held ? "before the target starts" : "while the target runs");
 	if (p->is_all_or_none)
-		buf_add_str(&why, ", which costs it less than jemalloc's hooks");
+		buf_add_str(&why, "; this slows the target down less than jemalloc's hooks");
 	set_reason(p, HEAP_METHOD_PATCH, &why);
 }
 

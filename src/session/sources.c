@@ -415,7 +415,7 @@ void sources_first_facts(const struct sources *s)
 	profile_factf(p, FACT_FREQUENCY, "%u", o->freq_hz);
 	profile_fact(p, FACT_MODE, info.is_user_only ? "user only" : "user and kernel");
 	profile_fact(p, FACT_STACKS,
-		     s->env.engine                           ? "in the kernel (BPF)"
+		     s->env.engine                           ? "unwound in the kernel (BPF)"
 		     : o->sampler_flags & PERFOPEN_FP        ? "frame pointers"
 		     : o->sampler_flags & PERFOPEN_NO_STACKS ? "none"
 							     : "copied");

@@ -159,13 +159,13 @@ void outputs_print_cost(const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	double all_ns = (double)r->duration_ns;
-	buf_addf(&text, "assay used %s of CPU time while recording (%.2f %% of one core)",
+	buf_addf(&text, "assay used %s of CPU time while recording (%.2f %% of one CPU)",
 		 num_ns(r->own_cpu_ns).s, all_ns > 0 ? 100.0 * (double)r->own_cpu_ns / all_ns : 0);
-	if (r->symbolize_cpu_ns)
-		buf_addf(&text, " and %s for symbolization", num_ns(r->symbolize_cpu_ns).s);
 	if (r->has_engine && r->engine.own_ns)
 		buf_addf(&text, ", %s in its BPF programs (%.2f %%)", num_ns(r->engine.own_ns).s,
 			 all_ns > 0 ? 100.0 * (double)r->engine.own_ns / all_ns : 0);
+	if (r->symbolize_cpu_ns)
+		buf_addf(&text, ", %s for symbolization", num_ns(r->symbolize_cpu_ns).s);
 	log_note("%s", buf_str(&text));
 }
 

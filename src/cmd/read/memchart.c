@@ -45,7 +45,7 @@ int memchart_output(const struct outputs *o, const struct profile *p)
 	int status = outputs_write(o, SUFFIX, &svg);
 	if (status == EXIT_OK) {
 		CLEANUP(free_p) char *path = store_path(&o->place, SUFFIX);
-		log_note("over time:   %s", path);
+		log_note("chart:       %s (memory over time)", path);
 	}
 	return status;
 }

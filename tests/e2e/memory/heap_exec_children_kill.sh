@@ -20,7 +20,7 @@ record() {
 watched() {
 	wait_for sh -c "readlink /proc/$1/exe | grep -q heaptruth"
 	wait_for grep -q '/memfd:assay-heap' /proc/$1/maps # what was there before has gone with the exec
-	wait_for sh -c "grep -q 'patched while it runs' $2.err"
+	wait_for sh -c "grep -q 'patched while the target runs' $2.err"
 	sleep 0.5
 }
 

@@ -19,7 +19,7 @@ check() {
 pid=$!
 $ASSAY heap --all-allocations --no-pictures -o g.assay -p $pid 60 > out 2> err &
 assay=$!
-wait_for grep -q "patched while it runs" err
+wait_for grep -q "patched while the target runs" err
 : > go
 wait_for test -e loaded
 wait_for grep -q "more functions of libmimalloc.* are patched after" err
@@ -29,7 +29,7 @@ kill -INT $assay
 wait $assay || fail "$(cat err)"
 kill -0 $pid || fail "the target did not survive"
 check fill_late
-"$ASSAY" report g.assay | grep -q "heap method: .*while it runs; .* more functions of libmimalloc" ||
+"$ASSAY" report g.assay | grep -q "heap method: .*while the target runs; .* more functions of libmimalloc" ||
 	fail "the recording does not tell: $("$ASSAY" report g.assay | grep method)"
 grep -q "its allocations are not recorded" err && fail "told as not seen: $(cat err)"
 

@@ -23,7 +23,7 @@ sh -c "while ! [ -e go ]; do sleep 0.05; done; exec $TARGETS/nomalloc" &
 pid=$!
 $ASSAY heap --no-pictures -o g.assay -p $pid 20 > out 2> err &
 assay=$!
-wait_for grep -q "patched while it runs" err
+wait_for grep -q "patched while the target runs" err
 : > go
 wait_for grep -q "no allocator's functions were found in it" err
 : > nomalloc.go

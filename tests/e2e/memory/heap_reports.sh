@@ -9,7 +9,7 @@ done
 for w in allocated peak live; do
 	[ -s "run1-$w.svg" ] || fail "no picture of what was $w"
 done
-grep -q 'bytes in use at the peak' run1-peak.svg || fail "the picture does not say what it shows"
+grep -q 'live bytes at the peak' run1-peak.svg || fail "the picture does not say what it shows"
 
 "$ASSAY" report run1.assay -n 0 --json > page.json || fail "no report"
 for w in allocated calls live leaked peak temporary freed; do

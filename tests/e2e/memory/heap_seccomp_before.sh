@@ -10,7 +10,7 @@ for mode in filter strict; do
 	wait_for grep -q sealed out.$mode
 	timeout 60 $ASSAY heap --no-pictures -o $mode.assay -p $pid 1 > $mode.txt 2> err || fail "$mode: $(cat err)"
 	case $mode in
-	filter) grep -q "functions of its allocator are patched" err || fail "filter: not told: $(cat err)" ;;
+	filter) grep -q "functions of the target's allocator are patched" err || fail "filter: not told: $(cat err)" ;;
 	strict) grep -q "seccomp (strict) would kill it.*uprobes" err || fail "strict: not told: $(cat err)" ;;
 	esac
 	$ASSAY report -v $mode.assay > $mode.report 2>&1

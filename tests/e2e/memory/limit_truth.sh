@@ -21,7 +21,7 @@ grep -q "memory limit: 128 MiB" text || fail "the recording does not know the li
 $ASSAY limit -m 64M --swap 0 --json -- "$TARGETS/eats" 256 > l.json 2> err
 [ $? = 137 ] || fail "exit status of a killed command: $(cat err)"
 [ "$(cell counts count 'what=processes killed')" = 1 ] || fail "no kill was counted"
-[ "$(cell counts count 'what=at the limit')" -gt 0 ] || fail "never at the limit"
+[ "$(cell counts count 'what=times at the limit')" -gt 0 ] || fail "never at the limit"
 [ "$(cell memory bytes what=peak)" = $((64 << 20)) ] || fail "peak is not the limit"
 grep -q 'killed by the OOM killer at the limit, 64.0 MiB: [56][0-9.]* MiB of it anonymous' l.json ||
 	fail "no sentence: $(cat l.json)"
@@ -43,7 +43,7 @@ awk -v m="${mapped:-0}" -v c="$counted" 'BEGIN { exit !(m < c * 1.5 + 8388608) }
 # page cache is given up again: at the limit, reclaim, not killed
 $ASSAY limit -m 24M --json -- dd if=/dev/zero of=file bs=64k count=1024 > l.json 2> err || fail "$(cat err)"
 if [ "$(stat -f -c %T .)" != tmpfs ]; then
-	[ "$(cell counts count 'what=at the limit')" -gt 0 ] || fail "page cache did not reach the limit"
+	[ "$(cell counts count 'what=times at the limit')" -gt 0 ] || fail "page cache did not reach the limit"
 	[ "$(cell counts count 'what=direct reclaims')" -gt 0 ] || fail "no reclaim was seen: $(cat l.json)"
 fi
 
