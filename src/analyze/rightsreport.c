@@ -222,7 +222,7 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 
 static const struct report_column command_columns[] = {
 	{"command", "command", CELL_TEXT, NULL},
-	{"target", "of", CELL_TEXT, NULL},
+	{"target", "target", CELL_TEXT, NULL},
 	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
 	{"because", "because", CELL_TEXT, NULL},
 	{"remedy", "remedy", CELL_TEXT, "number in the table of remedies"},
@@ -295,9 +295,9 @@ static void add_least(struct report *r)
 		report_add_table(r, "least",
 				 "least privileges for the full function of each command",
 				 least_columns, ARRAY_LEN(least_columns));
-	t->note = "for other users' processes SYS_PTRACE in addition, if their files are "
-		  "not reachable by path (containers) or CAP_PERFMON may not read "
-		  "/proc/PID/maps";
+	t->note = "other users' processes also need SYS_PTRACE if their files are not "
+		  "reachable by path (containers) or if this kernel does not let CAP_PERFMON "
+		  "read /proc/PID/maps";
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		const struct command *c = &commands[i];
 		CLEANUP(buf_release) struct buf caps = {0};

@@ -121,7 +121,11 @@ static struct report_table *begin_table(struct report *r, const struct selection
 	};
 	unsigned bits = spec->flags | (view_is_exact(sel) ? 0 : IS_ESTIMATE) |
 			(sel->unit == UNIT_COUNT ? 0 : IS_WEIGHED);
-	return report_add_table_of(r, spec->key, spec->title, columns, ARRAY_LEN(columns), bits);
+	struct report_table *t =
+		report_add_table_of(r, spec->key, spec->title, columns, ARRAY_LEN(columns), bits);
+	if (bits & IS_ESTIMATE && r->tables.n == 1)
+		t->note = "+-: half of the 95 % confidence interval, in percentage points";
+	return t;
 }
 
 static void add_item(struct report *r, struct report_table *t, const struct selection *sel,

@@ -115,7 +115,7 @@ static int memory_page(struct report *r, const struct profile *p, const struct s
 
 static const struct view views[VIEW_NR] = {
 	[VIEW_SPANS] = {.key = "spans",
-			.title = "latency of operations",
+			.title = "latency of calls and spans",
 			.tables = BIT(TABLE_SPANS),
 			.recorded = BIT(TABLE_SPAN_TIME),
 			.drawn = BIT(TABLE_SPAN_TIME),

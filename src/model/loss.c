@@ -122,7 +122,7 @@ bool losses_has_samples(const struct losses *l)
 
 void losses_add_other(struct buf *to, const struct losses *l)
 {
-	const char *sep = "also missing: ";
+	const char *sep = "missing or incomplete: ";
 	for (size_t i = 0; i < LOSS_NR; i++) {
 		if (!l->nr[i] || kinds[i].class != LOSS_CLASS_OTHER)
 			continue;

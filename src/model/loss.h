@@ -101,7 +101,7 @@ void losses_merge(struct losses *to, const struct losses *from);
 /* Whether any sample counter is set; profiles from files of other programs may have none. */
 bool losses_has_samples(const struct losses *l);
 /*
- * Appends the LOSS_CLASS_OTHER counters that are not 0, if any: "also missing: 12 heap events
+ * Appends the LOSS_CLASS_OTHER counters that are not 0, if any: "missing or incomplete: 12 heap events
  * (...), 3 child processes not followed".
  */
 void losses_add_other(struct buf *to, const struct losses *l);

@@ -11,7 +11,7 @@ static const struct {
 	[WAIT_NONE] = {"none", "no wait", NULL, false},
 	[WAIT_ON_CPU] = {"on_cpu", "on CPU", NULL, false},
 	[WAIT_RUN_QUEUE] = {"run_queue", "run queue", "[run queue]", false},
-	[WAIT_SYNC] = {"sync", "futex", "[futex]", false},
+	[WAIT_SYNC] = {"sync", "futex (lock or park)", "[futex]", false},
 	[WAIT_LOCK] = {"lock", "lock", "[lock]", false},
 	[WAIT_PARK] = {"park", "park, condvar, channel", "[park]", true},
 	[WAIT_FSYNC] = {"fsync", "fsync", "[fsync]", false},

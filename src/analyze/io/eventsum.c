@@ -245,11 +245,11 @@ static struct outcome sum_source(const struct summary *s, const struct source *f
 }
 
 static const struct report_column summary_columns[] = {
-	{"what", "what", CELL_TEXT, NULL},
+	{"what", "events", CELL_TEXT, NULL},
 	{"count", "count", CELL_COUNT, "exact"},
 	{"per_second", "per second", CELL_FLOAT, NULL},
 	{"bytes", "bytes", CELL_BYTES, "0 if the event has no size"},
-	{"mean_bytes", "mean", CELL_BYTES, NULL},
+	{"mean_bytes", "mean size", CELL_BYTES, NULL},
 	{"note", "note", CELL_TEXT, NULL},
 };
 
@@ -404,7 +404,7 @@ static void note_absent(struct report *r, const struct summary *s)
 	if (nr > ABSENT_NAMES)
 		buf_addf(&names, " and %zu more", nr - ABSENT_NAMES);
 	if (names.n)
-		report_note(r, "counted, 0 hits: %s", buf_str(&names));
+		report_note(r, "events that did not occur: %s", buf_str(&names));
 }
 
 /* Notes on common misreadings of these counts. */
@@ -439,6 +439,7 @@ static void begin(struct report *r, const struct summary *s)
 {
 	const struct profile *p = s->p;
 	r->title = "assay events";
+	r->noun = "events";
 	r->losses = p->losses;
 	report_facts(r, p);
 	for (size_t i = 0; i < s->n; i++)

@@ -47,7 +47,7 @@ static const struct tag_column kind_columns[] = {
 #define FAULT_COLUMNS                                                                         \
 	{{"major", "major", CELL_COUNT, "page read from disk"}, TAG_NR, MAJOR},               \
 		{{"major_ns", "major time", CELL_NS, NULL}, TAG_NS, MAJOR},                   \
-		{{"major_p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, MAJOR},                  \
+		{{"major_p99_ns", "major p99", CELL_NS, NULL}, TAG_P99_NS, MAJOR},            \
 		{{"minor", "minor", CELL_COUNT, "page was in memory or new"}, TAG_NR, MINOR}, \
 	{                                                                                     \
 		{"minor_ns", "minor time", CELL_NS, NULL}, TAG_NS, MINOR                      \

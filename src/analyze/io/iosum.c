@@ -103,35 +103,39 @@ static void add_row(struct iosum *s, const struct tag_row *row)
 /* ---- the tables --------------------------------------------------------------------------- */
 
 static const struct tag_column call_columns[] = {
-	{{"what", "what", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"what", "kind", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"call", "call", CELL_TEXT, "the system call"}, TAG_TEXT, 1},
 	{{"calls", "calls", CELL_COUNT, NULL}, TAG_NR, 0},
 	{{"bytes", "bytes", CELL_BYTES, "as returned by the calls, not as requested"},
 	 TAG_BYTES,
 	 0},
 	{{"mean_bytes", "mean size", CELL_BYTES, "of successful calls"}, TAG_MEAN_BYTES, 0},
-	{{"bytes_per_s", "per second", CELL_BYTES, NULL}, TAG_BYTES_PER_S, 0},
+	{{"bytes_per_s", "bytes/s", CELL_BYTES, NULL}, TAG_BYTES_PER_S, 0},
 	{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, 0},
 	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
 	TAG_QUANTILES,
 	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN included"}, TAG_FAILED, 0},
 };
 
-#define SIDE_COLUMNS                                                                              \
-	{{"reads", "reads", CELL_COUNT, NULL}, TAG_NR, READS},                                    \
-		{{"read_bytes", "read", CELL_BYTES, NULL}, TAG_BYTES, READS},                     \
-		{{"mean_read_bytes", "mean", CELL_BYTES, "of a read"}, TAG_MEAN_BYTES, READS},    \
-		{{"writes", "writes", CELL_COUNT, NULL}, TAG_NR, WRITES},                         \
-		{{"write_bytes", "written", CELL_BYTES, NULL}, TAG_BYTES, WRITES},                \
-		{{"mean_write_bytes", "mean", CELL_BYTES, "of a write"}, TAG_MEAN_BYTES, WRITES}, \
-		{{"syncs", "syncs", CELL_COUNT,                                                   \
-		  "fsync and similar; also submit and reap calls (io_uring, libaio)"},            \
-		 TAG_NR,                                                                          \
-		 SYNCS},                                                                          \
-		{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, TAG_AMOUNTS},              \
-		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, TAG_AMOUNTS},                      \
-	{                                                                                         \
-		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, TAG_AMOUNTS             \
+#define SIDE_COLUMNS                                                                   \
+	{{"reads", "reads", CELL_COUNT, NULL}, TAG_NR, READS},                         \
+		{{"read_bytes", "read", CELL_BYTES, NULL}, TAG_BYTES, READS},          \
+		{{"mean_read_bytes", "mean size", CELL_BYTES, "of a read"},            \
+		 TAG_MEAN_BYTES,                                                       \
+		 READS},                                                               \
+		{{"writes", "writes", CELL_COUNT, NULL}, TAG_NR, WRITES},              \
+		{{"write_bytes", "written", CELL_BYTES, NULL}, TAG_BYTES, WRITES},     \
+		{{"mean_write_bytes", "mean size", CELL_BYTES, "of a write"},          \
+		 TAG_MEAN_BYTES,                                                       \
+		 WRITES},                                                              \
+		{{"syncs", "syncs", CELL_COUNT,                                        \
+		  "fsync and similar; also submit and reap calls (io_uring, libaio)"}, \
+		 TAG_NR,                                                               \
+		 SYNCS},                                                               \
+		{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, TAG_AMOUNTS},   \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, TAG_AMOUNTS},           \
+	{                                                                              \
+		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, TAG_AMOUNTS  \
 	}
 
 static const struct tag_column file_columns[] = {
@@ -155,7 +159,7 @@ static const struct tag_column sync_columns[] = {
 };
 
 static const struct tag_column block_columns[] = {
-	{{"what", "what", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"what", "kind", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"requests", "requests", CELL_COUNT, NULL}, TAG_NR, 0},
 	{{"bytes", "bytes", CELL_BYTES, NULL}, TAG_BYTES, 0},
 	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, TAG_MEAN_BYTES, 0},

@@ -33,9 +33,9 @@ static const struct {
 	const char *count; /* what weights count; NULL: bytes */
 	const char *empty; /* reason shown if the table does not exist */
 } weights[HEAP_WEIGHT_NR] = {
-	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, HEAP_BYTES, "bytes in use at the end", "blocks",
+	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, HEAP_BYTES, "live bytes at the end", "blocks",
 			      NULL, NOTHING_LIVES},
-	[HEAP_WEIGHT_PEAK] = {"peak", TABLE_PEAK, HEAP_BYTES, "bytes in use at the peak", "blocks",
+	[HEAP_WEIGHT_PEAK] = {"peak", TABLE_PEAK, HEAP_BYTES, "live bytes at the peak", "blocks",
 			      NULL, "this profile has no peak"},
 	[HEAP_WEIGHT_LEAKED] = {"leaked", TABLE_LIVE, HEAP_BYTES, "leaked bytes", "blocks", NULL,
 				NOTHING_LIVES},

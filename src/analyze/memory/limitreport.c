@@ -181,8 +181,8 @@ static void add_counts(struct report *r, const struct limit_end *e)
 		const char *what;
 		uint64_t nr;
 	} rows[] = {
-		{true, "at the limit", n->nr_at_limit},
-		{n->nr_high, "above memory.high", n->nr_high},
+		{true, "times at the limit", n->nr_at_limit},
+		{n->nr_high, "times above memory.high", n->nr_high},
 		{e->has_reclaim, "direct reclaims", reclaim.nr},
 		{e->has_reclaim, "pages reclaimed by them", reclaim.pages},
 		{has_reclaim, "pages scanned", n->nr_scanned},

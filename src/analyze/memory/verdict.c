@@ -435,8 +435,8 @@ static enum memverdict_kind judge_kind(struct judge *j)
 					   every_ms);
 		j->v.evidence =
 			arena_fmt(j->a,
-				  "only %zu reading%s in %s: at least %d are needed, over at least "
-				  "%s%s",
+				  "%zu reading%s in %s; at least %d readings over at least %s are "
+				  "needed%s",
 				  j->n, j->n == 1 ? "" : "s", num_ns(j->v.span_ns).s,
 				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s, remedy);
 		return MEMVERDICT_INCONCLUSIVE;

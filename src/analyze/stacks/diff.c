@@ -411,7 +411,10 @@ static void add_notes(struct report *r, const struct diff *d)
 	case DIFF_AMOUNTS:
 		break;
 	case DIFF_SHARES:
-		report_note(r, "compared by share of the totals; --absolute compares amounts");
+		report_note(
+			r,
+			"compared by share of the totals: change and +- are in percentage points; "
+			"--absolute compares amounts");
 		break;
 	case DIFF_PER_TIME:
 		report_note(

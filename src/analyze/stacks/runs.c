@@ -113,7 +113,7 @@ static void add_runs(struct report *r, const struct run_rows *t)
 		{"run", "run", CELL_ID, NULL},
 		{"samples", "samples", CELL_COUNT, "samples shown"},
 		{"duration_ns", "duration", CELL_NS, "of the capture, or of the window of time"},
-		{"cpus", "CPUs", CELL_FLOAT, "in use on average"},
+		{"cpus", "avg CPUs", CELL_FLOAT, "in use on average"},
 		{"recording", "recording", CELL_TEXT, NULL},
 	};
 	struct report_table *table =

@@ -27,7 +27,7 @@ static struct report_table *begin_table(struct report *r, const char *key, const
 		{"pct", "%", CELL_PERCENT, "share of everything shown"},
 		{"error_pct", "+-", CELL_PERCENT,
 		 "half width of the 95 % confidence interval, in percentage points"},
-		{"cpus", "CPUs", CELL_FLOAT, "CPUs in use on average over the window",
+		{"cpus", "avg CPUs", CELL_FLOAT, "CPUs in use on average over the window",
 		 THREADS | GROUPS},
 		{"samples", "samples", CELL_COUNT},
 		{"threads", "threads", CELL_COUNT,

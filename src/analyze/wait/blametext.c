@@ -25,13 +25,13 @@ static const char *culprit_name(struct buf *to, const struct profile *p,
 static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",
-	.note = "cause: what the thread that ended the wait (the lock holder) did "
-		"meanwhile; on_cpu: it was running; convoy: threads that pass one lock "
-		"around",
+	.note = "cause: what the lock holder or waker did during the wait; on_cpu: it "
+		"ran; run_queue: it waited for a CPU; convoy: several threads take the same "
+		"lock in turn",
 	.texts = {{"doing", "cause"},
 		  {"function", "function"},
 		  {"in", "call"},
-		  {"culprit", "thread"}},
+		  {"culprit", "holder or waker"}},
 	.other_at = 1,
 	.flags = WAITGROUPS_THREADS,
 };
@@ -39,9 +39,9 @@ static const struct waitgroups_table pairs = {
 	.key = "blame_pairs",
 	.title = "waiting threads and lock holders",
 	.texts = {{"waiter", "waiter"},
-		  {"waits_in", "waits in"},
+		  {"waits_in", "waiting in"},
 		  {"culprit", "holder"},
-		  {"function", "in"},
+		  {"function", "holder in"},
 		  {"doing", "cause"}},
 	.other_at = 1,
 };

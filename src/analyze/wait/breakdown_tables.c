@@ -22,14 +22,14 @@ static double nan_cell(void)
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "of all threads together"},
 	{"pct", "%", CELL_PERCENT, "share of total thread time"},
-	{"threads", "threads", CELL_FLOAT, "average number of threads in this state"},
+	{"threads", "avg threads", CELL_FLOAT, "average number of threads in this state"},
 	{"count", "count", CELL_COUNT, "runs, or waits that ended in the window"},
 	{"mean_ns", "mean", CELL_NS, NULL},
 	{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket"},
-	{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations"},
+	{"p99_ns", "p99", CELL_NS, "interpolated within a power-of-two bucket"},
 	{"longest_ns", "longest", CELL_NS, NULL},
 	{"reason", "reason", CELL_TEXT, "as --reason takes it"},
-	{"what", "", CELL_TEXT, "description"},
+	{"what", "meaning", CELL_TEXT, "the reason in words"},
 };
 
 struct line {
@@ -203,7 +203,7 @@ static struct report_table *begin_threads(struct report *r, unsigned bits,
 		{"idle_ns", "idle", CELL_NS, "idle waits: park, poll, sleep ..."},
 		{"covered_pct", "covered %", CELL_PERCENT,
 		 "sum of these columns as a share of total thread time", HAS_COVERED},
-		{"voluntary", "waits", CELL_COUNT, "voluntary context switches"},
+		{"voluntary", "times blocked", CELL_COUNT, "voluntary context switches"},
 		{"involuntary", "preempts", CELL_COUNT, "involuntary context switches"},
 		{"threads", "threads", CELL_COUNT, NULL, OF_GROUPS},
 		{"pid", "pid", CELL_ID, NULL, OF_THREADS},

@@ -100,7 +100,7 @@ static const struct report_column breakdown_columns[] = {
 	{"time_ns", "time", CELL_NS, NULL},
 	{"pct", "%", CELL_PERCENT, "of the span's elapsed time"},
 	{"per_call_ns", "per call", CELL_NS, NULL},
-	{"what", "", CELL_TEXT, NULL},
+	{"what", "meaning", CELL_TEXT, "the reason in words"},
 };
 
 static const char *reason_key(enum wait_reason r)
@@ -155,7 +155,7 @@ static int add_breakdown(struct spansum *s, const struct select_spec *spec, stru
 static const struct report_column slow_columns[] = {
 	{"time_ns", "time", CELL_NS, NULL},
 	{"span", "span", CELL_TEXT, NULL},
-	{"at_s", "start s", CELL_FLOAT, "since the capture's start"},
+	{"at_s", "start (s)", CELL_FLOAT, "seconds since the start of the capture"},
 	{"thread", "thread", CELL_TEXT, NULL},
 	{"tid", "tid", CELL_ID, NULL},
 	{"breakdown", "time breakdown", CELL_TEXT, NULL},
@@ -338,7 +338,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
 		.spans = &spans,
 	};
-	view_begin(r, &sel, "latency of operations");
+	view_begin(r, &sel, "latency of calls and spans");
 	TRY(collect_spans(&s, &own, err));
 	tag_report(&spans, r, &spans_table, 0, s.seconds);
 	TRY(add_breakdown(&s, &own, err));

@@ -104,7 +104,7 @@ static const struct {
 	[WAITS_REASONS] = {{.key = "reasons",
 			    .title = "wait reasons",
 			    .note = QUANTILE_NOTE,
-			    .texts = {{"reason", "reason"}, {"what", ""}},
+			    .texts = {{"reason", "reason"}, {"what", "meaning"}},
 			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
 			   texts_of_reason},
 	[WAITS_FUNCTIONS] = {{.key = "waiting_functions",

@@ -70,7 +70,7 @@ void mempressure_add_machine(struct buf *to, const struct mempressure *before,
 		return;
 	uint64_t some_us = after->some_us - MIN(before->some_us, after->some_us);
 	uint64_t full_us = after->full_us - MIN(before->full_us, after->full_us);
-	buf_addf(to, "some threads waited for memory for %s, all for %s (whole machine)",
+	buf_addf(to, "some threads stalled for %s, all threads for %s (whole machine)",
 		 num_ns(some_us * NS_PER_US).s, num_ns(full_us * NS_PER_US).s);
 }
 
@@ -81,7 +81,7 @@ void mempressure_add_group(struct buf *to, const struct mempressure *before,
 		return;
 	struct memgroup_numbers n = memgroup_since(&before->numbers, &after->numbers);
 	bool has_limit = n.limit_bytes != MEMGROUP_NO_LIMIT;
-	buf_addf(to, "%s%s, reached %" PRIu64 " times, %" PRIu64 " pages refaulted",
+	buf_addf(to, "%s%s, times at a limit: %" PRIu64 ", pages refaulted: %" PRIu64,
 		 has_limit ? "limit " : "no limit", has_limit ? num_bytes(n.limit_bytes).s : "",
 		 n.nr_at_limit, n.nr_refault_anon + n.nr_refault_file);
 }

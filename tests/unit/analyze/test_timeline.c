@@ -138,5 +138,5 @@ TEST(memtime_report_keeps_the_peak_and_shows_its_tree)
 	CHECK_U64(nr_peaks, 1);
 	CHECK_U64(r->trees.n, 1);
 	CHECK_U64(r->trees.p[0].nodes[0].total, 1000);
-	CHECK(r->notes.n && strstr(r->notes.p[0], "verdict: "));
+	CHECK(r->notes.n && strstr(r->notes.p[0], "verdict "));
 }

@@ -16,7 +16,7 @@ TEST(mempressure_says_what_came_between)
 		.has_group = true,
 		.numbers = {.nr_at_limit = 12, .nr_refault_file = 90, .limit_bytes = 32u << 20}};
 	mempressure_add_group(&b, &before, &after);
-	CHECK_STR(buf_str(&b), "limit 32.0 MiB, reached 7 times, 0 pages refaulted");
+	CHECK_STR(buf_str(&b), "limit 32.0 MiB, times at a limit: 7, pages refaulted: 0");
 	buf_clear(&b);
 	after.has_group = false;
 	mempressure_add_group(&b, &before, &after);

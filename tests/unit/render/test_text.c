@@ -98,13 +98,13 @@ TEST(losses_other_than_samples_are_on_one_line)
 	r->losses.nr[LOSS_WAITS_NO_ROW_NS] = 1500000;
 	text_add_losses(&b, r);
 	CHECK_STR(buf_str(&b), "samples: 0\n"
-			       "also missing: 3 child processes not followed, "
+			       "missing or incomplete: 3 child processes not followed, "
 			       "1.50 ms of wait time not recorded (table full)\n");
 	buf_clear(&b);
 	r->has_no_samples = true;
 	r->losses.nr[LOSS_WAITS_NO_ROW_NS] = 0;
 	text_add_losses(&b, r);
-	CHECK_STR(buf_str(&b), "also missing: 3 child processes not followed\n");
+	CHECK_STR(buf_str(&b), "missing or incomplete: 3 child processes not followed\n");
 }
 
 TEST(names_are_shortened_only_with_a_width)
