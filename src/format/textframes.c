@@ -32,7 +32,7 @@ loc_id text_location(struct profile *p, const struct text_frame *frames, size_t 
 	key = is_plain ? OFFSET_NAMED | first_func : OFFSET_GROUP | key;
 	uint32_t flags = physical->func_flags & FUNC_KERNEL ? LOCATION_KERNEL : 0;
 	loc_id loc = profile_location(p, mod, key, flags);
-	if (p->locations.p[loc].flags & LOCATION_NAMED)
+	if (p->locations.p[loc].flags & LOCATION_SYMBOLIZED)
 		return loc;
 
 	VEC(struct frame) named = {0};
@@ -46,7 +46,7 @@ loc_id text_location(struct profile *p, const struct text_frame *frames, size_t 
 						.line = f->line,
 						.is_inlined = f->is_inlined});
 	}
-	profile_name_location(p, loc, named.p, named.n, 0);
+	profile_set_frames(p, loc, named.p, named.n, 0);
 	vec_release(&named);
 	return loc;
 }
@@ -66,8 +66,8 @@ loc_id text_unnamed(struct profile *p, uint64_t address, str_id path, unsigned f
 {
 	uint32_t flags = func_flags & FUNC_KERNEL ? LOCATION_KERNEL : 0;
 	loc_id loc = profile_location(p, named_module(p, path), address, flags);
-	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
-		profile_name_location(p, loc, NULL, 0, why_unnamed(p, path, func_flags));
+	if (!(p->locations.p[loc].flags & LOCATION_SYMBOLIZED))
+		profile_set_frames(p, loc, NULL, 0, why_unnamed(p, path, func_flags));
 	return loc;
 }
 

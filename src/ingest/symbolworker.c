@@ -446,7 +446,7 @@ void symbolworker_submit(struct symbolworker *n)
 	VEC(loc_id) locs = {0};
 	for (; n->next_loc < n->p->locations.n; n->next_loc++) {
 		const struct location *l = &n->p->locations.p[n->next_loc];
-		if (l->flags & LOCATION_NAMED)
+		if (l->flags & LOCATION_SYMBOLIZED)
 			continue;
 		if (n->p->modules.p[l->module].kind == MODULE_JIT)
 			vec_push(&n->jit_waiting, (loc_id)n->next_loc);
@@ -515,7 +515,7 @@ static void apply_loc(struct symbolworker *n, const struct batch *b, size_t i)
 					   .line = f->line,
 					   .is_inlined = f->is_inlined};
 	}
-	profile_name_location(n->p, loc, frames, r->nr, r->unsym);
+	profile_set_frames(n->p, loc, frames, r->nr, r->unsym);
 }
 
 void symbolworker_collect(struct symbolworker *n, unsigned flags)

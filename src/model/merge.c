@@ -72,7 +72,7 @@ static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
 		frames[i].func = m->func[frames[i].func];
 		frames[i].file = m->str[frames[i].file];
 	}
-	profile_name_location(m->to, loc, frames, l->nr_frames, l->unsym);
+	profile_set_frames(m->to, loc, frames, l->nr_frames, l->unsym);
 	if (frames != few)
 		free(frames);
 }
@@ -112,7 +112,7 @@ static void merge_locations(struct merge *m)
 			offset = named_offset(m, l);
 		loc_id loc = profile_location(m->to, m->module[l->module], offset, l->flags);
 		m->loc[i] = loc;
-		if ((l->flags & LOCATION_NAMED) && !m->to->locations.p[loc].nr_frames)
+		if ((l->flags & LOCATION_SYMBOLIZED) && !m->to->locations.p[loc].nr_frames)
 			merge_frames(m, l, loc);
 	}
 }

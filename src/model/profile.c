@@ -59,7 +59,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->tags);
 	vec_release(&p->marks);
 	vec_release(&p->facts);
-	vec_release(&p->named_log);
+	vec_release(&p->symbolized_log);
 	release_indexes(p);
 	free(p);
 }
@@ -151,8 +151,8 @@ loc_id profile_pseudo_location(struct profile *p, const char *name)
 	func_id fn = profile_function(p, &(struct function){.name = profile_cstr(p, name),
 							    .module = mod});
 	loc_id loc = profile_location(p, mod, fn, 0);
-	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
-		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
+	if (!(p->locations.p[loc].flags & LOCATION_SYMBOLIZED))
+		profile_set_frames(p, loc, &(struct frame){.func = fn}, 1, 0);
 	return loc;
 }
 
@@ -175,19 +175,19 @@ func_id profile_function(struct profile *p, const struct function *f)
 	}
 }
 
-void profile_name_location(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
-			   enum loss_kind unsym)
+void profile_set_frames(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
+			enum loss_kind unsym)
 {
 	ASSERT(!p->is_sealed && loc < p->locations.n && nr <= UINT16_MAX);
 	struct location *l = &p->locations.p[loc];
 	l->first_frame = (uint32_t)p->frames.n;
 	l->nr_frames = (uint16_t)nr;
 	l->unsym = nr ? 0 : (uint16_t)unsym;
-	l->flags |= LOCATION_NAMED;
+	l->flags |= LOCATION_SYMBOLIZED;
 	vec_reserve(&p->frames, p->frames.n + nr);
 	for (size_t i = 0; i < nr; i++)
 		p->frames.p[p->frames.n++] = frames[i];
-	vec_push(&p->named_log, loc);
+	vec_push(&p->symbolized_log, loc);
 }
 
 stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc)

@@ -21,7 +21,7 @@
  * 0 of modules, locations, functions, stacks, tasks and tags is a dummy that means "none".
  *
  * Not thread safe while it is filled; a sealed profile may be read by several threads. Functions
- * that add elements run out of memory by exiting (base/mem.h) and report no errors.
+ * that add elements return no errors; without memory they end the program (base/mem.h).
  */
 #ifndef ASSAY_MODEL_PROFILE_H
 #define ASSAY_MODEL_PROFILE_H
@@ -75,8 +75,9 @@ struct mapping {
 enum location_flags {
 	LOCATION_CALL = 1 << 0,   /* a return address: symbolize the call instruction before it */
 	LOCATION_KERNEL = 1 << 1, /* kernel code */
-	LOCATION_NAMED = 1 << 2,  /* symbolization was done (perhaps without finding a symbol) */
-	LOCATION_RETRY = 1 << 3,  /* while a file is read: naming is tried a second time */
+	LOCATION_SYMBOLIZED =
+		1 << 2,          /* symbolization was done (perhaps without finding a symbol) */
+	LOCATION_RETRY = 1 << 3, /* while a file is read: symbolize a second time */
 };
 
 struct location {
@@ -213,7 +214,7 @@ struct profile {
 	bool is_sealed;
 
 	/* Locations in the order of their symbolization, for appending to a recording. */
-	VEC(loc_id) named_log;
+	VEC(loc_id) symbolized_log;
 
 	/* Indexes for finding existing elements; empty after profile_seal. */
 	struct map loc_index;
@@ -243,8 +244,8 @@ loc_id profile_pseudo_location(struct profile *p, const char *name);
 /* Finds or adds a function by (module, name, linkage, start). */
 func_id profile_function(struct profile *p, const struct function *f);
 /* Sets the frames of a location, innermost first, copied. @nr 0: no symbol, for reason @unsym. */
-void profile_name_location(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
-			   enum loss_kind unsym);
+void profile_set_frames(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
+			enum loss_kind unsym);
 /* Finds or adds the child of @parent at @loc. A stack is built from the root to the leaf. */
 stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc);
 /* Finds or adds a task by (pid, tid, comm); @time_ns becomes start_ns of a new one. */

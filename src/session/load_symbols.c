@@ -21,8 +21,8 @@ static bool has_unnamed(struct profile *p)
 		struct location *l = &p->locations.p[i];
 		if (!l->nr_frames &&
 		    (l->unsym == LOSS_UNSYM_NO_FILE || l->unsym == LOSS_UNSYM_CHANGED))
-			l->flags = (l->flags & ~(uint32_t)LOCATION_NAMED) | LOCATION_RETRY;
-		has |= !(l->flags & LOCATION_NAMED);
+			l->flags = (l->flags & ~(uint32_t)LOCATION_SYMBOLIZED) | LOCATION_RETRY;
+		has |= !(l->flags & LOCATION_SYMBOLIZED);
 	}
 	return has;
 }
@@ -51,15 +51,15 @@ static size_t drop_failed_retries(struct profile *p, size_t nr_before)
 {
 	size_t nr_kept = nr_before;
 	size_t nr_named = 0;
-	for (size_t i = nr_before; i < p->named_log.n; i++) {
-		loc_id loc = p->named_log.p[i];
+	for (size_t i = nr_before; i < p->symbolized_log.n; i++) {
+		loc_id loc = p->symbolized_log.p[i];
 		struct location *l = &p->locations.p[loc];
 		nr_named += l->nr_frames != 0;
 		if (l->nr_frames || !(l->flags & LOCATION_RETRY))
-			p->named_log.p[nr_kept++] = loc;
+			p->symbolized_log.p[nr_kept++] = loc;
 		l->flags &= ~(uint32_t)LOCATION_RETRY;
 	}
-	p->named_log.n = nr_kept;
+	p->symbolized_log.n = nr_kept;
 	return nr_named;
 }
 
@@ -76,7 +76,7 @@ size_t load_symbols(struct profile *p, const struct load_options *options)
 	}
 	CLEANUP(modules_release) struct modules modules = {.p = p, .files = &files.access};
 	modules_restore(&modules);
-	size_t nr_before = p->named_log.n;
+	size_t nr_before = p->symbolized_log.n;
 	struct symbolworker *worker = symbolworker_new(
 		p, &modules, &files.access,
 		&(struct symbolworker_options){.debug_dirs = options->debug_dirs,

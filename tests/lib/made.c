@@ -28,8 +28,8 @@ loc_id made_named(struct profile *p, struct sv name, struct sv module_path, uint
 				      .module = mod,
 				      .flags = flags & LOCATION_KERNEL ? FUNC_KERNEL : 0});
 	loc_id loc = profile_location(p, mod, fn, flags);
-	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
-		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
+	if (!(p->locations.p[loc].flags & LOCATION_SYMBOLIZED))
+		profile_set_frames(p, loc, &(struct frame){.func = fn}, 1, 0);
 	return loc;
 }
 
@@ -53,7 +53,7 @@ static loc_id inlined(struct profile *p, struct sv inner, struct sv outer, struc
 	};
 	loc_id loc = profile_location(p, mod, frames[0].func * 1000u + frames[1].func, 0);
 	if (!p->locations.p[loc].nr_frames)
-		profile_name_location(p, loc, frames, 2, 0);
+		profile_set_frames(p, loc, frames, 2, 0);
 	return loc;
 }
 

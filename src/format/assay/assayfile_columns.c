@@ -28,7 +28,7 @@ static const struct assayfile_field function_fields[] = {
 static const struct assayfile_field location_fields[] = {
 	{FIELD(location, module), .ref = SECTION_MODULES},
 	{FIELD(location, flags),
-	 .dropped = LOCATION_NAMED}, /* symbol names have their own section */
+	 .dropped = LOCATION_SYMBOLIZED}, /* symbol names have their own section */
 	{FIELD(location, offset), DELTA},
 };
 
@@ -68,7 +68,7 @@ const struct assayfile_columns assayfile_columns[ASSAYFILE_SECTIONS] = {
 	[SECTION_MAPPINGS] = {VEC_OF(mappings), COLUMNS(mapping_fields), .least = 7},
 	[SECTION_FUNCTIONS] = {VEC_OF(functions), COLUMNS(function_fields), .least = 5},
 	[SECTION_LOCATIONS] = {VEC_OF(locations), COLUMNS(location_fields), .least = 3},
-	[SECTION_NAMES] = {VEC_OF(named_log), .least = 3},
+	[SECTION_NAMES] = {VEC_OF(symbolized_log), .least = 3},
 	[SECTION_STACKS] = {VEC_OF(stacks), .least = 2},
 	[SECTION_TASKS] = {VEC_OF(tasks), COLUMNS(task_fields), .least = 5},
 	[SECTION_TAGS] = {VEC_OF(tags), COLUMNS(tag_fields), .least = 8},

@@ -144,8 +144,8 @@ static int get_names(struct assayfile_reader *r, struct rd *in, const struct ran
 			f->line = (uint32_t)delta(&frames, &line);
 			f->is_inlined = rd_u8(&frames) != 0;
 		}
-		profile_name_location(p, check_id(r, delta(in, &loc), p->locations.n), few.p, nr,
-				      unsym < LOSS_NR ? (enum loss_kind)unsym : 0);
+		profile_set_frames(p, check_id(r, delta(in, &loc), p->locations.n), few.p, nr,
+				   unsym < LOSS_NR ? (enum loss_kind)unsym : 0);
 	}
 	vec_release(&few);
 	in->is_bad |= nrs.is_bad | unsyms.is_bad | frames.is_bad;

@@ -54,7 +54,7 @@ static void encode_modules(struct buf *to, const struct profile *p, size_t from,
 
 static void encode_names(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
-	const loc_id *log = p->named_log.p;
+	const loc_id *log = p->symbolized_log.p;
 	COLUMN_DELTA(log[i_]);
 	COLUMN(p->locations.p[log[i_]].nr_frames);
 	COLUMN(p->locations.p[log[i_]].unsym);

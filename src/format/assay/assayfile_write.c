@@ -165,7 +165,7 @@ static size_t batch_of(const struct profile *p, enum assayfile_section type, siz
 			bytes += profile_sv(p, (str_id)(from + n++)).n;
 	else if (type == SECTION_NAMES)
 		while (n < most && frames < 4 * BATCH)
-			frames += p->locations.p[p->named_log.p[from + n++]].nr_frames;
+			frames += p->locations.p[p->symbolized_log.p[from + n++]].nr_frames;
 	else
 		n = most;
 	return n;

@@ -112,7 +112,7 @@ static void synth_name(struct synth *s)
 {
 	struct profile *p = s->p;
 	for (loc_id i = 1; i < p->locations.n; i++) {
-		if (p->locations.p[i].flags & LOCATION_NAMED)
+		if (p->locations.p[i].flags & LOCATION_SYMBOLIZED)
 			continue;
 		char name[64];
 		snprintf(name, sizeof(name), "synth::module%u::function_%" PRIu64,
@@ -127,7 +127,7 @@ static void synth_name(struct synth *s)
 				      .is_inlined = i % 3 == 0};
 		f[1] = f[0];
 		f[1].is_inlined = false;
-		profile_name_location(p, i, f, i % 5 ? 1 + (i % 3 == 0) : 0, LOSS_UNSYM_NO_FILE);
+		profile_set_frames(p, i, f, i % 5 ? 1 + (i % 3 == 0) : 0, LOSS_UNSYM_NO_FILE);
 	}
 }
 
@@ -624,7 +624,7 @@ TEST(names_found_later_are_appended)
 		      v.n - sizeof(struct assayfile_header)));
 	CLEANUP(profile_free_p) struct profile *q2 = read_ok(v2.p, v2.n);
 	check_equal(q, q2);
-	CHECK(q2->locations.p[2].flags & LOCATION_NAMED);
+	CHECK(q2->locations.p[2].flags & LOCATION_SYMBOLIZED);
 	CHECK(!q2->is_incomplete);
 	close(fd);
 }

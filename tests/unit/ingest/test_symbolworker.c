@@ -156,7 +156,7 @@ TEST(naming_goes_on_while_the_owner_adds_locations)
 	CHECK_STR(name_of(p, known), "known_function");
 	CHECK_STR(name_of(p, kernel), "kernel_1999");
 	for (size_t i = 1; i < p->locations.n; i++)
-		if (!(p->locations.p[i].flags & LOCATION_NAMED))
+		if (!(p->locations.p[i].flags & LOCATION_SYMBOLIZED))
 			CHECK_U64(i, 0);
 	symbolworker_free(n);
 	modules_release(&modules);

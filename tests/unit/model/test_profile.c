@@ -14,7 +14,7 @@ static loc_id add_code(struct profile *p, module_id module, uint64_t offset, con
 	struct frame frame = {0};
 	if (name)
 		frame.func = profile_function(p, &fn);
-	profile_name_location(p, loc, &frame, name ? 1 : 0, unsym);
+	profile_set_frames(p, loc, &frame, name ? 1 : 0, unsym);
 	return loc;
 }
 
