@@ -61,7 +61,7 @@ struct bpf_perf_event_data {
 #define DEFINE_TASK_STORAGE(name, value_type) \
 	DEFINE_MAP_FLAGS(TASK_STORAGE, name, BPF_F_NO_PREALLOC, 0, int, value_type)
 
-/* The element of an array of one element; of a per-CPU array, that of the current CPU. */
+/* Returns element 0 of an array map that has one element; of a per-CPU array, this CPU's. */
 static __always_inline void *single_elem(void *map)
 {
 	__u32 zero = 0;
@@ -94,7 +94,7 @@ struct pt_regs___kernel {
 #define REGS_IP(r) ((r)->ip)
 #define REGS_SP(r) ((r)->sp)
 #define REGS_FP(r) ((r)->bp)
-/* Entered by a system call: the instruction pointer is the address after it. */
+/* The kernel was entered by a system call: REGS_IP is the address of the instruction after it. */
 #define REGS_IS_SYSCALL(r) ((long)(r)->orig_ax != -1)
 /* A 64-bit program (__USER_CS). */
 #define REGS_IS_64(r) (((r)->cs & 0xffff) == 0x33)
@@ -104,12 +104,12 @@ struct pt_regs___kernel {
 #define PERF_REGS_ARE_USER(ctx) (*(const volatile __u64 *)&(ctx)->regs.cs & 3)
 #define PERF_REGS_IP(ctx)       ((ctx)->regs.rip)
 
-/* Arguments of a system call. */
-#define REGS_ARG_0(r) ((r)->di)
-#define REGS_ARG_1(r) ((r)->si)
-#define REGS_ARG_2(r) ((r)->dx)
-#define REGS_ARG_3(r) ((r)->r10)
-#define REGS_CALL(r)  ((r)->orig_ax)
+/* Arguments and number of a system call. */
+#define REGS_ARG_0(r)      ((r)->di)
+#define REGS_ARG_1(r)      ((r)->si)
+#define REGS_ARG_2(r)      ((r)->dx)
+#define REGS_ARG_3(r)      ((r)->r10)
+#define REGS_SYSCALL_NR(r) ((r)->orig_ax)
 
 /* All registers, by DWARF number (wire/arch_x86_64.h). */
 static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)
@@ -153,11 +153,11 @@ struct pt_regs___kernel {
 #define PERF_REGS_ARE_USER(ctx) (((ctx)->regs.pstate & 0xf) == 0)
 #define PERF_REGS_IP(ctx)       ((ctx)->regs.pc)
 
-#define REGS_ARG_0(r) ((r)->orig_x0)
-#define REGS_ARG_1(r) ((r)->regs[1])
-#define REGS_ARG_2(r) ((r)->regs[2])
-#define REGS_ARG_3(r) ((r)->regs[3])
-#define REGS_CALL(r)  ((r)->syscallno)
+#define REGS_ARG_0(r)      ((r)->orig_x0)
+#define REGS_ARG_1(r)      ((r)->regs[1])
+#define REGS_ARG_2(r)      ((r)->regs[2])
+#define REGS_ARG_3(r)      ((r)->regs[3])
+#define REGS_SYSCALL_NR(r) ((r)->syscallno)
 
 /* All registers, by DWARF number (wire/arch_arm64.h). */
 static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)

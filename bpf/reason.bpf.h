@@ -186,7 +186,7 @@ static __always_inline void call_regs_of(struct task_struct *t, struct call_regs
 	struct pt_regs___kernel *regs = regs_of(t);
 	r->arg0 = REGS_ARG_0(regs);
 	r->arg1 = REGS_ARG_1(regs);
-	r->nr = (__s32)REGS_CALL(regs);
+	r->nr = (__s32)REGS_SYSCALL_NR(regs);
 	r->is_compat = REGS_IS_32(regs);
 }
 

@@ -32,7 +32,7 @@ DEFINE_RING(span_ring, 4 << 20);
 volatile __u32 span_active_map = 0;
 volatile __u64 span_epoch_ns = 0;
 volatile __u64 span_stop_ns = 0;
-/* By span: shorter ones are not sent singly. Written by user space. */
+/* By span: spans up to this duration are not sent singly. Written by user space. */
 volatile __u64 span_min_ns[SPANS_MAX] = {};
 
 static __always_inline struct span_sum *span_row(const struct span_key *key)
@@ -77,8 +77,8 @@ static __always_inline void span_send(struct task_struct *t, const struct span_s
 
 /*
  * Ends the span: returns the time of its end, up to which all waits have been added. A program at a
- * probe can be preempted; if a wait was added between reading nr_waits and clearing start_ns, it
- * tries again. 0: failed.
+ * probe can be preempted: if a wait was added between reading nr_waits and clearing start_ns, the
+ * function tries again, at most 4 times. 0: failed.
  */
 static __always_inline __u64 span_stop(struct span_state *s)
 {
@@ -100,7 +100,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 		return 0;
 	__u32 idx = s->span;
 	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
-	__u64 epoch = span_epoch_ns; /* once: user space ends it on another CPU */
+	__u64 epoch = span_epoch_ns; /* read once: user space may set it to 0 meanwhile */
 	__u64 start = s->start_ns;
 	__u64 now = slot && epoch ? span_stop(s) : 0;
 	if (!slot || now <= start || now < epoch)

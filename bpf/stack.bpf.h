@@ -2,7 +2,7 @@
 /*
  * User and kernel stacks by reference. A reference is a 64-bit hash of the stack: the generation of
  * the process's mappings, the addresses, and whether the first one is a return address. Each stack
- * is sent once through the ring; other records name it by its reference. `reported` is the set of
+ * is sent once through the ring; other records contain only its reference. `reported` is the set of
  * references that were sent. It is a 4-way set-associative cache: the oldest of a set is evicted,
  * and such a stack is sent again.
  */

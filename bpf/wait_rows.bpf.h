@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Where intervals go: into a cached row of the thread, from there into the map that is being
- * written (wait_clock.active_map), or singly through the ring. Functions that are not static are
- * verified once, on their own, and cannot be passed tasks.
+ * Stores intervals: in a cached row of the thread, and from there in the map that is active
+ * (wait_clock.active_map), or singly in the ring. The verifier checks a global (not static) function
+ * once, apart from its callers, so it cannot have a task_struct as argument.
  */
 #ifndef ASSAY_BPF_WAIT_ROWS_H
 #define ASSAY_BPF_WAIT_ROWS_H
@@ -83,7 +83,7 @@ static __always_inline __u32 queue_class(__u64 ns)
 	return class < WAIT_QUEUE_CLASSES ? class : 0;
 }
 
-/* Adds to a cached row; if it has another key, that row goes to the map first. */
+/* Adds to a cached row. If the row has another key, it is written to the map first. */
 __noinline int cached_row_add(struct wait_state *w, struct wait_cached_row *m,
 			      const struct wait_key *k, const struct wait_row *r)
 {
@@ -141,7 +141,7 @@ __noinline bool single_send(const struct wait_key *k, const struct wait_row *r, 
 	return true;
 }
 
-/* Sends time for which the map had no room: the sum as one interval, their number in dev. */
+/* Sends time for which the map had no room as one interval; dev: number of intervals in it. */
 static __always_inline bool unaccounted_send_one(__u64 ids, __u8 which, __u64 ns, __u32 count)
 {
 	struct wait_key k;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Off-CPU accounting: what is kept in the state of each thread (task_state.bpf.h).
+ * Off-CPU accounting: the part of each thread's state (task_state.bpf.h) that belongs to it.
  *
- * Who writes which field: `now` and the sums are written by the CPU that switches the thread in or
+ * Writers of the fields: `now` (the cause of the last switch out) and the sums are written by the CPU that switches the thread in or
  * out. `wake` is written by the waker, under the thread's own lock (pi_lock), before the thread can
- * run again. `first` is written by the iterator at the start, which writes nothing else; it is only
- * used for a thread of which no switch was seen. `cached_rows` and `history` are written when the
+ * run again. `first` is written by the task iterator when the capture starts, which writes nothing else; it is
+ * only used for a thread of which no switch was seen. `cached_rows` and `history` are written when the
  * thread is switched in and, while it is blocked, by its waker. So no field has two writers at a
  * time, and no lock is needed.
  */
@@ -14,41 +14,41 @@
 
 #include "kernel_wait.h"
 
-/* Where a thread is, as far as switches were seen. */
+/* Whether a thread is on a CPU, according to the context switches that were seen. */
 enum wait_cpu_state {
 	WAIT_CPU_OFF = 0,
-	WAIT_CPU_ON = 1,        /* its switch in was seen: on_ns is the time of that */
-	WAIT_CPU_ON_UNSEEN = 2, /* its switch in was not seen: on_ns is an estimate */
+	WAIT_CPU_ON = 1,        /* the switch in was seen: on_ns is its time */
+	WAIT_CPU_ON_UNSEEN = 2, /* the switch in was not seen: on_ns is an estimate */
 };
 
 /* Why a thread left the CPU. */
 struct wait_cause {
-	__u64 user_ref;
+	__u64 user_ref; /* stack references, 0 = none */
 	__u64 kernel_ref;
 	__u64 object;
 	__s32 fd;
 	__u32 dev;
 	__s32 owner_tid; /* of the lock, in the process's PID namespace; 0 = unknown */
 	__s16 syscall;
-	__u8 reason;
-	__u8 evidence;
-	__u8 how;
-	__u8 object_kind;
-	__u8 is_valid; /* only used in `first` */
+	__u8 reason;      /* enum wait_reason */
+	__u8 evidence;    /* bits of enum wait_evidence */
+	__u8 how;         /* enum wait_how */
+	__u8 object_kind; /* enum wait_object_kind */
+	__u8 is_valid;    /* only used in `first` */
 };
 
-/* Who woke it (sched_waking), and when. */
+/* The last wake-up of the thread (sched_waking): time, waker and the waker's stack. */
 struct wait_wake {
 	__u64 time_ns;
-	__u64 ref;
-	__s32 tid;
+	__u64 ref; /* stack of the waker */
+	__s32 tid; /* 0: not woken by a thread */
 	__s32 tgid;
-	__u8 evidence;
+	__u8 evidence; /* bits of enum wait_evidence */
 };
 
 /*
- * Rows that are added up here before they go to the map. Most threads wait in few places, so most
- * intervals are added to a row that is already here.
+ * Rows in which intervals are summed before they are added to the map. Most threads wait in few
+ * places, so most intervals are added to a row that is in the cache.
  */
 #define WAIT_CACHED_ROWS      4
 #define WAIT_CACHED_ROW_BLAME WAIT_CACHED_ROWS /* one more, for WAITACCOUNT_BLAME rows */
@@ -68,7 +68,7 @@ struct wait_interval {
 	__u64 end_ns;
 	__u64 ns;
 	__u64 queue_ns;
-	__u64 ref;
+	__u64 ref; /* user stack */
 	__u64 object;
 	__u32 reason;
 	__u32 nr; /* of merged intervals; 0: unused */
@@ -82,12 +82,13 @@ struct wait_state {
 	__u8 cpu_state;    /* enum wait_cpu_state */
 	__u8 has_ended;    /* exited, or accounting ended */
 	__u8 pad;
-	__u32 second; /* of second_end_ns - 1 */
+	__u32 second; /* current second since the start of the capture; it ends at second_end_ns */
 	__u64 second_end_ns;
+	/* Runs on the CPU in second run_second that are not in the map yet: number and time. */
 	__u32 run_second;
 	__u32 runs;
 	__u64 run_ns;
-	/* Time and intervals for which the map had no room; sent later. */
+	/* Off-CPU and on-CPU time and intervals for which the map had no room; sent later. */
 	__u64 unaccounted_ns;
 	__u64 unaccounted_run_ns;
 	__u32 unaccounted;
@@ -97,7 +98,7 @@ struct wait_state {
 	struct wait_wake wake;
 	struct wait_cached_row cached_rows[WAIT_CACHED_ROWS + 1];
 	struct wait_interval history[WAIT_HISTORY_NR];
-	__u64 history_lost_ns; /* history has no intervals that ended before this */
+	__u64 history_lost_ns; /* intervals that ended before this time may be missing */
 };
 
 #endif

@@ -43,10 +43,10 @@ enum count_outcome {
 struct count_config {
 	wire_u32 flags;       /* enum count_flags */
 	wire_u16 outcome_at;  /* offset of the field for the outcome */
-	wire_u8 nr_outcome;   /* its bytes: 1, 4, 8 */
+	wire_u8 nr_outcome;   /* size of that field in bytes: 1, 4, 8 */
 	wire_u8 outcome;      /* enum count_outcome */
 	wire_u16 amount_at;   /* offset of a field that is summed up besides the count */
-	wire_u8 nr_amount;    /* its bytes: 4, 8; 0 = no amount */
+	wire_u8 nr_amount;    /* size of that field in bytes: 4, 8; 0 = no amount */
 	wire_u8 amount_shift; /* amount = field << amount_shift */
 	wire_u16 nr_raw;      /* bytes of the payload's fixed part */
 	wire_u16 nr_locs;     /* of loc_at */
@@ -81,8 +81,8 @@ struct count_total {
 	wire_u64 full_amount; /* amount of these */
 	wire_u64 nr_singly;   /* sent through the ring */
 	/* Limit on the cost of stacks. */
-	wire_u64 window;    /* number of the current tenth of a second */
-	wire_u64 stack_ns;  /* time spent on stacks in it */
+	wire_u64 window;    /* number of the current window of 0.1 s */
+	wire_u64 stack_ns;  /* time spent on stacks in that window */
 	wire_u64 skip_log2; /* one of 2^skip_log2 hits gets a stack */
 };
 

@@ -9,12 +9,12 @@ enum wait_reason {
 	WAIT_NONE = 0,        /* not a wait: rows without time */
 	WAIT_ON_CPU = 1,      /* ran */
 	WAIT_RUN_QUEUE = 2,   /* runnable: preempted, yielded, or woken and not yet running */
-	WAIT_SYNC = 3,        /* a futex; analysis makes LOCK or PARK of it where frames tell */
+	WAIT_SYNC = 3,        /* a futex; the analysis makes it LOCK or PARK if frames show which */
 	WAIT_LOCK = 4,        /* mutex, rwlock: another thread holds it */
 	WAIT_PARK = 5,        /* condition variable, channel, idle worker: nothing to do */
 	WAIT_FSYNC = 6,       /* fsync, fdatasync, msync, sync_file_range, sync, syncfs */
 	WAIT_FILE_READ = 7,   /* regular file or block device */
-	WAIT_FILE_WRITE = 8,  /* the same */
+	WAIT_FILE_WRITE = 8,  /* regular file or block device */
 	WAIT_FAULT = 9,       /* a page read from a file or from swap */
 	WAIT_MMAP_LOCK = 10,  /* mmap_lock of its process */
 	WAIT_RECLAIM = 11,    /* direct reclaim, or throttled at a memory cgroup's limit */
@@ -24,7 +24,7 @@ enum wait_reason {
 	WAIT_PIPE = 15,       /* a pipe, terminal, eventfd or similar: read or write */
 	WAIT_CHILD = 16,      /* wait4, waitid */
 	WAIT_FILE_OTHER = 17, /* open, stat, unlink, rename, flock, ioctl ...: the file system */
-	WAIT_KERNEL = 18,     /* a lock or a page inside the kernel; the call says no more */
+	WAIT_KERNEL = 18,     /* a lock or a page in the kernel; no other reason fits the call */
 	WAIT_STOPPED = 19,    /* stopped by a signal or a tracer */
 	WAIT_OTHER = 20,      /* any other system call */
 	WAIT_UNKNOWN = 21,    /* unknown: no registers, a kernel thread */
@@ -33,7 +33,7 @@ enum wait_reason {
 
 /* What else was observed of a wait; bits. */
 enum wait_evidence {
-	/* The futex word is that of a contended lock and names an owner. */
+	/* The futex word looks like that of a contended lock and has the tid of an owner. */
 	EVIDENCE_LOCK_WORD = 1 << 0,
 	EVIDENCE_IOWAIT = 1 << 1,   /* the kernel waited for a block device */
 	EVIDENCE_AT_START = 1 << 2, /* began before the capture */
@@ -43,7 +43,7 @@ enum wait_evidence {
 	EVIDENCE_POLLED = 1 << 6,   /* seen by polling /proc, not by context switches */
 };
 
-/* Duration class of rows that are not intervals. */
+/* Duration class (floor(log2(ns))) of rows that have none. */
 #define LOG2_NONE 0xff
 
 #endif
