@@ -1,7 +1,7 @@
 /*
  * Types that all files of the recorder share: the call in progress, the per-thread state, the
- * frames of the thread's last stack. wire/heap_wire.h describes the memory that assay sets up;
- * this header describes what the recorder stores in it for itself.
+ * frames of the thread's last stack. wire/heap_wire.h describes the memory that assay sets up; this
+ * header describes the data in it that only the recorder uses.
  */
 #ifndef ASSAY_INJECT_HEAP_RECORDER_H
 #define ASSAY_INJECT_HEAP_RECORDER_H
@@ -31,7 +31,7 @@ struct heap_call {
 	struct heap_thread_state *thread; /* NULL: no work after the call */
 	struct heap_local *local;
 	uint64_t unused;
-	uint64_t tsc;   /* time before the call, where needed */
+	uint64_t tsc;   /* time stamp counter before the call, if needed */
 	uint64_t block; /* realloc: the old block; brk: the old break */
 	uint64_t flags; /* enum call_flags */
 	uint64_t result;
@@ -44,9 +44,11 @@ _Static_assert(offsetof(struct heap_call, result) == 112, "known to heap_entry.S
 _Static_assert(offsetof(struct heap_call, caller_fp) == 128, "known to heap_entry.S");
 
 enum call_flags {
-	CALL_RECORDS_FREE =
-		1 << 0, /* a FREE record is due if the call succeeds; a sampled block was removed
-				   from the set */
+	/*
+	 * If the call succeeds, write a FREE record: the old block was removed from the set of
+	 * sampled blocks.
+	 */
+	CALL_RECORDS_FREE = 1 << 0,
 };
 
 /*
@@ -55,7 +57,7 @@ enum call_flags {
  * two structs because most comparisons need only the first.
  */
 struct heap_frame {
-	uint64_t pc; /* 48 bits | enum frame_bits */
+	uint64_t pc; /* 48 bits | FRAME_* bits */
 	uint64_t sp;
 };
 struct heap_origin {
@@ -73,31 +75,31 @@ static inline uint64_t frame_pc(const struct heap_frame *f)
 	return f->pc & HEAP_ADDR_MASK;
 }
 
-#define HEAP_STACKCACHES      1024u
-#define HEAP_STACKCACHE_WAYS  4u
-#define HEAP_STACKCACHE_WORDS 5056u
+#define HEAP_STACKCACHE_ENTRIES 1024u
+#define HEAP_STACKCACHE_WAYS    4u
+#define HEAP_STACKCACHE_WORDS   5056u
 
 /*
- * The state of one thread: its call in progress, sampling, and the frames of its last stack. frames
- * are ordered from leaf to outermost and end at index HEAP_FRAMES_MAX - 1; a walk collects new
- * frames from index 0 until it reaches one that is known. Most events use only the first cache
- * line, whose layout heap_entry.S knows.
+ * The state of one thread: its call in progress, sampling, and the frames of its last stack.
+ * `frames` is ordered from leaf to root and ends at index HEAP_FRAMES_MAX - 1. A walk collects new
+ * frames from index 0 on until it reaches a frame of the last stack. Most events use only the first
+ * cache line, whose layout heap_entry.S knows.
  */
 struct heap_thread_state {
 	struct heap_call
 		*outer_call; /* outermost call in progress; calls nested in it do not count */
 	uint64_t tp;         /* thread pointer of the owner; 0: none */
 	struct heap_slot *slot;
-	int64_t countdown;     /* bytes until the next sample point */
-	uint64_t always_bytes; /* allocations of at least this size are always_bytes recorded */
-	uint32_t hash_mask;    /* of the sampled-block filter; 0: no filter */
-	uint32_t nr_nested; /* calls nested in outer_call, and slot counts at the last of these */
-	uint64_t nested_events;
-	uint64_t inside_sp; /* stack pointer at entry, while slot.is_inside */
-	uint64_t rng;
-	uint32_t is_full; /* ring was full and the wait timed out: do not wait again */
-	uint32_t ring_bytes;
-	/* Memory around the stack pointer known to be readable. */
+	int64_t countdown;      /* bytes until the next sample point */
+	uint64_t always_bytes;  /* allocations of at least this size are always recorded */
+	uint32_t hash_mask;     /* slots of the set of sampled blocks - 1; 0: no set */
+	uint32_t nr_nested;     /* consecutive calls nested in outer_call, without events */
+	uint64_t nested_events; /* the slot's allocations + frees at the last of these calls */
+	uint64_t inside_sp;     /* stack pointer at slot_enter, while slot.is_inside */
+	uint64_t rng;           /* state of the random number generator */
+	uint32_t is_full;       /* ring was full and the wait timed out: do not wait again */
+	uint32_t ring_bytes;    /* size of the thread's ring */
+	/* Range of memory around the stack pointer that is known to be readable. */
 	uint64_t readable_lo;
 	uint64_t readable_hi;
 	/* The last stack. */
@@ -117,7 +119,7 @@ struct heap_thread_state {
 	struct heap_frame frames[HEAP_FRAMES_MAX];
 	struct heap_origin origins[HEAP_FRAMES_MAX];
 	/* The stack cache; see heap_stackcache.h. */
-	uint32_t stackcache_at[HEAP_STACKCACHES];
+	uint32_t stackcache_at[HEAP_STACKCACHE_ENTRIES];
 	uint64_t stackcache[HEAP_STACKCACHE_WORDS];
 };
 _Static_assert(sizeof(struct heap_thread_state) <= HEAP_THREAD_STATE_BYTES, "thread size");

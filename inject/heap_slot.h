@@ -29,7 +29,10 @@ struct heap_thread_state *slot_claim(struct heap_local *l, uint64_t tp);
  * returning (longjmp).
  */
 bool slot_is_nested(struct heap_local *l, struct heap_thread_state *m, const struct heap_call *c);
-/* Called when slot.is_inside is set: returns whether the thread is still in the recorder. */
+/*
+ * Called when slot.is_inside is set: returns whether the thread is still in the recorder. @at: an
+ * address in the caller's stack frame.
+ */
 bool slot_is_inside(struct heap_local *l, struct heap_thread_state *m, const void *at);
 /* Counts a dropped record; @size: of the allocation, 0 for other records. */
 void slot_count_drop(struct heap_slot *s, uint64_t size);
@@ -40,7 +43,7 @@ void slot_count_no_slot(struct heap_local *l, uint64_t size);
  * recorder for all threads.
  */
 bool slot_is_assay_gone(struct heap_ctx *x, uint64_t now);
-/* Stores the current thread id: the slot has the one of an earlier thread. */
+/* Stores the current thread's id in the slot, which has the id of an earlier thread. */
 void slot_update_tid(struct heap_ctx *x);
 /*
  * Called when the slot's owner is not @tp although the thread is inside: claims a retiring slot
@@ -58,7 +61,7 @@ static inline void ring_commit(struct heap_ctx *x, uint64_t head)
 	__atomic_store_n(&x->slot->head, head, __ATOMIC_RELEASE);
 }
 
-/* Returns the thread pointer; 0: not set yet. */
+/* Returns the thread pointer (fs base); 0: not set yet. */
 static inline uint64_t slot_thread_pointer(const struct heap_local *l)
 {
 	uint64_t tp;
@@ -82,6 +85,7 @@ static inline struct heap_thread_state *slot_thread_state(const struct heap_loca
 								       HEAP_THREAD_STATE_BYTES);
 }
 
+/* Index of the slot where the search for the slot of @tp begins. */
 static inline uint32_t slot_home(const struct heap_local *l, uint64_t tp)
 {
 	uint32_t hash = (uint32_t)(tp >> 6) * HASH_32;

@@ -12,14 +12,14 @@ struct entry {
 /* Adds a word; false: it cannot be encoded in an entry. */
 static bool add_word(struct entry *n, uint64_t at, uint64_t value)
 {
-	uint64_t place = (at - n->base) / 8;
+	uint64_t position = (at - n->base) / 8;
 
 	if (n->nr >= n->max || at < n->base || (at - n->base) % 8 ||
-	    place >> STACKCACHE_PLACE_BITS || value >> HEAP_ADDR_BITS)
+	    position >> STACKCACHE_POSITION_BITS || value >> HEAP_ADDR_BITS)
 		return false;
-	n->words[STACKCACHE_HEAD + n->nr++] = value | place << HEAP_ADDR_BITS;
-	if (place >= n->reach)
-		n->reach = place + 1;
+	n->words[STACKCACHE_HEAD + n->nr++] = value | position << HEAP_ADDR_BITS;
+	if (position >= n->reach)
+		n->reach = position + 1;
 	return true;
 }
 
