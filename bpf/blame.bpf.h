@@ -45,7 +45,10 @@ static __always_inline bool history_can_extend(const struct wait_interval *p,
 	       end - p->start_ns < HISTORY_MERGED_MAX_NS;
 }
 
-/* Records an interval off the CPU in the thread's history; the oldest entry is replaced. */
+/*
+ * Records an interval off the CPU in the thread's history: extends an entry if history_can_extend
+ * allows it, else replaces the oldest entry. From @woken to @end the thread was in the run queue.
+ */
 __noinline int history_record(struct wait_state *w, __u64 start, __u64 woken, __u64 end)
 {
 	__u32 oldest = 0;
@@ -62,8 +65,6 @@ __noinline int history_record(struct wait_state *w, __u64 start, __u64 woken, __
 			p->ns += woken - start;
 			p->queue_ns += end - woken;
 			p->nr++;
-			if (!p->ref) /* began at the thread's creation, which has no stack */
-				p->ref = w->now.user_ref;
 			return 0;
 		}
 		if (p->end_ns < oldest_ns) {
@@ -115,7 +116,10 @@ static __always_inline void blame_account(struct wait_state *w, __u64 ids, struc
 		count_loss(KLOSS_MAP_FULL);
 }
 
-/* Blocked time of an interval of the blocking thread that overlaps the wait; 0: none. */
+/*
+ * Returns the blocked time of a history entry within the wait; *ret_queue_ns: its time in the run
+ * queue. Of an entry with several merged intervals the parts are proportional to the overlap.
+ */
 static __always_inline __u64 history_overlap(const struct wait_interval *p, const struct blame *b,
 					     __u64 *ret_queue_ns)
 {
@@ -179,7 +183,7 @@ __noinline int blame_thread(struct wait_state *w, __u64 ids, struct wait_state *
 	RETURN_NOTHING();
 }
 
-/* When the waker acquired the lock that it releases now; 0: it did not wait for it. */
+/* Time at which the waker @by acquired the lock @object; 0: it did not wait for the lock. */
 static __always_inline __u64 lock_acquired_ns(const struct wait_state *by, __u64 object,
 					      __u64 since_ns)
 {
@@ -204,7 +208,7 @@ static __noinline __s32 ns_tid_of(struct task_struct *t)
 {
 	if (!t)
 		return 0;
-	/* Outside of namespaces level is 0, and this is t->pid. */
+	/* In the initial PID namespace, level is 0 and the TID is t->pid. */
 	struct pid *pid = BPF_CORE_READ(t, thread_pid);
 	__s32 nr = 0;
 	if (!pid)
@@ -226,7 +230,8 @@ static __always_inline struct task_struct *owner_task(struct wait_state *w, stru
 {
 	if (!bpf_task_release || !bpf_task_from_pid)
 		return NULL;
-	/* By the current thread's PID namespace if it is the waiter's, else by the root's. */
+	/* bpf_task_from_vpid searches the PID namespace of the current thread, bpf_task_from_pid the
+	 * initial one. */
 	struct task_struct *owner = is_same_ns && bpf_task_from_vpid
 					    ? bpf_task_from_vpid(w->now.owner_tid)
 					    : bpf_task_from_pid(w->now.owner_tid);
@@ -264,7 +269,10 @@ static __noinline int owner_verify(struct wait_state *w, struct task_struct *t,
 	RETURN_NOTHING();
 }
 
-/* Attributes the part of the wait in which a thread other than the waker owned the lock. */
+/*
+ * Attributes the part of the wait in which a thread other than the waker owned the lock. Returns 1
+ * if it did, 0 if the owner or its state is not known.
+ */
 static __noinline int blame_owner(struct wait_state *w, struct task_struct *t, struct blame *b,
 				  bool is_same_ns)
 {

@@ -6,8 +6,8 @@
  * (block_io_start, since 6.5), or else from its issue.
  *
  * The file is that of the page that is written or read. Anonymous pages (O_DIRECT) have none: then
- * it is the file of the system call that the thread is in, if that call is counted. A flush that a
- * write asked for has no issue event; only its completion is seen.
+ * it is the file of the system call that the thread is in, if that call is counted. A flush that
+ * belongs to a write (REQ_PREFLUSH, REQ_FUA) has no issue event; only its completion is seen.
  */
 #ifndef ASSAY_BPF_BLOCK_H
 #define ASSAY_BPF_BLOCK_H
@@ -71,7 +71,7 @@ enum block_op {
 #define BDEVFS_MAGIC___io 0x62646576
 #define PAGE_MAPPING_BITS 3ul /* set for anonymous and other pages that are not of a file */
 
-/* A request under way; fields as in struct io_key. */
+/* A request that is not completed; stack to dev and what as in struct io_key. */
 struct block_request {
 	__u64 issue_ns; /* 0 = not issued yet */
 	__u64 stack;
@@ -212,7 +212,7 @@ static __always_inline int block_issued(struct request___io *rq)
 	return 0;
 }
 
-/* A completion without an issue; a flush that a write asked for is counted by its completion. */
+/* A completion without an issue event. A flush that belongs to a write is counted here. */
 static __always_inline int block_completed_unissued(struct request___io *rq)
 {
 	struct io_key key = {

@@ -19,7 +19,7 @@ const volatile __u64 count_stack_budget_ns = 0; /* for stacks in each 0.1 s; 0 =
 
 /* Written by user space during the capture. */
 volatile __u64 count_start_ns = 0;   /* 0: nothing is counted */
-volatile __u32 count_no_singles = 0; /* send no single events: size limit reached */
+volatile __u32 count_no_singles = 0; /* 1: send no single events, since a size limit is reached */
 
 #define COUNT_WINDOW_NS     100000000ull
 #define COUNT_DEPTH         1024u
@@ -33,9 +33,8 @@ DEFINE_MAP(HASH, count_sums, 1, struct count_key, struct count_value);
 DEFINE_MAP(HASH, count_spills, 1, struct count_key, struct count_value);
 
 /*
- * Whether the hit was in an interrupt, so that it is not the thread's. Interrupts run on stacks of
- * their own, so the stack pointer tells. A tracepoint's payload begins with a pointer to the
- * registers at the hit.
+ * Whether the event occurred in an interrupt, so that it is not the thread's. Interrupts run on
+ * stacks of their own: @sp is then outside of the thread's kernel stack.
  */
 static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 {
@@ -49,6 +48,7 @@ static __always_inline bool was_entered_by_interrupt(struct task_struct *t)
 	return !REGS_IS_SYSCALL(r);
 }
 
+/* A tracepoint's context begins with a pointer to the registers at the tracepoint. */
 static __always_inline __u64 tracepoint_sp(void *ctx)
 {
 	struct pt_regs___kernel *regs = NULL;
@@ -222,7 +222,7 @@ static __always_inline void count_hit(void *ctx, const struct count_config *c, _
 	struct count_total *t = bpf_map_lookup_elem(&count_totals, &event);
 	struct count_key k = {};
 	__u64 amount = 0;
-	__u64 start = count_start_ns; /* once: user space ends it on another CPU */
+	__u64 start = count_start_ns; /* read once: user space may set it to 0 at any time */
 	__u64 now;
 
 	if (!t || !start)
@@ -248,24 +248,24 @@ static __always_inline void count_hit(void *ctx, const struct count_config *c, _
 }
 
 /*
- * The configuration of an event whose hit is to be counted; NULL: ignored. Short, since most hits
- * are in threads that are not targets.
+ * Returns the configuration of an event if its hit is counted, else NULL. Does little else, since
+ * most hits are in threads that are not targets. *ret_is_of_target: the thread is a target.
  */
 static __always_inline const struct count_config *count_filter(__u32 event,
 							       struct task_struct *task,
-							       bool *ret_is_ours)
+							       bool *ret_is_of_target)
 {
 	const struct count_config *c = bpf_map_lookup_elem(&count_configs, &event);
 	if (!c || !count_start_ns)
 		return NULL;
-	*ret_is_ours = is_target(task);
-	if (*ret_is_ours || (c->flags & COUNT_MACHINE))
+	*ret_is_of_target = is_target(task);
+	if (*ret_is_of_target || (c->flags & COUNT_MACHINE))
 		return c;
 	/* In system mode only idle CPUs and assay itself are not targets. */
 	return watch_system && !(c->flags & COUNT_IN_THREAD) ? c : NULL;
 }
 
-/* Returns 1, since 0 would hide the event from its other listeners (perf). */
+/* Returns 1: with 0 the kernel would not pass the event to perf events on this tracepoint. */
 SEC("tracepoint")
 int count_tracepoint(void *ctx)
 {

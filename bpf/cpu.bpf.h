@@ -20,7 +20,10 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	bool is_user = PERF_REGS_ARE_USER(ctx);
 	__u64 user_ref = 0, kernel_ref = 0;
 
-	/* A per-CPU event fires for all threads; that of a thread, for it and what it created. */
+	/*
+	 * A per-CPU event fires for all threads. An event of a thread fires for it and, by
+	 * inheritance, for the threads that it created.
+	 */
 	if (watch_system ? (__u32)t->tgid == own_tgid : !watch_threads && !is_target(t))
 		return 0;
 	COST_BEGIN(COST_SAMPLE);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Page faults, each of them, by perf software events with period 1; and memory reclaim by target
- * threads. Rows as in io.bpf.h.
+ * Counts each page fault by perf software events with period 1, and memory reclaim by target
+ * threads. The rows are those of io.bpf.h.
  *
- * The perf event occurs at the end of a fault, when it is known whether the fault was major. Its
- * start is seen by the tracepoints exceptions:page_fault_* (x86), so that its duration is known
- * too.
+ * The perf event occurs at the end of a fault, when it is known whether the fault was major. The
+ * tracepoints exceptions:page_fault_* (x86) give its start; without them the duration is unknown.
  */
 #ifndef ASSAY_BPF_FAULTS_H
 #define ASSAY_BPF_FAULTS_H
@@ -137,8 +136,8 @@ int BPF_PROG(io_fault_kernel)
 /* ---- reclaim ---- */
 
 /*
- * At the start of all three kinds of reclaim. One program for three tracepoints: user space
- * attaches.
+ * The start of reclaim. User space attaches this program to the tracepoints of all three kinds of
+ * reclaim, so its section name has no tracepoint.
  */
 SEC("raw_tp")
 int io_reclaim_begin(void *ctx)
@@ -182,7 +181,7 @@ int BPF_PROG(io_reclaim_node_end, unsigned long nr_pages)
 	return reclaim_end(IO_NODE, nr_pages);
 }
 
-/* Wake-ups of kswapd, by whichever thread. */
+/* Wake-ups of kswapd. The current thread, which wakes it, may be any thread of the machine. */
 SEC("tp_btf/mm_vmscan_kswapd_wake")
 int BPF_PROG(io_reclaim_kswapd)
 {

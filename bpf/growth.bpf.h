@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Heap growth: anonymous memory at its first touch, by stack. This needs no knowledge of the
- * allocator. And the system calls that map memory.
+ * Heap growth: anonymous memory at its first touch, by stack, which needs no knowledge of the
+ * allocator; and the system calls that map memory.
  *
  * A fault on anonymous memory for which the kernel allocates pages is growth by that many bytes:
  * mm_page_alloc reports them, huge pages included. Faults without an allocation (reads of the zero
- * page, a page whose other users are gone after a fork) are not growth. The start of a fault is
- * seen by exceptions:page_fault_*; without these tracepoints each fault counts as one page. Memory
- * that is populated when it is mapped (MAP_POPULATE, mlockall) is counted at the end of the call.
- * Rows as in io.bpf.h.
+ * page; a copy-on-write page that no other process shares any more) are not growth. The start of a
+ * fault is seen by exceptions:page_fault_*; without these tracepoints each fault counts as one
+ * page. Memory that is populated when it is mapped (MAP_POPULATE, mlockall) is counted at the end
+ * of the call. The rows are those of io.bpf.h.
  */
 #ifndef ASSAY_BPF_GROWTH_H
 #define ASSAY_BPF_GROWTH_H
@@ -69,7 +69,7 @@ int BPF_PROG(io_growth_kernel, unsigned long addr, void *regs, unsigned long err
 static __always_inline __u64 growth_count_pages(struct task_struct *t, struct io_state *s,
 						__u64 addr, __u64 sp, __u64 *ret_object)
 {
-	/* first, since what follows may itself cause a fault */
+	/* read first: the code below may itself cause a fault, which changes them */
 	__u32 nr_pages = s->growth_pages;
 	__u32 flags = s->growth_flags;
 	bool is_exact = flags & GROWTH_IN_FAULT;

@@ -6,26 +6,28 @@
 #include <linux/types.h>
 
 struct heap_state {
-	__s64 left_bytes; /* to allocate until the next sample */
-	__u64 sp;         /* at the entry of the call whose return is probed, 0 = none */
-	__u64 nr_bytes;   /* requested */
-	__u64 old;        /* block that the call frees (realloc), 0 = none */
-	__u64 old_ns;     /* time of the entry */
-	__u64 out;        /* address at which posix_memalign stores its result */
-	__u64 stack;      /* reference */
-	__u64 last_free;  /* block of the last free; 0 after an allocation */
-	__u64 last_sp;    /* sp, return address and function of the last entry */
-	__u64 last_ret;
-	__u32 last_site;
+	__s64 left_bytes; /* bytes until the next sample; valid with HEAP_HAS_COUNTDOWN */
+	/* The call whose return is probed. */
+	__u64 sp;       /* stack pointer at its entry, 0 = no such call */
+	__u64 nr_bytes; /* requested */
+	__u64 old;      /* address of the block that the call frees (realloc), 0 = none */
+	__u64 old_ns;   /* time of the entry, CLOCK_MONOTONIC */
+	__u64 out;      /* address at which posix_memalign stores its result */
+	__u64 stack;    /* stack reference (kernel_stack.h), 0 = none */
+	/* The last call of any allocator function. */
+	__u64 last_free; /* address of the last freed block; 0 after an allocation */
+	__u64 last_sp;   /* stack pointer at the last entry of an allocating function */
+	__u64 last_ret;  /* return address there */
+	__u32 last_site; /* index of that function */
 	__u32 pad;
-	__u32 shape; /* enum heap_shape */
+	__u32 shape; /* enum heap_shape of the call whose return is probed */
 	__u32 flags; /* enum heap_state_flags */
 };
 
 enum heap_state_flags {
 	HEAP_HAS_COUNTDOWN = 1,  /* left_bytes is set */
-	HEAP_IS_SAMPLED = 2,     /* the block of this call is sent */
-	HEAP_OLD_IS_REPORTED = 4 /* the old block was sent */
+	HEAP_IS_SAMPLED = 2,     /* the call's return sends a record of the new block */
+	HEAP_OLD_IS_REPORTED = 4 /* a record of the old block was sent, so its free is sent too */
 };
 
 #endif

@@ -31,7 +31,10 @@
 #define STATE_WAKEKILL        0x100u
 #define STATE_NOLOAD          0x400u /* with UNINTERRUPTIBLE: idle */
 
-/* What a system call may block on; CALL_FD: its first argument is a file descriptor. */
+/*
+ * What a system call may block on. CALL_FD is a bit: the first argument is a file descriptor.
+ * CALL_FUTEX: a futex whose address is the first argument; CALL_SYNC: other locks and semaphores.
+ */
 enum call_class {
 	CALL_OTHER = 0,
 	CALL_READ = 1,
@@ -251,7 +254,9 @@ static __always_inline bool file_of(struct task_struct *t, bool is_current, __s3
 	return true;
 }
 
-/* Blocked outside of a system call, or not for what it asked: a page that is not resident. */
+/*
+ * The reason of a wait that a system call did not request: of a page fault, in or outside of a call.
+ */
 static __always_inline __u8 fault_reason(bool is_iowait, bool is_stalled)
 {
 	if (is_iowait)
@@ -322,6 +327,7 @@ static __always_inline void futex_of(struct task_struct *t, bool is_current,
 		owner_of(t, r, word, c);
 }
 
+/* Returns the element of call_classes: enum call_class, with CALL_FD. */
 static __always_inline __u8 call_entry(__u64 nr)
 {
 	if (nr >= NR_CALLS)
@@ -337,8 +343,8 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 {
 	__u8 entry = call_entry((__u32)r->nr);
 	__u8 class = entry & CALL_MASK;
-	bool is_uninterruptible =
-		!(state & STATE_INTERRUPTIBLE); /* not the wait of the call itself */
+	/* In calls that wait interruptibly: the sleep is not the wait that the call requested. */
+	bool is_uninterruptible = !(state & STATE_INTERRUPTIBLE);
 	__u32 mode = 0;
 	bool has_file = (entry & CALL_FD) && file_of(t, is_current, (__s32)r->arg0, c, &mode);
 
@@ -399,7 +405,7 @@ static __always_inline __u8 thread_reason(struct task_struct *t, __u32 state, bo
 	return is_iowait || is_blocked ? WAIT_KERNEL : WAIT_PARK;
 }
 
-/* Fills all of a cause except the stacks. @t leaves its CPU with @state, or has left it. */
+/* Fills a cause except for its stacks. @state: task state with which @t leaves, or left, its CPU. */
 static __always_inline int cause_of(struct task_struct *t, bool is_current, bool is_preempted,
 				    __u32 state, struct wait_cause *c)
 {

@@ -8,10 +8,11 @@
 struct span_state {
 	__u64 start_ns; /* 0 = in no span */
 	__u64 sp;       /* at its start: calls within the span have a smaller one */
-	__u64 stack;    /* reference */
+	__u64 stack;    /* stack reference */
 	__u32 span;     /* index of the probe */
 	__u32 depth;    /* of recursion */
-	__u64 by_reason_ns[SPAN_REASONS];
+	__u64 by_reason_ns[SPAN_REASONS]; /* time off the CPU, by enum wait_reason */
+	/* The longest wait: blocked time, references of its stacks, reason. */
 	__u64 longest_ns;
 	__u64 longest_ref;
 	__u64 longest_kernel_ref;

@@ -1,7 +1,7 @@
 /*
  * What BPF programs count of I/O system calls, block requests, page faults and memory reclaim
- * (bpf/io.bpf.h): rows of a pair of maps, of which programs write one while user space reads the
- * other. Names of files are sent once each through a ring.
+ * (bpf/io.bpf.h): rows of two maps. The programs write one map while user space reads the other.
+ * The name of each file is sent once, through a ring.
  */
 #ifndef ASSAY_WIRE_KERNEL_IO_H
 #define ASSAY_WIRE_KERNEL_IO_H
@@ -58,24 +58,24 @@ enum io_object {
 };
 
 struct io_key {
-	wire_u64 stack;  /* user stack reference */
-	wire_u64 object; /* enum io_object, or the id of a struct kernel_file */
-	wire_u32 slice;  /* second since the capture's start */
-	wire_s32 tgid;
-	wire_s32 pid;
+	wire_u64 stack;   /* user stack reference */
+	wire_u64 object;  /* enum io_object, or the id of a struct kernel_file */
+	wire_u32 slice;   /* second since the capture's start */
+	wire_s32 tgid;    /* process */
+	wire_s32 pid;     /* thread (task_struct.pid) */
 	wire_u32 dev;     /* block: the kernel's dev_t of the device */
 	wire_s16 syscall; /* its number, -1 = none */
 	wire_u8 table;    /* enum io_table */
-	wire_u8 what;     /* enum io_what, perhaps with IO_FAILED */
+	wire_u8 what;     /* enum io_what; IO_FAILED is or-ed in */
 	wire_u8 log2_ns;  /* duration class: log2 of the duration, 0xff = none */
 	wire_u8 pad[3];
 };
 
 struct io_sum {
 	wire_u64 nr;
-	wire_u64 bytes; /* IO_TABLE_RECLAIM: pages */
-	wire_u64 ns;    /* IO_TABLE_MAPPED: bytes unmapped */
-	wire_u64 longest_ns;
+	wire_u64 bytes;      /* IO_TABLE_RECLAIM: pages */
+	wire_u64 ns;         /* total duration; IO_TABLE_MAPPED: bytes unmapped */
+	wire_u64 longest_ns; /* duration of the longest one */
 };
 
 /* Array by system call number: what the call does, and which argument is the descriptor. */
@@ -127,7 +127,7 @@ struct io_counts {
 	wire_u64 nr_files_lost;    /* names of files not sent: the ring was full */
 	wire_u64 nr_busy_maps;     /* faults whose mapping could not be found */
 	wire_s64 nr_inflight;      /* block requests issued and not completed */
-	wire_s64 max_inflight;
+	wire_s64 max_inflight;     /* maximum of nr_inflight */
 };
 
 #ifndef __bpf__

@@ -1,7 +1,7 @@
 /*
- * RECORD_SAMPLE: a CPU sample. A hit in user mode (KSAMPLE_USER): ip is the leaf, user_ref the
- * stack of its callers (KSTACK_CALLERS). A hit in the kernel: ip is the kernel's, kernel_ref the
- * kernel stack including ip, user_ref the whole user stack.
+ * RECORD_SAMPLE: a CPU sample. In user mode (KSAMPLE_USER) ip is the leaf and user_ref the stack of
+ * its callers (KSTACK_CALLERS). In kernel mode ip is a kernel address, kernel_ref the kernel stack
+ * including ip, and user_ref the whole user stack.
  */
 #ifndef ASSAY_WIRE_KERNEL_SAMPLE_H
 #define ASSAY_WIRE_KERNEL_SAMPLE_H

@@ -1,7 +1,7 @@
 /*
  * What off-CPU accounting in the kernel (bpf/waits.bpf.h) sends to user space: rows of two hash
- * maps, of which programs write one while user space reads the other, and single long waits through
- * the ring (RECORD_WAIT).
+ * maps (the programs write one while user space reads the other), and single long waits through the
+ * ring (RECORD_WAIT).
  *
  * Times are CLOCK_MONOTONIC ns. Seconds count from wait_clock.epoch_ns.
  */
@@ -20,12 +20,12 @@ struct wait_clock {
 	wire_u32 pad;
 };
 
-/* What the time of a row is. */
+/* What a row or a RECORD_WAIT accounts. */
 enum wait_account {
 	WAITACCOUNT_OFF_CPU = 1, /* an interval off the CPU; row.queue_ns of it in the run queue */
 	WAITACCOUNT_ON_CPU = 2,  /* the thread ran; row.count times, without stack */
 	WAITACCOUNT_BLAME = 3,   /* what another thread did while this one waited for its lock */
-	WAITACCOUNT_OBJECT = 4,  /* no time: a file that is waited for, sent while it is open */
+	WAITACCOUNT_OBJECT = 4,  /* RECORD_WAIT without times: names a file that is waited for */
 };
 
 /* How an interval off the CPU began. */
@@ -41,7 +41,7 @@ enum wait_how {
 enum wait_object_kind {
 	OBJECT_NONE = 0,
 	OBJECT_FUTEX = 1, /* object: address of the futex word */
-	/* object: inode number; fd: the descriptor; row.dev: its device. By type of file: */
+	/* Files, by type. object: inode number; fd: the descriptor; wait_row.dev: device. */
 	OBJECT_FILE = 2,
 	OBJECT_SOCKET = 3,
 	OBJECT_PIPE = 4,
@@ -82,7 +82,7 @@ struct wait_key {
 struct wait_row {
 	/* ON_CPU: time on CPU. OFF_CPU: blocked time, or run queue time if it was not blocked. */
 	wire_u64 ns;
-	wire_u64 queue_ns;     /* from being woken to running */
+	wire_u64 queue_ns;     /* time in the run queue after the wake-up */
 	wire_u64 max_ns;       /* of one interval */
 	wire_u64 max_queue_ns; /* of one interval */
 	wire_u64 kernel_ref; /* kernel stack, taken when the row's stack was first seen; 0 = none */
@@ -94,8 +94,10 @@ struct wait_row {
 };
 
 /*
- * RECORD_WAIT. Intervals of WAITACCOUNT_ON_CPU have woken_ns == end_ns. HOW_UNACCOUNTED: the sum of
- * dev intervals, which ended by then.
+ * RECORD_WAIT. Intervals of WAITACCOUNT_ON_CPU have woken_ns == end_ns. With HOW_UNACCOUNTED `dev`
+ * is a number of intervals, end_ns - start_ns is their total time, and all of them ended before
+ * end_ns. WAITACCOUNT_OBJECT: sent when the wait begins, since user space can find the name of a
+ * file in /proc only while the file is open.
  */
 struct wait_single {
 	struct kernel_record head; /* time_ns: when it was sent */

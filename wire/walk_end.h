@@ -8,9 +8,9 @@ enum walk_end {
 	WALK_NO_RULE,    /* code has no unwind rule and no usable frame pointer */
 	WALK_NO_FILE,    /* the module's file could not be opened */
 	WALK_JIT,        /* JIT code without a usable frame pointer */
-	WALK_BAD_FRAME,  /* invalid frame: CFA not above the last, unaligned or outside the stack */
+	WALK_BAD_FRAME,  /* CFA not above that of the callee, unaligned or outside the stack */
 	WALK_UNREADABLE, /* stack that was not copied, or is not in memory */
-	WALK_DEPTH,      /* deeper than what was asked for */
+	WALK_DEPTH,      /* more frames than the caller's limit */
 	WALK_NEEDS_FULL, /* needs more registers than the walker follows */
 	WALK_END_NR
 };
