@@ -1,12 +1,12 @@
 /*
- * Reads the memory use of a target repeatedly (`assay watch`). Several processes are summed up;
- * those that exit are dropped and counted. PSS and mappings are read so rarely that this takes at
- * most 1 % of the time (host/memory/memstat.h says what a page table walk costs the target).
+ * Reads the memory use of a target repeatedly (`assay watch`). Values of several processes are
+ * summed. Processes that exit are removed and counted in nr_exited. PSS and mappings are read so
+ * rarely that this takes at most 1 % of the time (host/memory/memstat.h: cost of a page table walk).
  *
- * Also finds the allocator of a single process by its binaries and, if asked for, reads jemalloc's
- * own statistics: a remote call in the process, on one of its threads, which is stopped for a millisecond
- * or so (remote/jemalloc/jemalloc.h), at most once a second and so seldom that the borrowing takes less than
- * a 250th of that thread's time.
+ * Also finds the allocator of a single process by its binaries and, with MEMWATCH_ALLOCATOR_STATS,
+ * reads jemalloc's own statistics by a remote call. The call stops one thread of the process for
+ * about a millisecond (remote/jemalloc/jemalloc.h). It is made at most once a second, and so rarely
+ * that the thread is stopped for at most 1/250 of the time.
  */
 #ifndef ASSAY_SESSION_MEMWATCH_H
 #define ASSAY_SESSION_MEMWATCH_H
@@ -21,7 +21,7 @@
 #include "plan/heapplan.h"
 
 enum memwatch_flags {
-	MEMWATCH_ASK = 1 << 0, /* the allocator, of one process */
+	MEMWATCH_ASK = 1 << 0, /* read jemalloc's statistics; one process only */
 };
 
 struct memwatch_process {
@@ -37,32 +37,32 @@ struct memwatch {
 	unsigned flags; /* enum memwatch_flags */
 	VEC(struct memwatch_process) processes;
 	uint32_t nr_exited;
-	uint64_t next_walk_ns;
+	uint64_t next_walk_ns; /* time of the next reading of smaps_rollup */
 	struct memgroup_tree tree;
 	struct memgroup group;
 	bool has_group;
 	struct memreading last;
-	int refused; /* errno of reading smaps_rollup, 0 = permitted */
-	/* The mappings at the last reading, by process; owners are set (memmap.whose). */
+	int refused; /* -errno of the first refused reading of smaps_rollup, 0 = none */
+	/* The mappings at the last reading of mappings, by process; memmap.whose is set. */
 	VEC(struct memmaps) maps;
 	uint32_t nr_unseen; /* threads whose stacks were not found */
-	uint64_t maps_ns;   /* time of the reading; 0 = none yet */
+	uint64_t maps_ns;   /* time of the last reading of mappings; 0 = none yet */
 	uint64_t next_maps_ns;
 	/* The allocator. */
 	char *allocator;  /* its name, or "none found"; NULL: not searched yet; owned */
-	bool maps_itself; /* it gets memory by mmap, not by brk */
+	bool maps_itself; /* the allocator gets memory by mmap, not by brk */
 	struct heap_plan plan;
 	bool is_asking; /* jemalloc's statistics are read */
 	struct memallocator stats;
-	uint64_t next_ask_ns;
-	struct err not_asked; /* why they are not */
+	uint64_t next_ask_ns; /* time of the next reading of the statistics */
+	struct err not_asked; /* why the statistics are not read */
 	/* Cost. */
 	uint64_t nr_readings;
-	uint64_t nr_walks;
-	uint64_t walks_ns;
+	uint64_t nr_walks; /* page table walks of the target, by readings of smaps_rollup */
+	uint64_t walks_ns; /* their total time */
 	uint64_t longest_walk_ns;
-	uint32_t nr_asked;
-	uint64_t longest_ask_ns; /* longest stop of the thread */
+	uint32_t nr_asked;       /* readings of the statistics */
+	uint64_t longest_ask_ns; /* longest stop of the thread for such a reading */
 };
 
 #define MEMWATCH_INIT                                               \
@@ -70,18 +70,21 @@ struct memwatch {
 		.tree = MEMGROUP_TREE_INIT, .group = MEMGROUP_INIT, \
 	}
 /*
- * Opens the processes of @target and those of its threads; NULL: @child, a command before its
- * execve, whose allocator is not known yet. -ESRCH: it has exited. -ENOTSUP: the allocator has no
- * statistics (with a hint).
+ * Opens the processes of @target, and the processes that its single threads belong to. @target NULL:
+ * opens @child, the pid of a command before its execve, whose allocator is not known yet. -ESRCH:
+ * the process has exited. -ENOTSUP: the allocator has no statistics (with a hint).
  */
 int memwatch_open(struct memwatch *w, const struct target *target, int32_t child, unsigned flags,
 		  struct err *err);
 void memwatch_release(struct memwatch *w);
-/* Makes a reading; reads mappings too if they are due. -ESRCH: all processes have exited. */
+/*
+ * Reads the memory use into *ret_t, and the mappings if it is time for them (next_maps_ns). -ESRCH:
+ * all processes have exited.
+ */
 int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err);
-/* Reads mappings now; the previous ones stay if all processes have exited. */
+/* Reads mappings now; keeps those of the last reading if all processes have exited. */
 void memwatch_read_maps(struct memwatch *w);
-/* Finds the allocator's name if not searched yet. Reads binaries: about 0.1 s. */
+/* Sets w->allocator if it is NULL. Reads the process's binaries, which takes about 0.1 s. */
 void memwatch_name_allocator(struct memwatch *w);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * Opens and drains all sources of a capture's events: the sampler (CPU samples, mappings, thread
  * names, forks and exits), the BPF programs (the engine), and the sources (capture/source.h) that
- * fill the tables which the options ask for. capture.c does not know single sources.
+ * fill the tables that the options request. capture.c does not depend on any particular source.
  *
  * Where BPF programs cannot be loaded, sources that do not need them are used.
  *
  *	sources_open    opens events, loads BPF programs, creates tables; nothing runs yet
  *	sources_attach  delivers existing processes and mappings, attaches the BPF programs
- *	sources_start   starts the sources that add up by seconds
+ *	sources_start   starts the sources whose rows are sums by second
  *	sources_drain   delivers events; called often
  *	sources_stop    stops all and delivers what is left
  *	sources_result  adds facts and losses to the profile and the result
@@ -38,12 +38,14 @@ struct sources {
 	struct builder *builder;
 	struct event_sink sink; /* of the sampler and the engine */
 
-	struct event_sink rows_sink; /* of the sources; names of unknown processes come first */
+	struct event_sink
+		rows_sink; /* of the sources: emits the name of an unknown process first */
 	struct source_env env;
 	struct sampler *sampler; /* NULL: a source emits mappings and names itself */
 	VEC(struct open_source) list;
-	struct target growth_target; /* of an engine loaded during the capture, for TABLE_GROWTH */
-	bool has_growth_failed;      /* that engine could not be loaded: not tried again */
+	/* Target of the engine that is loaded during the capture for TABLE_GROWTH. */
+	struct target growth_target;
+	bool has_growth_failed; /* that engine could not be loaded: not tried again */
 };
 
 /* @no_engine: why BPF programs are not used although they were wanted. */
@@ -56,9 +58,9 @@ int sources_stop(struct sources *s, struct err *err);
 void sources_result(struct sources *s, struct capture_result *r);
 void sources_release(struct sources *s);
 
-/* Adds the facts that are known at the start. */
+/* Adds to the profile the facts that are known at the start. */
 void sources_first_facts(const struct sources *s);
-/* Delivers losses since the last call. */
+/* Delivers the losses since the last call as EVENT_LOST. */
 int sources_losses(struct sources *s, struct err *err);
 /* Returns the end of the time that rows cover; 0: unknown. */
 uint64_t sources_end_ns(const struct sources *s);

@@ -1,6 +1,6 @@
 /*
- * Tells whether a file in the store was written by assay (store.h): by a recording's first bytes, by
- * the generator mark of a picture or JSON file, or by an entry in the manifest.
+ * Determines whether assay wrote a file in the store (store.h): by the first bytes of a recording,
+ * by the generator mark of a flame graph or JSON file, or by an entry in the manifest.
  */
 #ifndef ASSAY_SESSION_STORE_FILEINFO_H
 #define ASSAY_SESSION_STORE_FILEINFO_H
@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-#define STORE_MANIFEST ".assay-files" /* lines "INODE NAME", appended */
+#define STORE_MANIFEST ".assay-files" /* one line "INODE NAME" per file */
 
 struct store_fileinfo {
 	uint64_t bytes;
@@ -20,7 +20,10 @@ struct store_fileinfo {
 	bool is_ours; /* written by assay */
 };
 
-/* False: no such file, or not a regular one (symbolic links are not followed). */
+/*
+ * Reads the properties of file @name in the directory @dirfd. False: no such file, or not a regular
+ * one (symbolic links are not followed).
+ */
 bool store_fileinfo_read(struct store_fileinfo *ret_m, int dirfd, const char *name);
 
 #endif

@@ -6,8 +6,8 @@
  *	.llvm.123, .lto_priv.0			suffixes added by LLVM and LTO are removed
  *	.cold, .constprop.0, .isra.0, .part.0	kept, because they are different code: 'f.cold' for
  *						C and Rust, 'f(int) [clone .cold]' for C++
- *	void f<int>(int)			C++ keeps parameters, which distinguish overloads,
- *						and loses the return type
+ *	void f<int>(int)			parameters of C++ are kept, because they distinguish
+ *						overloads; the return type is removed
  *	f@plt					'@plt' is kept after the demangled name
  *
  * A name that cannot be demangled is returned as it is. The cost of hostile names is bounded to a

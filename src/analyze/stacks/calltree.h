@@ -10,7 +10,7 @@
  *	calltree_free(ct);
  *
  * The root's total is the sum of all weights added. Node order depends only on the input: siblings
- * are sorted by name (bytewise), or by time.
+ * are sorted by name (bytewise), or by time with CALLTREE_TIME_ORDER.
  */
 #ifndef ASSAY_ANALYZE_STACKS_CALLTREE_H
 #define ASSAY_ANALYZE_STACKS_CALLTREE_H
@@ -29,7 +29,7 @@ enum calltree_flags {
 	CALLTREE_MARK_JIT = 1 << 6,       /* appends "_[j]" to names of JIT functions */
 	CALLTREE_MARK_INLINED = 1 << 7,   /* appends "_[i]" to names of inlined functions */
 	CALLTREE_FOLD_RECURSION = 1 << 8, /* direct recursion becomes one frame */
-	CALLTREE_NORMALISE = 1 << 9, /* differential tree: scales "before" to the total of now */
+	CALLTREE_NORMALISE = 1 << 9,      /* differential tree: baseline scaled to the same total */
 };
 
 struct calltree;
@@ -63,7 +63,7 @@ void calltree_add_parts(struct calltree *ct, const struct selection *sel,
 void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, uint64_t weight,
 			uint64_t weight_before);
 
-/* Adds the tree to the report. The builder is empty afterwards. */
+/* Adds the tree to the report, which owns it, and returns it. @ct is empty afterwards. */
 struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title);
 
 #endif

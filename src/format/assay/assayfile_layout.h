@@ -1,6 +1,7 @@
 /*
  * The file layout of a recording: header, chunks, numbers of sections. Used by its writer and its
- * reader; described in docs/formats/assay.md. Little-endian. Values are append-only.
+ * reader; described in docs/formats/assay.md. Little-endian. Numbers of existing enum values never
+ * change; new values are appended.
  */
 #ifndef ASSAY_FORMAT_ASSAY_ASSAYFILE_LAYOUT_H
 #define ASSAY_FORMAT_ASSAY_ASSAYFILE_LAYOUT_H
@@ -8,10 +9,10 @@
 #include "base/base.h"
 #include "format/assay/assayfile.h"
 
-#define ASSAYFILE_MAGIC      "ASSAY\r\n\x1a" /* 8 bytes: shows conversion of line ends */
+#define ASSAYFILE_MAGIC      "ASSAY\r\n\x1a" /* 8 bytes; conversion of line ends changes them */
 #define ASSAYFILE_MAGIC_LEN  8
 #define ASSAYFILE_MAJOR      1           /* a reader refuses a greater one */
-#define ASSAYFILE_MINOR      2           /* greater: sections that this reader skips */
+#define ASSAYFILE_MINOR      2           /* a reader skips sections of a greater one */
 #define ASSAYFILE_CHUNK_MARK 0x4b484379u /* "yCHK" */
 
 enum assayfile_state {
@@ -26,13 +27,13 @@ struct assayfile_header {
 	uint16_t minor;
 	uint32_t state;        /* enum assayfile_state */
 	uint64_t index_offset; /* file offset of the last END chunk, 0 = none */
-	int64_t wall_start_ns;
+	int64_t wall_start_ns; /* CLOCK_REALTIME */
 	uint64_t duration_ns;
 	uint64_t nr_samples;
 	uint64_t nr_unsaved;
 	char kind[ASSAYFILE_KIND_MAX];
 	uint8_t reserved[12];
-	uint32_t crc; /* CRC-32 (as zlib's) of the bytes before */
+	uint32_t crc; /* CRC-32 (as zlib's) of the header's bytes before this field */
 };
 _Static_assert(sizeof(struct assayfile_header) == 88 &&
 		       offsetof(struct assayfile_header, crc) == 84,
@@ -51,18 +52,18 @@ struct assayfile_chunk {
 	uint16_t flags;
 	uint32_t stored_bytes; /* of the payload that follows */
 	uint32_t raw_bytes;
-	uint64_t nr_samples; /* in the file so far, this chunk included */
-	uint64_t elapsed_ns; /* of the capture, this chunk included */
+	uint64_t nr_samples; /* in the file up to the end of this chunk */
+	uint64_t elapsed_ns; /* time from the capture's start to the end of this chunk */
 	uint32_t payload_crc;
-	uint32_t header_crc; /* of the bytes before */
+	uint32_t header_crc; /* of this header's bytes before this field */
 };
 _Static_assert(sizeof(struct assayfile_chunk) == 40, "the chunk header's layout is a file format");
 
 /* The END chunk's payload: one entry per data chunk. */
 struct assayfile_index_entry {
-	uint64_t offset;
+	uint64_t offset;     /* of the chunk's header in the file */
 	uint64_t nr_samples; /* as in the chunk's header */
-	uint64_t elapsed_ns;
+	uint64_t elapsed_ns; /* the same */
 };
 
 #define ASSAYFILE_RAW_MAX    ((size_t)64 << 20) /* uncompressed bytes of one chunk */
@@ -70,7 +71,7 @@ struct assayfile_index_entry {
 
 /* The fields of earlier elements that SECTION_UPDATES can change. */
 enum assayfile_update {
-	UPDATE_MAPPING_END = 1, /* to_ns + 1 */
+	UPDATE_MAPPING_END = 1, /* stored as to_ns + 1 */
 	UPDATE_TASK_END = 2,
 	UPDATE_MODULE_DELETED = 3,
 	UPDATE_NR,

@@ -31,8 +31,8 @@ struct dumpmaps {
 	int32_t pid;               /* the process, for JIT code; 0 = unknown */
 	VEC(struct dump_map) maps; /* sorted, not overlapping */
 	str_id comm;               /* the program's base name, 0 = unknown */
-	struct map locs;           /* address << 1 | is call -> loc_id */
-	VEC(loc_id) chain;         /* leaf first; scratch */
+	struct map locs;           /* address << 1 | is return address -> loc_id */
+	VEC(loc_id) chain;         /* locations of the stack being parsed, leaf first */
 	uint64_t nr_bad;           /* lines of the copy that could not be parsed */
 	bool is_cut;               /* the copy is missing, or ends within a line */
 	bool has_main_stack;       /* it has the line [stack], one of the last */
@@ -40,14 +40,14 @@ struct dumpmaps {
 	uint64_t first_bad_nr;     /* first stack or row line that could not be parsed, 0 = none */
 };
 
-/* Splits a dump at the line "MAPPED_LIBRARIES:" or "--- Memory map:". */
+/* Splits a dump at the line "MAPPED_LIBRARIES:" or "--- Memory map:" into stacks and maps. */
 void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps);
 void dumpmaps_release(struct dumpmaps *m);
 /*
  * Call after all stacks are read: sets FACT_HEAP_DUMP_BAD_LINE to the first bad line, and
- * FACT_HEAP_DUMP if the copy of maps is truncated. @wanted: bytes according to the dump's header;
- * @got: sum over its stacks, both as they are in the file.
+ * FACT_HEAP_DUMP if the copy of maps is truncated. @wanted: live bytes in the dump's header; @got:
+ * sum of the live bytes of its stacks. Both are the values in the file, not scaled.
  */
 void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
 
@@ -77,7 +77,10 @@ struct dump_estimate {
  * adds (s / P)^2 (1 - P). Interval 0: not a sample, the row is exact.
  */
 struct dump_estimate dumpmaps_unbias(struct dump_sum sum, uint64_t interval);
-/* The same for older files: a block of s bytes is sampled with probability min(s / interval, 1). */
+/*
+ * The same for older gperftools profiles (heap/), whose sampling is not Poisson: a block of s bytes
+ * is sampled with probability min(s / interval, 1).
+ */
 struct dump_estimate dumpmaps_unbias_v1(struct dump_sum sum, uint64_t interval);
 int64_t dumpmaps_round(double v); /* to the nearest, within int64 */
 

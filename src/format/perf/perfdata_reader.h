@@ -43,7 +43,7 @@ struct pd_entry {
 	uint64_t time_ns;
 	const uint8_t *rec;
 	uint32_t chunk; /* the chunk that contains it; see perfdata_read.c */
-	uint32_t spec;
+	uint32_t spec;  /* event: index into perfdata_info.specs */
 };
 
 /* The queue that sorts records by time; see perfdata_order.c. */

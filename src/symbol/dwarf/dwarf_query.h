@@ -1,6 +1,6 @@
 /*
- * Internal to the DWARF reader: one worker looks up the addresses of one unit, and the results are
- * converted to frames.
+ * Internal to the DWARF reader: a worker looks up the addresses of one unit at a time; the results
+ * are then converted to frames.
  */
 #ifndef ASSAY_SYMBOL_DWARF_DWARF_QUERY_H
 #define ASSAY_SYMBOL_DWARF_DWARF_QUERY_H
@@ -27,12 +27,15 @@ struct dw_worker {              /* state that one thread reuses from unit to uni
 	struct dwarf_stats stats;
 };
 
-/* The part of a query that falls into one unit: a run of slots, one per address, ascending. */
+/*
+ * The part of a query that falls into one unit: nr_slots consecutive elements of the query's sorted
+ * arrays (addresses, leaves, rows), which start at first_slot.
+ */
 struct dw_job {
 	uint32_t unit;
 	size_t first_slot;
 	size_t nr_slots;
-	struct dw_scan scan; /* its leaves are those of the query's slots */
+	struct dw_scan scan; /* scan.leaves points to the leaves of these slots */
 	VEC(struct sv) paths;
 };
 
@@ -47,14 +50,17 @@ struct dw_env { /* read-only while the workers run */
 
 void dw_worker_init(struct dw_worker *w);
 void dw_worker_release(struct dw_worker *w);
-/* Looks up the job's addresses: fills the leaves and @rows of its slots, and the nodes. */
+/* Looks up the job's addresses: fills leaves and @rows of its slots, and the nodes of job->scan. */
 void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *w,
 		const uint64_t *vaddrs, struct dw_line_row *rows);
 void dw_job_release(struct dw_job *job);
 
 typedef VEC(struct dwarf_frame) dw_frames;
 
-/* Replaces the contents of @frames by the frames of one slot, innermost first. */
+/*
+ * Replaces the contents of @frames by the frames of one slot, innermost first. @leaf: the slot's
+ * innermost node in job->scan, or DW_NO_NODE.
+ */
 void dw_job_frames(const struct dw_job *job, uint32_t leaf, const struct dw_line_row *row,
 		   dw_frames *frames);
 

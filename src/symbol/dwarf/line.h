@@ -3,8 +3,8 @@
  *
  * The rows are not stored. The addresses to look up are sorted; while the rows of a sequence are
  * generated, each address is assigned the last row at or before it. Where sequences overlap, the
- * one that ends first wins. Otherwise a sequence of discarded code, whose start the linker set to
- * 0, would claim addresses of other code.
+ * one that ends first is used. Otherwise addresses of other code would be assigned to a sequence of
+ * discarded code, whose start the linker set to 0.
  */
 #ifndef ASSAY_SYMBOL_DWARF_LINE_H
 #define ASSAY_SYMBOL_DWARF_LINE_H
@@ -24,8 +24,9 @@ struct dw_line_dir_or_file {
 	uint64_t dir;
 };
 
+/* An address of the sequence that is being generated: its row is valid if the sequence is used. */
 struct dw_line_pending {
-	uint32_t query;
+	uint32_t query; /* index of the address */
 	uint32_t file;
 	uint32_t line;
 };
