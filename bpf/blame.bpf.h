@@ -230,8 +230,10 @@ static __always_inline struct task_struct *owner_task(struct wait_state *w, stru
 {
 	if (!bpf_task_release || !bpf_task_from_pid)
 		return NULL;
-	/* bpf_task_from_vpid searches the PID namespace of the current thread, bpf_task_from_pid the
-	 * initial one. */
+	/*
+	 * bpf_task_from_vpid searches the PID namespace of the current thread, bpf_task_from_pid
+	 * the initial one.
+	 */
 	struct task_struct *owner = is_same_ns && bpf_task_from_vpid
 					    ? bpf_task_from_vpid(w->now.owner_tid)
 					    : bpf_task_from_pid(w->now.owner_tid);

@@ -255,7 +255,8 @@ static __always_inline bool file_of(struct task_struct *t, bool is_current, __s3
 }
 
 /*
- * The reason of a wait that a system call did not request: of a page fault, in or outside of a call.
+ * The reason of a wait that a system call did not request: of a page fault, in or outside of a
+ * call.
  */
 static __always_inline __u8 fault_reason(bool is_iowait, bool is_stalled)
 {
@@ -405,7 +406,9 @@ static __always_inline __u8 thread_reason(struct task_struct *t, __u32 state, bo
 	return is_iowait || is_blocked ? WAIT_KERNEL : WAIT_PARK;
 }
 
-/* Fills a cause except for its stacks. @state: task state with which @t leaves, or left, its CPU. */
+/*
+ * Fills a cause except for its stacks. @state: task state with which @t leaves, or left, its CPU.
+ */
 static __always_inline int cause_of(struct task_struct *t, bool is_current, bool is_preempted,
 				    __u32 state, struct wait_cause *c)
 {

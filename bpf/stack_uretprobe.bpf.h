@@ -41,7 +41,10 @@ static long uretprobe_next(__u32 i, struct uretprobe_search *s)
 	bool is_here = BPF_CORE_READ(r, stack) + URETPROBE_RA_BYTES == w->sp;
 	if (is_here && !BPF_CORE_READ(r, chained)) {
 		w->pc = BPF_CORE_READ(r, orig_ret_vaddr);
-		/* words on the stack do not determine this caller: the stack cache cannot compare it */
+		/*
+		 * words on the stack do not determine this caller: the stack cache cannot compare
+		 * it
+		 */
 		w->is_uncacheable = true;
 		s->is_found = true;
 		return 1;

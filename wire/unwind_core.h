@@ -17,7 +17,7 @@
  *	walk_is_caller		whether the address before a return address is code and, with
  *				@needs_rule, code with unwind rules
  *	walk_step_special	calls unwind_step_special with the special rule of @rule
- *	walk_step_norule		steps through code without rules: by unwind_step_chain, or by what
+ *	walk_step_norule	steps through code without rules: by unwind_step_chain, or by what
  *				the walker knows of that code
  *
  * Steps return STEP_OK (the walk is at the caller) or why there is no caller (enum walk_end).

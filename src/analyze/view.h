@@ -28,7 +28,7 @@ struct view_item {
 enum view_columns {
 	VIEW_TOTAL = 1 << 0,  /* a column with the inclusive share */
 	VIEW_MODULE = 1 << 1, /* a column with the module */
-	VIEW_OF_ALL = 1 << 2, /* a column with the share of everything shown, besides that of .of */
+	VIEW_OF_ALL = 1 << 2, /* also a column with the share of view_all, not of view_spec.of */
 };
 
 struct view_spec {
@@ -46,7 +46,7 @@ double view_pct(uint64_t part, uint64_t whole);
 bool view_is_exact(const struct selection *sel);
 /* Half width of the 95 % confidence interval of a share, in percentage points; NaN if exact. */
 double view_error(const struct selection *sel, struct weight part, struct weight of);
-/* True if the limits let a row of that share in; else it goes to "<other>". */
+/* True if table @t gets a row of share @pct under the limits; else it is summed in "<other>". */
 bool view_has_room(const struct view_limits *limits, const struct report_table *t, double pct);
 /*
  * Adds a table of the items, largest first, without items of weight 0. Rows that the limits cut are
@@ -61,6 +61,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 /* Average number of CPUs in use over the time window; negative: not known. */
 double view_cpus(const struct selection *sel, struct weight w);
 uint64_t view_duration_ns(const struct selection *sel);
+/* Returns the weight and samples of the whole selection. */
 struct weight view_all(const struct selection *sel);
 
 #endif

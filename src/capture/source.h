@@ -60,8 +60,8 @@ struct source_env {
 	bool has_hooks;   /* the caller put the command into a memory cgroup and reports on it */
 	/*
 	 * Records the memory growth of a process from now on (capture/heap/growth.h), for a process
-	 * whose heap cannot be recorded otherwise. @sp: its mappings, or NULL. The function itself
-	 * is NULL if this capture cannot.
+	 * whose heap cannot be recorded otherwise. @sp: its mappings, or NULL. The function
+	 * pointer is NULL if this capture cannot record growth.
 	 */
 	int (*record_growth)(void *ctx, int32_t pid, const struct space *sp, struct err *err);
 	void *record_growth_ctx;
@@ -104,8 +104,8 @@ struct source {
 	/* Descriptors that end the capture's poll when readable; borrowed until the next call. */
 	const int *(*fds)(const void *s, size_t *ret_nr);
 	/*
-	 * A copied stack of this thread was cut short at @nr_bytes: the source may copy more from
-	 * now on (builder_options.wants_more_stack).
+	 * A stack of this thread was truncated because only @nr_bytes were copied: the source may
+	 * copy more from now on (builder_options.wants_more_stack).
 	 */
 	void (*enlarge_copies)(void *s, int32_t tid, uint64_t nr_bytes);
 	/*

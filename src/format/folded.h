@@ -7,7 +7,8 @@
  * contain blanks: the count is the text after the last blank. Suffixes of frames: _[k] kernel, _[i]
  * inlined into the frame before it, _[j] JIT code. Reading keeps the suffix _[w] (waker) and the
  * separator frames "-" and "--" as names. Lines "# ..." are comments. The functions that read and
- * write are in the format's table entry (format/format.h). Full description: docs/formats/folded.md.
+ * write are in the format's table entry (format/format.h). Full description:
+ * docs/formats/folded.md.
  */
 #ifndef ASSAY_FORMAT_FOLDED_H
 #define ASSAY_FORMAT_FOLDED_H

@@ -3,10 +3,13 @@
  * Read from /proc once and cached by process, descriptor and inode; the name is used only if the
  * descriptor still refers to the inode that the caller asks for.
  *
+ * Examples:
+ *
  *	/var/lib/db/wal.1          tcp 127.0.0.1:6379 -> 127.0.0.1:51234   udp 0.0.0.0:53
  *	unix /run/app.sock         pipe:[1234]     eventfd   terminal /dev/pts/0
  *
- * Paths are as the process sees them. They may contain any bytes: callers escape them when printing.
+ * Paths are as the process sees them. They may contain any bytes: callers escape them when
+ * printing.
  */
 #ifndef ASSAY_HOST_FDNAME_H
 #define ASSAY_HOST_FDNAME_H
@@ -22,8 +25,9 @@ DEFINE_FREE_P(fdnames, struct fdnames)
 
 /*
  * Returns the name of what process @pid has open as @fd, if its inode is @inode (0: any). If it was
- * closed before it could be read, the name is "KIND:[INODE]", for a file "file [DEV:INODE]". Never
- * NULL; valid until the next call.
+ * closed before its name could be read, the name is "KIND:[INODE]"; with @kind "file" it is "file
+ * [MAJOR:MINOR:INODE]". @dev: the kernel's dev_t (major << 20 | minor). Never NULL; valid until the
+ * next call.
  */
 const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev,
 			const char *kind);

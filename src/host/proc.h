@@ -1,7 +1,7 @@
 /*
  * Reads /proc: a process's threads, names, status and mappings. Names and paths are chosen by the
  * process and may hold any bytes. A process may exit at any time: functions then return -ESRCH or
- * -ENOENT and the caller goes on without it.
+ * -ENOENT, which callers must not treat as a failure of the capture.
  */
 #ifndef ASSAY_HOST_PROC_H
 #define ASSAY_HOST_PROC_H
@@ -47,14 +47,16 @@ uint64_t proc_image(int32_t pid);
 
 /* Fields of /proc/PID/task/TID/status. */
 struct proc_task {
-	int32_t tracer;   /* 0: none */
+	int32_t tracer;   /* pid of the process that traces it; 0: none */
 	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
 	uint64_t ignored; /* bit n - 1: signal n */
 	char state;       /* R S D T t Z X */
 };
-/* Any failure is -ESRCH. */
+/* Reads the status of a thread. Returns -ESRCH for any failure. */
 int proc_task(int32_t pid, int32_t tid, struct proc_task *ret_t);
-/* Returns the value after "Key:" in the text of a status file, trimmed; empty if missing. Borrowed. */
+/*
+ * Returns the value after "Key:" in the text of a status file, trimmed; empty if missing. Borrowed.
+ */
 struct sv proc_status_field(const struct buf *text, const char *key);
 
 /* Where a thread is blocked: /proc/PID/task/TID/syscall. */
@@ -63,17 +65,17 @@ struct proc_wait {
 	uint64_t sp;
 	uint64_t pc;
 };
-/* -EAGAIN: the thread is running. -ENOENT, -ESRCH: it has exited. Others: no right to read it. */
+/* -EAGAIN: the thread is running. -ENOENT, -ESRCH: it has exited. Others: no permission. */
 int proc_wait(int32_t pid, int32_t tid, struct proc_wait *ret_w);
 /* Parses the text of that file; false: "running", or malformed. Public for tests. */
 bool proc_parse_wait(struct sv text, struct proc_wait *ret_w);
 
 struct proc_reads {
-	uint64_t disk_bytes; /* read from disk for it: by calls, page faults and read-ahead */
+	uint64_t disk_bytes; /* read from disk by its calls, page faults and read-ahead */
 	uint64_t call_bytes; /* returned by its read calls, also from the page cache */
 	uint64_t nr_major;   /* major faults */
 };
-/* Sums over all threads since the process started. */
+/* Reads the sums over all threads since the process started. */
 int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err);
 
 struct proc_map {
@@ -98,7 +100,7 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err);
  * ret_m->path is NULL.
  */
 bool proc_parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_path);
-/* Appends such a path unescaped: the kernel writes newlines as \012. */
+/* Appends a path of a maps line (ret_path) with \012, as the kernel writes newlines, replaced. */
 void proc_add_map_path(struct buf *to, struct sv path);
 
 #endif

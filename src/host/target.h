@@ -24,7 +24,7 @@ struct target_spec {
 struct target {
 	struct pid_list pids; /* processes, ascending, without duplicates */
 	struct pid_list tids; /* single threads (their processes are not in pids) */
-	int32_t child;        /* a launched command, held before its execve at first; 0 = none */
+	int32_t child;        /* a launched command, which waits before its execve; 0 = none */
 	bool is_system;
 	uint32_t nr_children; /* running descendants that are not in pids */
 	char *name;           /* for directories and titles: "redis-server", "all", "pid-42" */

@@ -20,7 +20,9 @@ struct file_access {
 	int (*root)(void *ctx, int32_t pid);
 	/* The following append the content of a file; -errno. */
 	int (*read_kallsyms)(void *ctx, struct buf *to);
-	/* Cheaper, but what came and went since boot may be missing; NULL: there is no such copy.
+	/*
+	 * Reads assay's cached symbols of this boot, which is faster; symbols of kernel modules and
+	 * BPF programs loaded later may be missing. NULL: there is no cache.
 	 */
 	int (*read_kept_kallsyms)(void *ctx, struct buf *to);
 	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);

@@ -3,8 +3,8 @@
  * its reference; samples and aggregated rows carry a reference to each part.
  *
  * A user part becomes a stack of the profile when it arrives. A kernel part is kept as a list of
- * locations, since it is appended to many user stacks; joined stacks are cached. A reference
- * whose part has not arrived gives the stack "[lost stack]" and LOSS_STACK_LOST. Used by one thread.
+ * locations, since it is appended to many user stacks; joined stacks are cached. A reference whose
+ * part has not arrived gives the stack "[lost stack]" and LOSS_STACK_LOST. Used by one thread.
  */
 #ifndef ASSAY_INGEST_STACKREFS_H
 #define ASSAY_INGEST_STACKREFS_H
@@ -47,9 +47,12 @@ void stackrefs_add(struct stackrefs *r, const struct event *ev);
 /* Return whether the part has arrived; reference 0 (none) always has. */
 bool stackrefs_has_user(const struct stackrefs *r, uint64_t ref);
 bool stackrefs_has_kernel(const struct stackrefs *r, uint64_t ref);
-/* Returns the user stack of a reference; 0 for reference 0. */
+/*
+ * Returns the user stack of a reference; 0 for reference 0. *ret_loss, here and below: why the
+ * stack is incomplete, or LOSS_NR.
+ */
 stack_id stackrefs_user(struct stackrefs *r, uint64_t ref, enum loss_kind *ret_loss);
-/* Returns the user stack with the kernel part on top. */
+/* Returns the joined stack: the frames of the kernel part are the callees of the user stack. */
 stack_id stackrefs_stack(struct stackrefs *r, uint64_t user_ref, uint64_t kernel_ref,
 			 enum loss_kind *ret_loss);
 /* Returns the stack of an EVENT_SAMPLE that refers to its parts. */

@@ -62,10 +62,10 @@ struct event_sample {
 };
 
 /*
- * The frames of a stack with a 64-bit reference, leaf first, in one of two forms: addresses
- * that the BPF programs unwound (chain), or registers and copied stack for the user-space unwinder
- * (regs). Sent once, or again after the BPF side evicted the reference from its set. A reference is
- * a hash of the address space and the frames, so it always denotes the same stack.
+ * The frames of a stack with a 64-bit reference, leaf first, in one of two forms: addresses that
+ * the BPF programs unwound (chain), or registers and copied stack for the user-space unwinder
+ * (regs). Sent once, and again if the BPF programs have dropped it from their set of sent stacks. A
+ * reference is a hash of the address space and the frames, so it always denotes the same stack.
  */
 struct event_stack {
 	uint64_t ref;

@@ -24,7 +24,7 @@ enum table_id {
 	/* Waiting. */
 	TABLE_OFF_CPU, /* off-CPU time, by stack and wait reason */
 	TABLE_ON_CPU,  /* on-CPU time, by thread */
-	TABLE_BLAME,   /* wait time, by what the thread that was waited for did meanwhile */
+	TABLE_BLAME,   /* wait time, by what the blocking thread did during the wait */
 	/* CPU samples and waits combined: a name for options only, no profile contains it. */
 	TABLE_THREAD_TIME,
 

@@ -1,7 +1,8 @@
 /*
  * Reads the memory use of a target repeatedly (`assay watch`). Values of several processes are
  * summed. Processes that exit are removed and counted in nr_exited. PSS and mappings are read so
- * rarely that this takes at most 1 % of the time (host/memory/memstat.h: cost of a page table walk).
+ * rarely that this takes at most 1 % of the time (host/memory/memstat.h: cost of a page table
+ * walk).
  *
  * Also finds the allocator of a single process by its binaries and, with MEMWATCH_ALLOCATOR_STATS,
  * reads jemalloc's own statistics by a remote call. The call stops one thread of the process for
@@ -70,9 +71,9 @@ struct memwatch {
 		.tree = MEMGROUP_TREE_INIT, .group = MEMGROUP_INIT, \
 	}
 /*
- * Opens the processes of @target, and the processes that its single threads belong to. @target NULL:
- * opens @child, the pid of a command before its execve, whose allocator is not known yet. -ESRCH:
- * the process has exited. -ENOTSUP: the allocator has no statistics (with a hint).
+ * Opens the processes of @target, and the processes that its single threads belong to. @target
+ * NULL: opens @child, the pid of a command before its execve, whose allocator is not known yet.
+ * -ESRCH: the process has exited. -ENOTSUP: the allocator has no statistics (with a hint).
  */
 int memwatch_open(struct memwatch *w, const struct target *target, int32_t child, unsigned flags,
 		  struct err *err);

@@ -2,10 +2,11 @@
  * Records a heap profile of one running process with jemalloc's own profiling (heap method PROF).
  * Enables sampling for the capture (and disables it again if it was disabled), changes its rate if
  * requested (interval_bytes), makes a dump at the end and reads it like a dump file. The stacks of
- * jemalloc's samples are unwound by assay's unwinder where jemalloc supports that (prof_unwinder.h).
+ * jemalloc's samples are unwound by assay's unwinder where jemalloc supports that
+ * (prof_unwinder.h).
  *
- * Live blocks are those that jemalloc sampled since its sampling was enabled. That may be before the
- * capture; the text of FACT_HEAP_METHOD states which.
+ * Live blocks are those that jemalloc sampled since its sampling was enabled. That may be before
+ * the capture; the text of FACT_HEAP_METHOD states which.
  *
  *	struct prof_capture p = {.target = &target, .interval_bytes = 512 << 10};
  *	prof_capture_begin(&p, &err);

@@ -1,6 +1,6 @@
 /*
  * Address ranges of JIT code, which is loaded, moved and freed over time. The readers of perf maps
- * and jitdump files add ranges; perfmap_find searches them.
+ * and jitdump files add ranges; perfmap_find (symbol/perfmap.h) searches them.
  *
  * The ranges form an interval tree stored in an array sorted by start: each element also holds the
  * largest end of its subtree, so all ranges that cover an address are found in O(log n + found),
@@ -39,8 +39,8 @@ struct perfmap {
 	VEC(struct jitcode_range) ranges;
 	VEC(struct jitcode_line) lines;
 	struct buf names;
-	uint64_t nr_bad;
-	bool is_timed;
+	uint64_t nr_bad; /* invalid or incomplete lines and records */
+	bool is_timed;   /* time_ns of the ranges is valid: a jitdump without TSC time stamps */
 };
 
 #define JITCODE_RANGES_MAX     ((size_t)1 << 23)

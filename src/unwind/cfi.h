@@ -3,7 +3,8 @@
  * every register of the caller (DWARF 5 section 6.4.2, LSB 10.6, GNU extensions).
  *
  *	struct cfi_run run;
- *	for (bool ok = cfi_start(&run, &fde, init); ok && cfi_next(&run);)
+ *	cfi_start(&run, &fde, init);
+ *	while (cfi_next(&run))
  *		run.rules holds for [run.start, run.end)
  *
  * Nothing is allocated; the number of steps is bounded by the program's length. Expressions are
@@ -18,7 +19,7 @@
 #include "object/ehframe.h"
 
 enum cfi_kind {
-	CFI_SAME = 0, /* same value, or no rule */
+	CFI_SAME = 0, /* the caller's value is the same, or there is no rule */
 	CFI_UNDEFINED,
 	CFI_OFFSET,     /* saved at CFA + value */
 	CFI_VAL_OFFSET, /* is CFA + value */
@@ -49,7 +50,7 @@ struct cfi_rules {
 	struct cfi_rule reg[ARCH_NR_DWARF_REG];
 };
 
-#define CFI_REMEMBER_MAX 16 /* compilers nest one or two deep */
+#define CFI_REMEMBER_MAX 16 /* depth of DW_CFA_remember_state; compilers use one or two */
 
 struct cfi_run {
 	struct cfi_rules rules;

@@ -1,10 +1,11 @@
 /*
  * Table of leaks by allocation site: leaked bytes, age, growth rate and a verdict.
  *
- * Growth is the mean of allocated - freed per second in the second half of the capture, when memory
- * of steady size has reached its size. Its interval is Student's, from the variation between
- * seconds. At least five seconds are needed. A cache that is filling up grows, too: if the growth
- * rate itself falls significantly, and is halved at the end, the verdict is "slows down".
+ * Growth is the mean of allocated - freed per second in the second half of the capture: memory that
+ * does not leak usually has its final size by then. The confidence interval is Student's t, from
+ * the variation between seconds; at least LEAK_SLICES_MIN seconds are needed. A cache that is
+ * being filled grows, too: if the growth rate falls significantly, and is halved at the end, the
+ * verdict is "slows down".
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKTABLE_H
 #define ASSAY_ANALYZE_MEMORY_LEAKTABLE_H
@@ -20,7 +21,7 @@ struct leak_growth {
 	bool is_known;
 	double per_min;       /* bytes */
 	double per_min_error; /* half width of the 95 % interval */
-	bool is_slowing;      /* the growth rate falls significantly: something fills up */
+	bool is_slowing;      /* the growth rate falls significantly, as while a cache fills */
 };
 
 /* Estimates growth from the net bytes (allocated - freed) of @n consecutive seconds. */

@@ -1,19 +1,19 @@
 /*
  * The BPF engine: loads and attaches assay's BPF programs, which are one BPF object with shared
- * maps. The programs find whole user stacks by unwind rows (unwind/table.h) for CPU samples,
- * context switches, tracepoints and probes, send each stack once, and send their records through
- * one ring buffer.
+ * maps. For CPU samples, context switches, tracepoints and probes the programs unwind user stacks
+ * by unwind rows (unwind/table.h). They send each stack once, and all records through one ring
+ * buffer.
  *
  * After the builder (ingest/builder.h) has applied an mmap event, engine_publish() copies the
- * mappings to the programs. A stack in code that they do not know yet comes as registers and copied
- * bytes (EVENT_STACK with regs), so that no stack is lost in between.
+ * mappings to the programs. Until then, a stack in these mappings is delivered as registers and
+ * copied bytes (EVENT_STACK with regs), for the unwinder in user space.
  *
  * Life cycle:
  *	engine_open    opens the object: sources may set constants (skel->rodata) and map sizes, and
  *	               disable single programs (bpf_program__set_autoload)
  *	engine_load    the kernel has verified the programs, and maps have descriptors. Only the
  *	               programs that follow creation and exit of target threads are attached.
- *	               Sources fill maps, and attach programs whose section name does not say where
+ *	               Sources fill maps, and attach programs whose section name has no attach point
  *	engine_start   attaches all other programs; records are delivered through the sampler, which
  *	               merges them by time (sampler.h, struct side)
  *	engine_stop    detaches; records that are in the ring can still be delivered
@@ -53,7 +53,7 @@ struct engine_info {
 	uint64_t nr_frames;           /* walked */
 	uint64_t nr_rule_misses;      /* frames whose rule was not in the rule cache */
 	uint64_t nr_copies;           /* stacks sent as bytes, to be walked by user space */
-	uint64_t nr_copies_held;      /* stacks cut short instead: limit of bytes per second */
+	uint64_t nr_copies_held;      /* stacks truncated at the limit of copied bytes per second */
 	uint64_t nr_ring_full;        /* records dropped; stacks among them are sent again */
 	uint64_t nr_bad;              /* invalid records */
 	uint64_t nr_tables_full;      /* binaries whose unwind rows had no room */
@@ -87,12 +87,12 @@ int engine_sample_prog(const struct engine *e);
  * call for this process; NULL: the process has ended.
  */
 void engine_publish(struct engine *e, int32_t pid, const struct space *sp);
-/* All events up to @time_ns have been applied, so published mappings are valid at least then. */
+/* States that all events up to @time_ns are applied: published mappings are valid until then. */
 void engine_applied(struct engine *e, uint64_t time_ns);
 
 /*
- * Time of the oldest record (UINT64_MAX = none, 0 = still being written), and its delivery. These
- * are functions for sampler.h's struct side.
+ * Return the time of the oldest record (UINT64_MAX = none, 0 = still being written), and deliver
+ * that record. These are functions of the sampler's second stream of records (struct side).
  */
 uint64_t engine_peek_ns(void *e);
 int engine_deliver(void *e, const struct event_sink *sink, struct err *err);

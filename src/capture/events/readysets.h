@@ -5,9 +5,9 @@
 #include "base/base.h"
 
 struct ready_set {
-	const char *name;
-	const char *help;
-	const char *text;
+	const char *name; /* in the option that selects events: "default" */
+	const char *help; /* one line for the list of sets */
+	const char *text; /* its events, one per line */
 };
 
 /* Ends with a NULL name. */

@@ -1,13 +1,13 @@
 /*
  * Reads the rings of the recorder in one process: copies ring heads once and checks them, checks
  * every record, and merges all rings by time. The memory is not trusted: a ring with invalid
- * contents is counted and its records are discarded from then on, but its tail still advances, so
- * the target does not wait for room.
+ * contents is counted and its records are discarded from then on. Its tail still advances, so that
+ * the target does not wait for a ring with free bytes.
  *
- * A drain: heapring_begin takes the time T, then the heads. So everything that happened before T in
- * one thread and became visible to another is read. Records stamped after T stay for the next
- * drain. heapring_next returns events in time order until none is left; stacks are passed to the
- * callback before the events that refer to them.
+ * A drain: heapring_begin is given the current time T and then reads the heads of all rings. So if
+ * another thread could observe an event before T (a block that was passed on), the drain reads its
+ * record. Records with a time after T stay for the next drain. heapring_next returns events in time
+ * order until none is left; stacks are passed to the callback before the events that refer to them.
  *
  * Times are time stamp counter values (heap_wire.h). One thread at a time.
  */
@@ -25,7 +25,7 @@ struct heapring_event {
 	uint32_t stack;    /* FREE, UNMAP: 0 */
 	uint16_t slot;
 	uint8_t kind; /* ALLOC, FREE, MAP, UNMAP of enum heap_record */
-	uint8_t site;
+	uint8_t site; /* index of the allocator function */
 };
 
 struct heapring_spec {
@@ -50,11 +50,12 @@ struct heapring_counts {
 	uint64_t dropped_bytes;
 	uint64_t nr_events; /* events read */
 	uint32_t nr_threads;
-	uint32_t nr_broken; /* rings with invalid contents */
-	uint64_t nr_no_stack;
-	uint64_t nr_no_block;
+	uint32_t nr_broken;    /* rings with invalid contents */
+	uint64_t nr_no_stack;  /* stacks not stored: the set was full */
+	uint64_t nr_no_block;  /* sampled blocks whose frees are not recorded: the set was full */
 	bool is_tsc_forbidden; /* the target disabled rdtsc */
-	uint64_t inert_tsc;    /* when the recorder stopped by itself; 0 = it did not */
+	/* Time at which the recorder stopped because assay did not run; 0 = it did not stop. */
+	uint64_t inert_tsc;
 };
 
 struct heapring_reader;

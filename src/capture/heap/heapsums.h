@@ -12,7 +12,7 @@
 #include "capture/heap/blocks.h"
 #include "capture/heap/heapaccount.h"
 
-/* A number of blocks and their bytes. */
+/* A number of blocks and their bytes; estimates, so not integers, where blocks are sampled. */
 struct heap_sum {
 	double nr;
 	double nr_bytes;
@@ -34,10 +34,11 @@ static inline void heap_sum_sub(struct heap_sum *from, const struct heap_sum *le
  * the sum that was reported plus what was allocated and minus what was freed since.
  */
 struct heapsite {
-	uint64_t key;  /* stack << 32 | index into threads << 16 | class of sizes */
-	uint64_t peak; /* number of the peak of at_peak << 1 | HEAPSITE_DIRTY: is in `dirty` */
-	struct heap_sum
-		at_peak; /* allocated - freed by then; may be negative once rows were emitted */
+	uint64_t key; /* stack << 32 | index into threads << 16 | size class (model/heap.h) */
+	/* heapaccount.peak for which at_peak is valid << 1 | HEAPSITE_DIRTY: is in `dirty` */
+	uint64_t peak;
+	/* allocated - freed at that peak, less what was emitted since: may be negative */
+	struct heap_sum at_peak;
 	struct heap_sum allocated;
 	struct heap_sum freed;
 };
@@ -79,8 +80,9 @@ struct heapsite_samples {
 struct heap_thread_sums {
 	int32_t tid;
 	bool is_dirty;
-	uint64_t last_addr;     /* its last allocation, 0 if freed */
-	int64_t nr_preexisting; /* frees to emit; may be negative after a correction */
+	uint64_t last_addr; /* its last allocation, 0 if freed */
+	/* Frees of blocks allocated before the capture, to emit; negative after a correction. */
+	int64_t nr_preexisting;
 };
 
 struct heap_index_slot {
@@ -140,8 +142,8 @@ struct heapaccount {
 	struct heap_pending_free *pending_frees; /* ring of the last frees without a known block */
 	uint32_t next_pending_free;
 	uint32_t next_implied;
-	struct heap_implied_free
-		implied[HEAP_IMPLIED]; /* ring of implied frees whose record may still arrive */
+	/* Ring of implied frees whose record may still arrive. */
+	struct heap_implied_free implied[HEAP_IMPLIED];
 	/* The current second, and the time stamp of its end. */
 	uint32_t second;
 	uint64_t second_hi;

@@ -46,7 +46,7 @@ struct assayfile_vec {
 };
 struct assayfile_vec assayfile_vec(const struct profile *p, enum assayfile_section type);
 
-/* Number of elements before the first section: the dummy elements 0 that every profile has. */
+/* Elements of a profile that no section stores: the dummy elements with id 0. */
 extern const size_t assayfile_held_first[ASSAYFILE_SECTIONS];
 
 /* ---- encoding (assayfile_encode.c) */
@@ -63,7 +63,9 @@ void encode_state(struct buf *to, const struct profile *p);
 struct assayfile_reader {
 	struct profile *p;
 	VEC(str_id) str_ids; /* string id in the file -> id in the profile */
-	/* Elements by section, and rows by table, up to here in the file, with the lost ones. */
+	/*
+	 * Elements by section, and rows by table, that the file has up to here, lost ones included.
+	 */
 	size_t held[ASSAYFILE_SECTIONS];
 	VEC(uint64_t) table_rows;
 	uint64_t nr_samples;    /* read into the profile so far */
@@ -73,7 +75,7 @@ struct assayfile_reader {
 	uint32_t nr_skipped;    /* sections of a newer minor version */
 	bool has_damage;        /* a chunk was lost: ids may refer to missing elements */
 	bool has_remap;         /* a string has another id than in the file */
-	bool is_wrong;          /* an id refers to no element */
+	bool is_wrong;          /* invalid file: an id refers to no element */
 };
 /* Reads all sections of one data chunk. -EBADMSG: inconsistent in itself or with earlier ones. */
 int decode_sections(struct assayfile_reader *r, const void *p, size_t n, struct err *err);

@@ -10,12 +10,12 @@
  *	  t0: ...
  *	MAPPED_LIBRARIES:                     /proc/PID/maps
  *
- * The numbers are those of a sample. In dumps of jemalloc up to 5.2 a row counts the sampled blocks;
- * the reader scales it by the row's mean block size (dumpmaps_unbias). jemalloc 5.3 computes the
- * estimate itself, block by block, and writes the numbers that dumpmaps_unbias scales to this
- * estimate. So dumpmaps_unbias is correct for both, if it is applied to each row before rows are
- * summed. The rows of a stack's threads are scaled one by one, then adjusted so that their sum is
- * the scaled row of all threads ("t*"). Totals are then equal to those of jeprof.
+ * The numbers are those of a sample. In dumps of jemalloc up to 5.2 a row counts the sampled
+ * blocks; the reader scales it by the row's mean block size (dumpmaps_unbias). jemalloc 5.3
+ * computes the estimate itself, block by block, and writes the numbers that dumpmaps_unbias scales
+ * to this estimate. So dumpmaps_unbias is correct for both, if it is applied to each row before
+ * rows are summed. The rows of a stack's threads are scaled one by one, then adjusted so that their
+ * sum is the scaled row of all threads ("t*"). Totals are then equal to those of jeprof.
  *
  * Fills TABLE_LIVE, and TABLE_ALLOCATED if the program ran with prof_accum:true. Threads become
  * tasks. jemalloc numbers them from 0; the numbers are not kernel thread ids.

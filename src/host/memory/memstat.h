@@ -4,15 +4,16 @@
  *
  * Cost and accuracy of the files (Documentation/filesystems/proc.rst):
  *	status, statm, stat   counters that the kernel keeps: microseconds, no lock of the target,
- *	                      readable by every user. In kernels 6.2 to 6.15 they lag by up to 32
- *	                      pages per CPU
+ *	                      readable by every user. In kernels 6.2 to 6.15 the values are wrong by
+ *	                      up to 32 pages per CPU
  *	smaps_rollup          walks the page tables under the mmap lock, for which mmap and munmap of
- *	                      the target wait: about a millisecond per GiB. Exact. Needs ptrace
- *	                      rights
- * `has` says which values are set; the others are 0. rss = anon + file + shmem always.
+ *	                      the target wait: about a millisecond per GiB. Exact. Needs
+ *	                      permission to ptrace the process
+ * memstat.has is the set of values that could be read; the others are 0. rss = anon + file + shmem
+ * always.
  *
- * Sums over processes (memstat_add) are right for pss, swap_pss and private memory; in sums of rss
- * shared memory counts once per process.
+ * Sums over processes (memstat_add) are correct for pss, swap_pss and private memory. In sums of
+ * rss memory that processes share is counted once for each of them.
  */
 #ifndef ASSAY_HOST_MEMORY_MEMSTAT_H
 #define ASSAY_HOST_MEMORY_MEMSTAT_H
@@ -28,8 +29,9 @@ enum memstat_parts {
 };
 
 /*
- * -ESRCH: no such process, or it is a zombie, which has no memory. A refused smaps_rollup is not an
- * error: MEMSTAT_HAS_PSS is missing and *ret_refused (may be NULL) is the -errno.
+ * Reads the files of @parts. -ESRCH: no such process, or it is a zombie, which has no memory. A
+ * refused smaps_rollup is not an error: MEMSTAT_HAS_PSS is missing and *ret_refused (may be NULL)
+ * is the -errno.
  */
 int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_refused,
 		 struct err *err);

@@ -2,14 +2,15 @@
  * Stops a launched command when all its binaries are mapped and relocated and none of its own code
  * has run: a dynamic program when the dynamic linker reports a consistent list of objects, before
  * constructors; a static one at its entry point. The recorder can then be attached to a process
- * with one thread. Used with base/process/spawn.h: the child is traced while it waits at its gate.
+ * with one thread. Used with base/process/spawn.h: between spawn_open and spawn_exec the child
+ * waits on a pipe ("gate") and is seized.
  *
  * If the command executes another program (a shell script's `exec`), it is stopped again at each
  * exec; forked children are not. While the command is traced each of its signals is delivered by
- * the next heaplaunch_poll, so a process that gets many signals is detached.
+ * the next heaplaunch_poll; this is slow, so a process that gets many signals is detached.
  *
- * If assay dies while the command is stopped, the kernel resumes it. Only during the milliseconds
- * in which the dynamic linker runs towards the breakpoint would the command die by its SIGTRAP.
+ * If assay dies while the command is stopped, the kernel resumes the command. If assay dies while
+ * the dynamic linker runs towards the breakpoint (milliseconds), SIGTRAP kills the command.
  *
  * ptrace: all calls by one thread. That thread may use sessions of remote/ptrace/remote.h on the
  * command, stopped or running.
@@ -22,15 +23,15 @@
 
 struct heaplaunch;
 
-/* Seizes the child, which must wait at its gate. */
+/* Seizes the child, which must wait on the pipe of spawn_open. */
 int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err);
 /*
- * Handles ptrace events; to be called repeatedly after the gate was opened. Sets *ret_is_held when
+ * Handles ptrace events; to be called repeatedly after spawn_exec. Sets *ret_is_held when
  * the command is stopped as described above. Blocks for at most @timeout_ms, or 10 ms while the
  * dynamic linker runs. -ESRCH: the command has ended (its status is not reaped) or was detached.
  */
 int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, struct err *err);
-/* Resumes it; it stays traced for the next exec. */
+/* Resumes the stopped command. It stays traced, so that it stops at its next exec. */
 int heaplaunch_continue(struct heaplaunch *l, struct err *err);
 /* Detaches and frees. NULL is allowed. */
 void heaplaunch_free(struct heaplaunch *l);

@@ -6,8 +6,9 @@
  *
  *	struct stub_head | struct text_patch[nr_stubs] | batch routine | stubs[nr_stubs]
  *
- * From the head a later attach to this process, or to a forked child, learns which functions are
- * patched, how to restore them, and where local and shared memory are.
+ * The batch routine executes a list of system calls and stores (stubcode.h). From the head a later
+ * attach to this process, or to a forked child, learns which functions are patched, how to restore
+ * them, and where local and shared memory are.
  */
 #ifndef ASSAY_REMOTE_PATCH_STUBS_H
 #define ASSAY_REMOTE_PATCH_STUBS_H
@@ -25,8 +26,8 @@ struct heapinject;
 
 /* One change of code, with the bytes that undo it. */
 struct text_patch {
-	uint64_t at;
-	uint8_t nr_bytes; /* 2 or 5 */
+	uint64_t at;      /* address of the changed bytes */
+	uint8_t nr_bytes; /* number of changed bytes: 2 or 5 */
 	uint8_t old[5];
 	uint8_t new[5];
 	uint8_t is_multi; /* PATCH_MULTI: not changed by one store */
@@ -68,7 +69,9 @@ struct stub_region {
 	VEC(struct text_patch) patches;
 };
 
-/* Size of a region, and addresses and sizes of its parts. */
+/*
+ * Size of a region; address of its batch routine; address of stub @i; bytes from batch routine on.
+ */
 uint64_t stub_region_bytes(uint32_t nr_stubs);
 uint64_t stub_region_batch(const struct stub_region *g);
 uint64_t stub_region_stub(const struct stub_region *g, uint32_t i);
@@ -80,7 +83,10 @@ size_t stub_region_code_bytes(const struct stub_region *g);
 void heapstubs_plan(struct heapinject *h);
 /* Assigns each patch the address of its stub, in existing or new regions. */
 void heapstubs_place(struct heapinject *h);
-/* Makes the code of all regions, one after another, from their batch routine on. */
+/*
+ * Appends to *ret_code the code of all regions in order: batch routine and stubs of each. A patch
+ * whose stub cannot be made becomes PATCH_NONE with the reason in `why`.
+ */
 void heapstubs_make(struct heapinject *h, struct buf *ret_code);
 /* Counts patched and unpatched functions in h->info. */
 void heapstubs_count(struct heapinject *h);

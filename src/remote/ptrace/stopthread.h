@@ -30,10 +30,10 @@ struct stopped_thread {
 	struct host_boost boost; /* priority boost while it is stopped */
 	/* Set by stopthread_find; for stopthread_prepare by the caller. */
 	int32_t tid;
-	bool is_child;            /* our child's main thread */
-	bool was_traced;          /* this thread of ours traced it before, and goes on to */
-	bool has_filter;          /* seccomp, not suspended */
-	bool is_filter_suspended; /* seccomp, suspended by a ptrace option until detach */
+	bool is_child;            /* it is the main thread of a child of assay */
+	bool was_traced;          /* assay traced it before, and still does afterwards */
+	bool has_filter;          /* has a seccomp filter, which is not suspended */
+	bool is_filter_suspended; /* its seccomp filter is suspended by ptrace until detach */
 	uint64_t ignored;         /* ignored signals: bit n - 1 */
 	uint64_t stopped_at_ns;
 	struct user_regs_struct regs; /* to be restored */

@@ -5,8 +5,8 @@
  *
  * .debug_aranges gives the units; of .debug_info, .debug_abbrev and .debug_line only the parts of
  * these units are read. The sections keep their sizes and offsets; the parts that are not loaded
- * are reserved address space without pages. A compressed section is decompressed as a stream up to the last unit
- * needed, and units in between are not stored.
+ * are reserved address space without pages. A compressed section is decompressed as a stream up to
+ * the last unit needed, and units in between are not stored.
  *
  * This is used only if .debug_aranges covers every one of the addresses: compilers that write it
  * list all code of a unit. A reference into a unit that is not loaded sets is_unit_missing; the
