@@ -95,7 +95,7 @@ void overview_begin(struct report *r, const struct selection *sel)
 	note_other_events(r, sel);
 }
 
-bool overview_add_name(struct buf *to, const char *name)
+bool overview_add_regex(struct buf *to, const char *name)
 {
 	if (strpbrk(name, "\\\n"))
 		return false;
@@ -113,7 +113,7 @@ static void add_hints(struct report *r, const struct report_table *functions, co
 	for (size_t c = 0; c < functions->nr_columns; c++) {
 		CLEANUP(buf_release) struct buf b = {0};
 		if (strcmp(functions->columns[c].key, "function") != 0 ||
-		    !overview_add_name(&b, functions->cells[c].text))
+		    !overview_add_regex(&b, functions->cells[c].text))
 			continue;
 		report_hint(r, &(struct report_hint){
 				       HINT_REPORT, input, {{HINT_CALLERS, buf_str(&b)}}});

@@ -9,16 +9,16 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* With fewer samples a note has the reason and the confidence interval. */
+/* With fewer samples a note states the likely cause and the confidence interval. */
 #define OVERVIEW_FEW_SAMPLES 1000
 
-/* Begins a report of any view: facts of the selection, note on few samples. */
+/* Begins the report of a view: adds facts of the selection, and a note if there are few samples. */
 void overview_begin(struct report *r, const struct selection *sel);
 /* Adds tables: functions, crates, threads. @input: file name for hints; NULL: no hints. */
 void overview_report(struct report *r, const struct selection *sel, const char *input,
 		     const struct view_limits *limits);
 
-/* Appends a regex that matches exactly this name; false if it cannot be written as one. */
-bool overview_add_name(struct buf *to, const char *name);
+/* Appends a regex that matches exactly this name. False: the name has a backslash or newline. */
+bool overview_add_regex(struct buf *to, const char *name);
 
 #endif

@@ -25,8 +25,8 @@ enum memexplain_kind {
 	MEMEXPLAIN_FILES, /* other mapped files */
 	MEMEXPLAIN_SHMEM,
 	MEMEXPLAIN_JIT,
-	MEMEXPLAIN_NAMED, /* anonymous, named by the program (PR_SET_VMA_ANON_NAME) */
-	MEMEXPLAIN_KERNEL,
+	MEMEXPLAIN_NAMED,   /* anonymous, named by the program (PR_SET_VMA_ANON_NAME) */
+	MEMEXPLAIN_KERNEL,  /* mappings of the kernel: [vdso], [vvar] */
 	MEMEXPLAIN_LIKELY,  /* likely an allocator's, by elimination; not counted as explained */
 	MEMEXPLAIN_UNKNOWN, /* other anonymous memory */
 	MEMEXPLAIN_NR
@@ -34,11 +34,11 @@ enum memexplain_kind {
 
 struct memexplain_part {
 	enum memexplain_kind kind;
-	const char *name; /* of the file, "glibc: arenas of threads"...; borrowed while adding */
+	const char *name; /* file name or a text ("glibc: arenas of threads"); copied */
 	uint64_t nr_mappings;
 	uint64_t rss_bytes;
 	uint64_t pss_bytes;
-	uint64_t anon_bytes; /* of rss: private copies */
+	uint64_t anon_bytes; /* part of rss_bytes that is anonymous */
 	uint64_t swap_bytes;
 	uint64_t virtual_bytes;
 };

@@ -1,7 +1,7 @@
 /*
- * Sums all numbers of a profile of memory in one pass over its tables: in total, by allocating
- * function (heapframes.h), by allocation site (function with its callers), by thread and by block
- * size. The first page and its tables are made from them.
+ * Sums the blocks and bytes of a memory profile in one pass over its tables: in total, by
+ * allocating function (heapframes.h), by allocation site (function with its callers), by thread and
+ * by block size. The first page and its tables are made from these sums.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_HEAPFIGURES_H
 #define ASSAY_ANALYZE_MEMORY_HEAPFIGURES_H
@@ -18,9 +18,9 @@
 #include "base/vec.h"
 
 struct heap_sum {
-	int64_t nr;
+	int64_t nr; /* blocks, calls or page faults */
 	int64_t bytes;
-	double variance;       /* of bytes */
+	double variance;       /* of bytes, in bytes squared */
 	double count_variance; /* of nr */
 };
 
@@ -40,14 +40,15 @@ enum heap_sum_id {
 };
 
 struct heap_figures {
-	struct heap_sum of[HEAP_SUM_NR];
-	uint64_t oldest_leak_ns; /* second of its allocation; 0: none, or not known */
+	struct heap_sum of[HEAP_SUM_NR]; /* by enum heap_sum_id */
+	uint64_t oldest_leak_ns; /* second in which the oldest leaked block was allocated; 0: none
+				  * or not known */
 };
 
 struct heap_group {
-	struct heapframe frame; /* functions, sites */
-	task_id task;           /* threads */
-	unsigned log2;          /* sizes: from 2^log2 bytes; HEAP_SIZE_UNKNOWN */
+	struct heapframe frame; /* in functions and sites */
+	task_id task;           /* in threads */
+	unsigned log2;          /* in sizes: blocks from 2^log2 bytes, or HEAP_SIZE_UNKNOWN */
 	size_t idx;             /* index before the last sort */
 	struct heap_figures f;
 };
@@ -77,8 +78,8 @@ struct heapfigures {
 };
 
 /*
- * Sums the tables. Lives in the arena, except for what heapfigures_release frees. Errors as
- * select_run.
+ * Sums the tables. The result uses memory of the arena; heapfigures_release frees the rest. Errors
+ * as select_run.
  */
 int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
 			const struct select_spec *spec, struct err *err);

@@ -49,78 +49,78 @@ static const struct kind_row functions[] = {
 	 "alloc::alloc::*|std::alloc::*|std::sys::alloc::*|std::sys::*::alloc::*|core::alloc::*|"
 	 "*::GlobalAlloc::*|alloc::raw_vec::*|tikv_jemallocator::*|jemallocator::*|"
 	 "tikv_jemalloc_sys::*|mimalloc::*|snmalloc_rs::*|allocator_api2::*|exchange_malloc"},
-	{HEAPFRAME_GLUE, "alloc::*"},
+	{HEAPFRAME_HELPER, "alloc::*"},
 	/* the caller of a lambda whose body is inlined: the only name that the program code has */
-	{HEAPFRAME_OWN,
+	{HEAPFRAME_SHOWN,
 	 "std::thread::_State_impl<*|std::_Function_handler<*|std::__*::__function::__func<*"},
-	{HEAPFRAME_GLUE, /* std is Rust's and C++'s */
+	{HEAPFRAME_HELPER, /* std is Rust's and C++'s */
 	 "std::*|core::*|hashbrown::*|indexmap::*|smallvec::*|arrayvec::*|tinyvec::*|bytes::*|"
 	 "bumpalo::*|dashmap::*|triomphe::*|slab::*|thin_vec::*"},
 	/* traits of the standard library on its own types: "<i32 as core::fmt::Display>::fmt" */
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "i8::*|i16::*|i32::*|i64::*|i128::*|isize::*|u8::*|u16::*|u32::*|u64::*|u128::*|"
 	 "usize::*|f32::*|f64::*|bool::*|char::*|str::*|T::*|[T]::*|[u8]::*"},
-	{HEAPFRAME_GLUE, /* "<&mut alloc::string::String as ..." */
+	{HEAPFRAME_HELPER, /* "<&mut alloc::string::String as ..." */
 	 "mut alloc::*|mut core::*|mut std::*|mut W::*|dyn core::*"},
 
 	/* ---- C++ ------------------------------------------------------------------------- */
 	{HEAPFRAME_ALLOCATOR, "__gnu_cxx::new_allocator*|__gnu_cxx::*allocator*"},
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "__gnu_cxx::*|__cxxabiv1::*|__cxa_allocate_exception*|execute_native_thread_routine*"},
-	{HEAPFRAME_GLUE, /* templates are shown with their result type */
+	{HEAPFRAME_HELPER, /* templates are shown with their result type */
 	 "void std::*|bool std::*"},
 	{HEAPFRAME_ALLOCATOR, "absl::*Allocat*"},
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "absl::*container_internal::*|absl::*inlined_vector_internal::*|absl::*Cord*|"
 	 "folly::*fbstring*|folly::*fbvector*|folly::f14::*|folly::small_vector*|"
 	 "boost::container::*|boost::*make_shared*|boost::unordered::*|google::protobuf::*Arena*|"
 	 "google::protobuf::*RepeatedField*"},
 	{HEAPFRAME_ALLOCATOR, "llvm::*allocate_buffer|llvm::*BumpPtrAllocator*"},
-	{HEAPFRAME_GLUE, "llvm::SmallVector*|llvm::*DenseMap*|llvm::*StringMap*"},
+	{HEAPFRAME_HELPER, "llvm::SmallVector*|llvm::*DenseMap*|llvm::*StringMap*"},
 	{HEAPFRAME_ALLOCATOR, "QArrayData::*alloc*"},
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "QListData::*|QString::*|QByteArray::*|QVector*::*|QHashData::*|rocksdb::Arena::*|"
 	 "rocksdb::ConcurrentArena::*"},
 	{HEAPFRAME_ALLOCATOR, "rocksdb::AllocateBlock*"},
-	{HEAPFRAME_GLUE, "leveldb::Arena::*"},
+	{HEAPFRAME_HELPER, "leveldb::Arena::*"},
 	{HEAPFRAME_ALLOCATOR, "WTF::*astMalloc*"},
-	{HEAPFRAME_GLUE, "WTF::Vector*"},
+	{HEAPFRAME_HELPER, "WTF::Vector*"},
 	{HEAPFRAME_ALLOCATOR, "v8::*Malloced*|v8::*AllocWithRetry*"},
-	{HEAPFRAME_GLUE, "v8::internal::*Allocat*"},
+	{HEAPFRAME_HELPER, "v8::internal::*Allocat*"},
 	{HEAPFRAME_ALLOCATOR, "v8::base::*alloc*|node::*Realloc*|node::*Malloc*|node::*Calloc*"},
 
 	/* ---- wrappers in C --------------------------------------------------------------- */
 	/* redis */
 	{HEAPFRAME_ALLOCATOR, "zmalloc*|zcalloc*|zrealloc*|ztry*alloc*"},
-	{HEAPFRAME_GLUE, "zstrdup|sds*|_sds*"},
+	{HEAPFRAME_HELPER, "zstrdup|sds*|_sds*"},
 	/* GLib */
 	{HEAPFRAME_ALLOCATOR, "s_malloc|g_malloc*|g_try_*alloc*|g_realloc*|g_slice_*"},
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "g_strdup*|g_strndup|g_memdup*|g_string_*|g_array_*|g_ptr_array_*|g_hash_table_*|"
 	 "g_list_*|g_slist_*"},
 	/* postgres */
 	{HEAPFRAME_ALLOCATOR,
 	 "palloc*|repalloc*|MemoryContext*|AllocSet*|SlabAlloc*|SlabContextCreate|"
 	 "GenerationAlloc*|GenerationContextCreate|pg_malloc*"},
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "pstrdup|pnstrdup|enlargeStringInfo|initStringInfo*|appendStringInfo*|list_make*|"
 	 "new_list|lappend*"},
 	/* nginx */
 	{HEAPFRAME_ALLOCATOR,
 	 "ngx_alloc|ngx_calloc|ngx_memalign|ngx_palloc*|ngx_pnalloc|ngx_pcalloc|ngx_pmemalign|"
 	 "ngx_create_pool"},
-	{HEAPFRAME_GLUE, "ngx_create_temp_buf|ngx_array_*|ngx_list_push"},
+	{HEAPFRAME_HELPER, "ngx_create_temp_buf|ngx_array_*|ngx_list_push"},
 	/* Apache, SQLite */
 	{HEAPFRAME_ALLOCATOR,
 	 "apr_palloc*|apr_pcalloc*|apr_allocator_*|allocator_alloc|sqlite3*alloc*|sqlite3Malloc*|"
 	 "sqlite3Mem*|sqlite3DbMalloc*|sqlite3DbRealloc*"},
-	{HEAPFRAME_GLUE, "sqlite3DbStr*Dup"},
+	{HEAPFRAME_HELPER, "sqlite3DbStr*Dup"},
 	{HEAPFRAME_ALLOCATOR, "mallocWithAlarm|dbMallocRawFinish"},
 	/* OpenSSL */
 	{HEAPFRAME_ALLOCATOR, "CRYPTO_*alloc*"},
-	{HEAPFRAME_GLUE, "CRYPTO_*dup*"},
+	{HEAPFRAME_HELPER, "CRYPTO_*dup*"},
 	{HEAPFRAME_ALLOCATOR, "OPENSSL_*alloc*"},
-	{HEAPFRAME_GLUE, "BUF_MEM_grow*"},
+	{HEAPFRAME_HELPER, "BUF_MEM_grow*"},
 	/* libxml2, libuv */
 	{HEAPFRAME_ALLOCATOR, "xmlMalloc*|uv__malloc|uv__calloc|uv__realloc*"},
 	/* CPython */
@@ -128,7 +128,7 @@ static const struct kind_row functions[] = {
 	 "PyMem_*alloc*|_PyMem_*|PyObject_Malloc|PyObject_Calloc|PyObject_Realloc|"
 	 "_PyObject_*alloc*|_PyObject_GC_*|pymalloc_alloc|new_arena|arena_map_get|"
 	 "allocate_from_new_pool"},
-	{HEAPFRAME_GLUE, "PyType_GenericAlloc*|_PyType_Alloc*"},
+	{HEAPFRAME_HELPER, "PyType_GenericAlloc*|_PyType_Alloc*"},
 	/* Ruby */
 	{HEAPFRAME_ALLOCATOR, "objspace_*alloc*|ruby_x*alloc*"},
 	/* HotSpot */
@@ -137,37 +137,37 @@ static const struct kind_row functions[] = {
 	 "ChunkPool::*"},
 	/* of many programs */
 	{HEAPFRAME_ALLOCATOR, "xmalloc*|xcalloc|xzalloc|xrealloc|x*allocarray"},
-	{HEAPFRAME_GLUE, "xstrdup|xstrndup|xmemdup*"},
+	{HEAPFRAME_HELPER, "xstrdup|xstrndup|xmemdup*"},
 	{HEAPFRAME_ALLOCATOR, "safe_*alloc|checked_*alloc"},
 	/* MySQL, MariaDB */
 	{HEAPFRAME_ALLOCATOR,
 	 "my_malloc|my_realloc|my_multi_malloc*|alloc_root|init_alloc_root|multi_alloc_root"},
-	{HEAPFRAME_GLUE, "my_strdup|my_strndup|my_memdup|*_dynamic_array*"},
+	{HEAPFRAME_HELPER, "my_strdup|my_strndup|my_memdup|*_dynamic_array*"},
 	/* BIND */
 	{HEAPFRAME_ALLOCATOR, "isc_*mem_*"},
-	{HEAPFRAME_GLUE, "isc_buffer_*"},
+	{HEAPFRAME_HELPER, "isc_buffer_*"},
 	/* HAProxy */
 	{HEAPFRAME_ALLOCATOR, "pool_get_from_os*|pool_alloc_*|__pool_alloc"},
 	/* PHP */
 	{HEAPFRAME_ALLOCATOR, "_*emalloc*|_*ecalloc*|_*erealloc*"},
-	{HEAPFRAME_GLUE, "_*estr*dup"},
+	{HEAPFRAME_HELPER, "_*estr*dup"},
 	{HEAPFRAME_ALLOCATOR, "__zend_*alloc|zend_mm_*|_zend_mm_*"},
 	/* Perl */
 	{HEAPFRAME_ALLOCATOR, "Perl_safesys*"},
-	{HEAPFRAME_GLUE, "Perl_savepv*|Perl_sv_grow*"},
+	{HEAPFRAME_HELPER, "Perl_savepv*|Perl_sv_grow*"},
 	/* git */
 	{HEAPFRAME_ALLOCATOR, "do_xmalloc|mem_pool_*alloc*"},
-	{HEAPFRAME_GLUE, "strbuf_*"},
+	{HEAPFRAME_HELPER, "strbuf_*"},
 	/* GCC, ImageMagick, InnoDB */
 	{HEAPFRAME_ALLOCATOR, "ggc_*alloc*|Acquire*Memory|Resize*Memory|ut_allocator*|mem_heap_*"},
 	/* FFmpeg */
 	{HEAPFRAME_ALLOCATOR, "av_malloc*|av_calloc|av_fast_*alloc*"},
-	{HEAPFRAME_GLUE, "av_buffer_*alloc*|av_*dup"},
+	{HEAPFRAME_HELPER, "av_buffer_*alloc*|av_*dup"},
 	/* and talloc, libevent, libgc */
 	{HEAPFRAME_ALLOCATOR, "av_realloc*|talloc_*|_talloc_*|event_mm_*|GC_*alloc*"},
 
 	/* ---- the C library, on behalf of callers ------------------------------------------ */
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "strdup|__strdup|strndup|__strndup|wcsdup|asprintf|vasprintf|__vasprintf*|getline|"
 	 "getdelim|__getdelim"},
 };
@@ -184,7 +184,7 @@ static const struct kind_row modules[] = {
 	{HEAPFRAME_ALLOCATOR,
 	 "libjemalloc*|libtcmalloc*|libmimalloc*|libsnmalloc*|libhoard*|vgpreload_*|libheaptrack*|"
 	 "[kernel*|" RECORDER "*"},
-	{HEAPFRAME_GLUE,
+	{HEAPFRAME_HELPER,
 	 "libc.so*|libc-*|libc.musl*|ld-linux*|ld-musl*|ld-2.*|libpthread*|libstdc++*|libc++*|"
 	 "libgcc_s*"},
 };
@@ -194,7 +194,7 @@ static enum heapframe_kind kind_in(const struct kind_row *rows, size_t nr, struc
 	for (size_t i = 0; i < nr; i++)
 		if (funcglob_is_like(rows[i].patterns, name))
 			return rows[i].kind;
-	return HEAPFRAME_OWN;
+	return HEAPFRAME_SHOWN;
 }
 
 enum heapframe_kind heapframe_kind_of(struct sv function)
@@ -258,7 +258,7 @@ static enum heapframe_kind module_kind(struct heapframes *hf, module_id id)
 }
 
 /*
- * Names of allocators count in any file; all other functions of the C library are HEAPFRAME_GLUE.
+ * Names of allocators count in any file; all other functions of the C library are HEAPFRAME_HELPER.
  */
 static enum heapframe_kind frame_kind(struct heapframes *hf, func_id func, module_id module)
 {
@@ -319,7 +319,7 @@ static struct heapframe find(struct heapframes *hf, stack_id stack)
 		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
 		if (is_nameless(p, l) && is_below_wrapper(hf, s))
 			continue;
-		if (!l->nr_frames && module_kind(hf, l->module) == HEAPFRAME_OWN) {
+		if (!l->nr_frames && module_kind(hf, l->module) == HEAPFRAME_SHOWN) {
 			f.node = s;
 			f.module = l->module;
 			return f;
@@ -333,9 +333,9 @@ static struct heapframe find(struct heapframes *hf, stack_id stack)
 						 .via = f.via,
 						 .module = l->module,
 						 .frame_idx = i};
-			if (kind == HEAPFRAME_OWN)
+			if (kind == HEAPFRAME_SHOWN)
 				return here;
-			if (kind == HEAPFRAME_GLUE && !is_start(profile_sv(p, name))) {
+			if (kind == HEAPFRAME_HELPER && !is_start(profile_sv(p, name))) {
 				glue = here;
 				f.via = name;
 			}
@@ -368,7 +368,7 @@ const uint16_t *heapframes_leaves(struct heapframes *hf)
 		const struct location *l = &p->locations.p[loc];
 		for (uint16_t i = 0; i < l->nr_frames; i++) {
 			func_id func = p->frames.p[l->first_frame + i].func;
-			if (frame_kind(hf, func, l->module) != HEAPFRAME_OWN)
+			if (frame_kind(hf, func, l->module) != HEAPFRAME_SHOWN)
 				continue;
 			leaves[loc] = i;
 			break;

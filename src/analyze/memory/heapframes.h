@@ -15,8 +15,8 @@
 #include "model/profile.h"
 
 enum heapframe_kind {
-	HEAPFRAME_OWN = 0,   /* shown: the program's, or another library's */
-	HEAPFRAME_GLUE,      /* container, string, C library: allocates for its caller */
+	HEAPFRAME_SHOWN = 0, /* a function of the program or of another library */
+	HEAPFRAME_HELPER,    /* of a container, string or the C library: allocates for its caller */
 	HEAPFRAME_ALLOCATOR, /* an allocator or a wrapper around one */
 };
 

@@ -347,7 +347,7 @@ static void add_hints(struct report *r, const struct heapfigures *f, const char 
 	report_hint(r, &(struct report_hint){
 			       HINT_REPORT, input, {{HINT_WEIGHT, key}, {HINT_TREE, NULL}}});
 	if (!heap_sum_is_none(&f->total.of[HEAP_SUM_LEAKED]) &&
-	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
+	    overview_add_regex(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
 		report_hint(r, &(struct report_hint){HINT_REPORT,
 						     input,
 						     {{HINT_WEIGHT, "leaked"},

@@ -1,6 +1,6 @@
 /*
- * Selections of memory: `--weight` for a profile with tables of memory (model/heap.h), so that
- * every view and picture can show them.
+ * Makes selections of a memory profile by `--weight` (tables: model/heap.h), so that every report
+ * and flame graph can show them.
  *
  *	allocated        bytes allocated
  *	calls            allocations
@@ -15,8 +15,8 @@
  *	                 allocated - freed in the time window
  *
  * Sampled sums are unbiased estimates, and selections carry the variance of each row. The default
- * is peak for a program that was launched, live for one that was attached to, else the first of the
- * list that has rows.
+ * is peak for a program that was launched, live for one that was attached to, else the
+ * first of enum heap_weight that has rows.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_HEAPWEIGHTS_H
 #define ASSAY_ANALYZE_MEMORY_HEAPWEIGHTS_H
@@ -61,12 +61,12 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 		       struct selection *ret_sel, struct err *err);
 /* True if a selection is of memory. */
 bool heapweights_is_memory(const struct selection *sel);
-/* Sets the weight column of the table of @w, for loops over its rows; *ret_event: its name. */
+/* Makes @w the weight column of its table, for writers of rows; *ret_event: name of the table. */
 void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event);
 
 /*
- * Iterates over the rows of one table that pass the filters, with columns by meaning (0 if the
- * table does not have them).
+ * Iterates over the rows of one table that pass the filters. Fields for which the table has no
+ * column are 0.
  *
  *	struct heaprows rows;
  *	struct heaprow row;
@@ -86,7 +86,7 @@ struct heaprow {
 	double count_variance; /* of nr, derived from that of bytes: the blocks of a row have one size */
 	int64_t nr_temporary;
 	int64_t temporary_bytes;
-	int64_t unmapped_bytes; /* "mapped" */
+	int64_t unmapped_bytes; /* table "mapped" only */
 };
 
 struct heaprows {

@@ -26,6 +26,7 @@ struct suppress;
  */
 int suppress_new(struct suppress **ret_s, struct arena *a, const struct profile *p,
 		 const char *text, struct err *err);
+/* Returns whether allocations with this stack are suppressed. */
 bool suppress_has(const struct suppress *s, stack_id stack);
 /* Checks the syntax of @text, for commands before they start. */
 int suppress_check(const char *text, struct err *err);

@@ -23,11 +23,11 @@ struct watchpage {
 	uint64_t machine_bytes;      /* 0: not known */
 	VEC(struct mempoint) points; /* filled by watchpage_add; owned */
 	struct memreading last;
-	const struct memmaps *maps; /* by process */
-	size_t nr_maps;
-	uint64_t maps_ns;   /* time at which maps were read */
-	uint32_t nr_unseen; /* threads whose stacks were not found */
-	uint64_t max_rows;  /* 0: all */
+	const struct memmaps *maps; /* of each process */
+	size_t nr_maps;             /* number of processes */
+	uint64_t maps_ns;           /* time at which maps were read */
+	uint32_t nr_unseen;         /* threads whose stacks were not found */
+	uint64_t max_rows;          /* 0: all */
 	bool shows_mappings;
 };
 

@@ -65,7 +65,7 @@ struct select_spec {
 enum select_flags {
 	/* Rows in time order; only equal neighbours are merged. */
 	SELECT_TIME_ORDER = 1 << 0,
-	/* Includes idle waits; without it they need to be named in spec.reason. */
+	/* Includes idle waits. Without it they are excluded unless spec.reason names them. */
 	SELECT_IDLE = 1 << 1,
 	/*
 	 * Memory: stacks end at the allocating function, allocator frames removed (heapframes.h).
@@ -145,8 +145,8 @@ struct selection {
 	uint64_t weight;
 	enum unit unit;
 	const char *event;
-	const char *noun;       /* what rows are, if not as the table says; or NULL */
-	const char *count_name; /* what weights of UNIT_COUNT count, if not as the table says */
+	const char *noun;       /* plural noun for rows ("waits"); NULL: that of the table */
+	const char *count_name; /* noun for weights of UNIT_COUNT; NULL: that of the table */
 	/* Why there are no rows, a sentence; NULL: not known. */
 	const char *why_empty;
 	/*
@@ -154,14 +154,13 @@ struct selection {
 	 * (SELECT_CUT_STACKS). NULL: the innermost frame.
 	 */
 	const uint16_t *leaf_frames;
-	/* By row: variance of its weight, in unit squared; NULL: exact, or not known
-	 */
+	/* By row: variance of its weight, in units squared; NULL: exact, or not known. */
 	const double *variance;
 	uint64_t first_ns; /* the time window, on the profile's clock; both 0: no timestamps */
 	uint64_t last_ns;
 	uint64_t nr_out[SELECT_OUT_NR]; /* samples excluded, by filter */
-	uint64_t weight_out;
-	uint64_t weight_idle; /* of it: idle waits (no SELECT_IDLE) */
+	uint64_t weight_out;            /* their weight */
+	uint64_t weight_idle;           /* part of weight_out: idle waits (no SELECT_IDLE) */
 	/* Durations selected, [min, max), after rounding to powers of two; 0: no limit. */
 	uint64_t min_ns;
 	uint64_t max_ns;
@@ -194,8 +193,8 @@ bool select_has(const struct row_filter *s, size_t sample_idx);
 /* Returns 0 if the sample is selected, else 1 + enum select_out. */
 unsigned select_verdict(const struct row_filter *s, size_t sample_idx);
 /*
- * select_compile, and a selection of that table with time window, roots and rules, but without rows
- * and counts: the caller adds the rows.
+ * Compiles the filters as select_compile does, and makes a selection of that table with time
+ * window, roots and rules, but without rows and counts: the caller adds the rows.
  */
 int select_open(struct arena *a, const struct profile *p, uint32_t table,
 		const struct select_spec *spec, struct selection *ret_sel,
@@ -205,7 +204,7 @@ uint32_t select_phase(const struct row_filter *s, size_t sample_idx);
 /* Finds the table of an event; NULL: the one with most samples. -ENOENT: there is none. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err);
 
-/* Returns what rows are: "samples", "waits", "calls". */
+/* Returns the plural noun for rows: "samples", "waits", "calls". */
 const char *select_noun(const struct selection *s);
 /* Returns a phrase for the user: "outside the time window". */
 const char *select_out_text(enum select_out out);
@@ -230,7 +229,7 @@ struct frame_ref {
 	uint32_t frame_idx; /* into p->frames, or UINT32_MAX for an unsymbolized location */
 };
 
-/* Number of frames of a node within the selection's root, innermost first; 0: outside of it. */
+/* Number of frames of a node that the selection shows, innermost first; 0: beyond its root. */
 static inline uint32_t select_nr_frames(const struct selection *s, stack_id node)
 {
 	loc_id loc = s->p->stacks.p[node].loc;

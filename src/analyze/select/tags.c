@@ -187,7 +187,7 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	}
 	plan->t = t;
 	plan->is_of_other = t->id == TABLE_BLAME;
-	/* For blame, reasons are what culprits were doing; waiters that were idle are excluded. */
+	/* For blame, reasons are what blocking threads were doing; waiters that were idle are excluded. */
 	plan->is_of_waits = plan->is_of_other || t->id == TABLE_OFF_CPU;
 	bool asks = spec->reason && !plan->is_of_other;
 	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);

@@ -15,7 +15,7 @@ struct tagplan {
 	struct reasons *reasons;
 	uint8_t *verdict;       /* by tag: 0: passes, else 1 + enum select_out; NULL: all pass */
 	uint32_t reasons_shown; /* bits by enum wait_reason */
-	bool is_of_other;       /* reasons are those of the culprit (table "blame") */
+	bool is_of_other;       /* reasons are those of the blocker (table "blame") */
 	bool is_of_waits;       /* table "off-cpu" or "blame" */
 	bool hides_idle;
 };

@@ -92,10 +92,10 @@ static void find_places(struct maker *m)
 /* ---- passing on ---------------------------------------------------------------------------- */
 
 struct step {
-	const struct select_tagged *row; /* the culprit and what it was doing */
+	const struct select_tagged *row; /* the blocker and what it was doing */
 	uint64_t ns;                     /* of the first waiter's time, ns */
 	uint64_t nr_waits;
-	task_id path[BLAME_DEPTH_MAX + 1]; /* waiter, culprit, its culprit ... */
+	task_id path[BLAME_DEPTH_MAX + 1]; /* waiter, blocker, its blocker ... */
 	unsigned nr_path;
 };
 
@@ -107,7 +107,7 @@ static bool is_in_path(const struct step *s, task_id task)
 	return false;
 }
 
-/* Attributes the time to the culprit of this step. */
+/* Attributes the time to the blocker of this step. */
 static void account(struct maker *m, const struct select_tagged *first, const struct step *s,
 		    bool is_convoy)
 {
@@ -116,8 +116,8 @@ static void account(struct maker *m, const struct select_tagged *first, const st
 				   .waiter_stack = first->stack,
 				   .waiter = first->task,
 				   .tag = first->tag,
-				   .culprit = tag->other,
-				   .culprit_stack = tag->other_stack,
+				   .blocker = tag->other,
+				   .blocker_stack = tag->other_stack,
 				   .doing = s->row->reason,
 				   .nr_steps = (uint8_t)(s->nr_path - 1),
 				   .is_convoy = is_convoy,
@@ -128,10 +128,10 @@ static void account(struct maker *m, const struct select_tagged *first, const st
 }
 
 /*
- * Returns the place at which the culprit waited itself, if it waited for a lock with known
- * culprits.
+ * Returns the place at which the blocker waited itself, if it waited for a lock with known
+ * blocking threads.
  */
-static const struct place *place_of_culprit(const struct maker *m, const struct step *s)
+static const struct place *place_of_blocker(const struct maker *m, const struct step *s)
 {
 	const struct tag *tag = &m->p->tags.p[s->row->tag];
 	if (s->row->reason != WAIT_LOCK && s->row->reason != WAIT_SYNC)
@@ -147,7 +147,7 @@ static uint64_t share_of(uint64_t v, uint64_t part, uint64_t whole)
 
 static void pass_on(struct maker *m, const struct select_tagged *first, const struct step *s)
 {
-	const struct place *place = place_of_culprit(m, s);
+	const struct place *place = place_of_blocker(m, s);
 	bool is_last = s->nr_path > BLAME_DEPTH_MAX || s->ns < m->least_ns;
 	if (!place || is_last) {
 		account(m, first, s, false);
@@ -166,17 +166,17 @@ static void pass_on(struct maker *m, const struct select_tagged *first, const st
 			is_rest ? left_waits : share_of(s->nr_waits, time_of(row), place->ns);
 		left_ns -= next.ns;
 		left_waits -= MIN(next.nr_waits, left_waits);
-		task_id culprit = m->p->tags.p[row->tag].other;
+		task_id blocker = m->p->tags.p[row->tag].other;
 		if (!next.ns && !next.nr_waits)
 			continue;
-		if (is_in_path(s, culprit)) {
+		if (is_in_path(s, blocker)) {
 			struct step end = *s;
 			end.ns = next.ns;
 			end.nr_waits = next.nr_waits;
 			account(m, first, &end, true);
 			continue;
 		}
-		next.path[next.nr_path++] = culprit;
+		next.path[next.nr_path++] = blocker;
 		pass_on(m, first, &next);
 	}
 }
@@ -184,15 +184,15 @@ static void pass_on(struct maker *m, const struct select_tagged *first, const st
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 /*
- * Compares rows; 0: same waiter and culprit. Tags may differ in durations, which is irrelevant
+ * Compares rows; 0: same waiter and blocker. Tags may differ in durations, which is irrelevant
  * here.
  */
 static int compare(const struct blame_row *a, const struct blame_row *b)
 {
 	return COMPARE(a->waiter_stack, b->waiter_stack)
 		       ?: COMPARE(a->waiter, b->waiter)
-		       ?: COMPARE(a->culprit, b->culprit)
-		       ?: COMPARE(a->culprit_stack, b->culprit_stack)
+		       ?: COMPARE(a->blocker, b->blocker)
+		       ?: COMPARE(a->blocker_stack, b->blocker_stack)
 		       ?: COMPARE(a->doing, b->doing)
 		       ?: COMPARE(a->is_convoy, b->is_convoy)
 		       ?: COMPARE(a->nr_steps, b->nr_steps);

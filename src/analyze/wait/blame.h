@@ -1,10 +1,10 @@
 /*
- * Attributes wait time to its cause: what the thread that ended a wait was doing while the waiter
- * waited. Reads the table "blame". Each of its rows has the waiter (thread and stack), the time
- * waited, the culprit (the thread that ended the wait, the lock holder), and what the culprit was
- * doing: a wait reason or WAIT_ON_CPU, with its stack.
+ * Attributes wait time to its cause: what the blocking thread did while the waiter waited. The
+ * blocking thread is the waker, or the owner of the lock before the waker (bpf/blame.bpf.h). Reads
+ * the table "blame". Each of its rows has the waiter (thread and stack), the time waited, the
+ * blocking thread, and what that thread did: a wait reason or WAIT_ON_CPU, with its stack.
  *
- * If the culprit was itself waiting for a lock, its share is passed on to the threads that it
+ * If the blocking thread itself waited for a lock, its share is passed on to the threads that it
  * waited for, in proportion, up to BLAME_DEPTH_MAX steps. A chain that returns to a thread already
  * in it is a convoy: threads that pass one lock around. Its time is attributed to that thread and
  * marked.
@@ -25,11 +25,11 @@
 struct blame_row {
 	stack_id waiter_stack;
 	task_id waiter;
-	uint32_t tag; /* of the first step: lock, evidence */
-	task_id culprit;
-	stack_id culprit_stack; /* where it released the lock, or where it waited itself */
+	uint32_t tag;           /* of the first step: lock, evidence */
+	task_id blocker;        /* the blocking thread */
+	stack_id blocker_stack; /* where it released the lock, or where it waited itself */
 	enum wait_reason doing; /* WAIT_ON_CPU: it was running */
-	uint8_t nr_steps;       /* 1: the waiter waited for the culprit directly */
+	uint8_t nr_steps;       /* 1: the waiter waited for the blocking thread directly */
 	bool is_convoy;
 	uint64_t nr_waits;
 	uint64_t ns;
@@ -48,11 +48,11 @@ struct blame {
  */
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err);
-/* Adds tables "blame" (by reason, function, culprit) and "blame_pairs" (by waiter and culprit). */
+/* Adds tables "blame" (by reason, function, blocking thread) and "blame_pairs" (also by waiter). */
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits);
 /*
- * Adds stacks: waiter's frames, "[blamed on] THREAD", culprit's frames, its reason; weight: wait
- * ns.
+ * Adds stacks: frames of the waiter, "[blamed on] THREAD", frames of the blocking thread, its
+ * reason. Weight: ns waited.
  */
 void blame_add_to_tree(struct calltree *ct, const struct blame *b);
 

@@ -13,15 +13,15 @@ static const char *doing_text(const struct blame_row *row)
 	return wait_key(row->doing);
 }
 
-static const char *culprit_name(struct buf *to, const struct profile *p,
+static const char *blocker_name(struct buf *to, const struct profile *p,
 				const struct blame_row *row)
 {
-	if (!row->culprit)
+	if (!row->blocker)
 		return "[not seen]";
-	return threads_name(to, p, row->culprit);
+	return threads_name(to, p, row->blocker);
 }
 
-/* By what culprits were doing and their function; by waiter and culprit. */
+/* By what blocking threads were doing and their function; by waiter and blocker. */
 static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",
@@ -56,23 +56,23 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(waitgroups_release) struct waitgroups of_causes = waitgroups_new(&a, &causes);
 	CLEANUP(waitgroups_release) struct waitgroups of_pairs = waitgroups_new(&a, &pairs);
-	CLEANUP(buf_release) struct buf culprit_text = {0};
+	CLEANUP(buf_release) struct buf blocker_text = {0};
 	CLEANUP(buf_release) struct buf waiter = {0};
 	const struct profile *p = b->sel.p;
 	struct waitframes *wf = waitframes_new(&a, p);
 	for (size_t i = 0; i < b->nr_rows; i++) {
 		const struct blame_row *row = &b->rows[i];
 		struct waitframe waits = waitframe_of(wf, row->waiter_stack);
-		struct waitframe does = waitframe_of(wf, row->culprit_stack);
-		const char *culprit = culprit_name(&culprit_text, p, row);
+		struct waitframe does = waitframe_of(wf, row->blocker_stack);
+		const char *blocker = blocker_name(&blocker_text, p, row);
 		const char *function = waitframe_name(p, &does);
 		threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
 		add_row(&of_causes,
 			(const char *[]){doing_text(row), function, profile_text(p, does.via),
-					 culprit},
+					 blocker},
 			row);
 		add_row(&of_pairs,
-			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), culprit,
+			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), blocker,
 					 function, doing_text(row)},
 			row);
 	}
@@ -95,10 +95,10 @@ void blame_add_to_tree(struct calltree *ct, const struct blame *b)
 		struct calltree_part *parts = arena_calloc(&a, PARTS_MAX, sizeof(*parts));
 		size_t n = 0;
 		parts[n++].stack = waitframes_user_part(p, row->waiter_stack);
-		parts[n++].text = arena_fmt(&a, "[blamed on] %s", culprit_name(&name, p, row));
+		parts[n++].text = arena_fmt(&a, "[blamed on] %s", blocker_name(&name, p, row));
 		if (row->is_convoy)
 			parts[n++].text = "[convoy]";
-		parts[n++].stack = waitframes_user_part(p, row->culprit_stack);
+		parts[n++].stack = waitframes_user_part(p, row->blocker_stack);
 		const char *synth_leaf =
 			row->doing == WAIT_ON_CPU ? "[on CPU]" : wait_frame(row->doing);
 		if (synth_leaf)

@@ -1,6 +1,6 @@
 /*
- * Aggregates rows of waits by keys that a table chooses: count, time, duration histogram, number of
- * threads, and the texts of the table's columns. Used by the tables of waits and of blame.
+ * Aggregates rows of waits by the texts of a table's first columns: count, time, duration
+ * histogram, number of threads. Used by the tables of waits and of blame.
  */
 #ifndef ASSAY_ANALYZE_WAIT_WAITGROUPS_H
 #define ASSAY_ANALYZE_WAIT_WAITGROUPS_H
@@ -24,9 +24,9 @@ struct waitgroups_table {
 	struct {
 		const char *key;
 		const char *title;
-	} texts[TAG_TEXTS]; /* ends with one without a key */
-	size_t other_at;    /* index of the text that is "<other>" */
-	unsigned flags;
+	} texts[TAG_TEXTS]; /* columns; the first one without a key ends the list */
+	size_t other_at;    /* index of the text that has "<other>" in the last row */
+	unsigned flags;     /* enum waitgroups_columns */
 };
 
 struct waitgroups {
@@ -39,7 +39,10 @@ struct waitgroups waitgroups_new(struct arena *a, const struct waitgroups_table 
 void waitgroups_release(struct waitgroups *w);
 /* Counts the waiter in the group of these texts (NULL: empty); returns the histogram to add to. */
 struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, task_id waiter);
-/* Adds the table, largest first; rows cut by the limits are summed in "<other>". */
+/*
+ * Adds the table, largest first; rows beyond the limits are summed in "<other>". @of_ns: the time
+ * that is 100 % in the column of shares.
+ */
 void waitgroups_report(struct report *r, struct waitgroups *w, uint64_t of_ns,
 		       const struct view_limits *limits);
 

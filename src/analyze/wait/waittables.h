@@ -22,7 +22,7 @@ enum waits_table {
 	 */
 	WAITS_FUNCTIONS,
 	WAITS_STACKS,  /* "waiting_stacks": by reason and stack, leaf first */
-	WAITS_WAKERS,  /* "wakers": by waiting function, waking thread and function */
+	WAITS_WAKERS,  /* "wakers": by waiting function, waker and the waker's function */
 	WAITS_OBJECTS, /* "wait_objects": by file, device or socket */
 };
 void waits_table(struct report *r, const struct selection *sel, enum waits_table kind,
@@ -49,4 +49,5 @@ int waits_page(struct report *r, const struct profile *p, const struct select_sp
 /* Sets a bit of *ret_bits for each reason with time in the selection. Errors as select_run. */
 int waits_reasons_shown(const struct profile *p, const struct select_spec *spec, uint32_t *ret_bits,
 			struct err *err);
+
 #endif

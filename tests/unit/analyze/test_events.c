@@ -217,10 +217,10 @@ TEST(ready_sets_hold_names_and_a_wrong_one_lists_them)
 	CLEANUP(event_set_release) struct event_set none = {0};
 	for (size_t i = 0; ready_sets[i].name; i++) {
 		CLEANUP(event_set_release) struct event_set set = {0};
-		CHECK(!event_set_add_ready(&set, ready_sets[i].name, NULL));
+		CHECK(!event_set_add_predefined(&set, ready_sets[i].name, NULL));
 		CHECK(set.words.n > 3);
 	}
-	CHECK(event_set_add_ready(&none, "defualt", &err) == -ENOENT);
+	CHECK(event_set_add_predefined(&none, "defualt", &err) == -ENOENT);
 	CHECK_STR(err.hint, "ready sets: default, context-switches, io-bandwidth, page-faults");
 }
 

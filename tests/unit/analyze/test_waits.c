@@ -421,14 +421,14 @@ TEST(quantiles_bend_towards_the_mean_of_their_class_and_end_at_the_longest)
 /* ---- blame -------------------------------------------------------------------------------- */
 
 static struct madewait blamed(const char *waiter, int32_t tid, const char *stack,
-			      const char *culprit, int32_t other_tid, enum wait_reason doing,
+			      const char *blocker, int32_t other_tid, enum wait_reason doing,
 			      const char *other_stack, int64_t ms)
 {
 	return (struct madewait){.table = "blame",
 				 .comm = waiter,
 				 .tid = tid,
 				 .stack = stack,
-				 .other = culprit,
+				 .other = blocker,
 				 .other_tid = other_tid,
 				 .other_stack = other_stack,
 				 .reason = doing,
@@ -439,13 +439,13 @@ static struct madewait blamed(const char *waiter, int32_t tid, const char *stack
 #define LOCK_AT(f) "main app;" f " app;pthread_mutex_lock libc.so.6"
 
 static const struct blame_row *row_of(const struct blame *b, const struct profile *p,
-				      const char *waiter, const char *culprit)
+				      const char *waiter, const char *blocker)
 {
 	for (size_t i = 0; i < b->nr_rows; i++)
 		if (!strcmp(profile_text(p, p->tasks.p[b->rows[i].waiter].comm), waiter) &&
-		    !strcmp(profile_text(p, p->tasks.p[b->rows[i].culprit].comm), culprit))
+		    !strcmp(profile_text(p, p->tasks.p[b->rows[i].blocker].comm), blocker))
 			return &b->rows[i];
-	tap_fail(__FILE__, __LINE__, "no blame for %s of %s", culprit, waiter);
+	tap_fail(__FILE__, __LINE__, "no blame for %s of %s", blocker, waiter);
 	static const struct blame_row none;
 	return &none;
 }
