@@ -30,10 +30,9 @@ enum cmd_exit {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_NOTHING = 3,      /* nothing was recorded */
-	EXIT_THRESHOLD = 4,    /* a limit given by the user was exceeded */
-	EXIT_INCONCLUSIVE = 5, /* the change is within its confidence interval */
-	EXIT_INVALID = 6,
+	EXIT_NOTHING = 3,        /* nothing was recorded */
+	EXIT_THRESHOLD = 4,      /* a limit given by the user was exceeded */
+	EXIT_INCONCLUSIVE = 5,   /* the change is within its confidence interval */
 	EXIT_ASSAY_FAILED = 125, /* with -- CMD: assay itself failed */
 };
 

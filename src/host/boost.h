@@ -24,7 +24,7 @@ struct host_boost {
 	int lock_fd;        /* held while a thread is boosted: one at a time on this machine */
 };
 
-/* Raises the calling thread's policy. Without the right to it only the timer slack changes. */
+/* Raises the calling thread's policy; without CAP_SYS_NICE only the timer slack changes. */
 void host_boost_begin(struct host_boost *b);
 /*
  * Boosts the thread @tid of another process by priority inheritance (PI futex), until

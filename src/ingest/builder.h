@@ -15,11 +15,11 @@
 struct builder_options {
 	const struct file_access *files;
 	const char *cache_dir; /* for unwind tables, may be NULL */
-	/* A stack copy of nr_bytes was too short: the source may copy more. May be NULL. */
+	/* A stack copy of @nr_bytes was too short: the source may copy more from now on. May be NULL. */
 	void (*wants_more_stack)(void *ctx, int32_t tid, uint64_t nr_bytes);
 	/*
-	 * The process's executable mappings have changed; @sp NULL: it has exited. Called once for a
-	 * run of mappings, before the next event of another kind is applied. May be NULL.
+	 * The process's executable mappings have changed; @sp NULL: it has exited. Called once for
+	 * consecutive mmap events, before the next event of another kind is applied. May be NULL.
 	 */
 	void (*space_changed)(void *ctx, int32_t pid, const struct space *sp);
 	void *ctx;
@@ -33,9 +33,13 @@ void builder_free(struct builder *b);
 DEFINE_FREE_P(builder, struct builder)
 /* Sets the table that samples and rows of the source's event @spec go to. */
 void builder_set_table(struct builder *b, uint32_t spec, uint32_t table);
-/* The same for samples that stand for bytes (page faults): rows have a count and bytes. */
+/* As builder_set_table, for samples of @bytes_each bytes each (page faults): rows have a count and
+ * bytes. */
 void builder_set_bytes_table(struct builder *b, uint32_t spec, uint32_t table, uint32_t bytes_each);
-/* Returns the columns of a sampled event's table: samples, and ns for clocks, else the period. */
+/*
+ * Returns name and columns for the table of a sampled event, to pass to profile_table. Columns:
+ * samples, and time in ns for clocks, else the period.
+ */
 struct table builder_table_shape(struct profile *p, const char *event, double freq_hz);
 /* The sink for events. Malformed events are counted in the profile's losses, never an error. */
 struct event_sink builder_sink(struct builder *b);

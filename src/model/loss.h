@@ -67,11 +67,11 @@ enum loss_kind {
 	LOSS_WAITS_NO_REASON = 39,   /* off-CPU intervals with reason unknown (map full) */
 	LOSS_WAITS_NO_ROW_NS = 40,   /* off-CPU time in no row (map full), nanoseconds */
 	LOSS_EVENTS_NO_ROW = 41,     /* events in no row (map full) */
-	LOSS_EVENTS_MISSED = 42,     /* events in interrupts, counted for all processes */
-	LOSS_SPANS_UNFINISHED = 43,  /* calls that did not return before the end */
-	LOSS_SPANS_INSIDE = 44,      /* calls inside a span of another function, not counted */
-	LOSS_SPANS_NO_ROW = 45,      /* calls in no row (map full) */
-	LOSS_SPANS_NO_DETAILS = 46,  /* slow calls whose details were dropped (ring full) */
+	LOSS_EVENTS_MISSED = 42, /* events in interrupts of another BPF program, of all processes */
+	LOSS_SPANS_UNFINISHED = 43, /* calls that did not return before the end */
+	LOSS_SPANS_INSIDE = 44,     /* calls inside a span of another function, not counted */
+	LOSS_SPANS_NO_ROW = 45,     /* calls in no row (map full) */
+	LOSS_SPANS_NO_DETAILS = 46, /* slow calls whose details were dropped (ring full) */
 	LOSS_NR
 };
 

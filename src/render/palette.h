@@ -56,6 +56,7 @@ int palette_from_name(const char *name);
 /* Returns "default, hot, mem, ..." for messages and help. */
 const char *palette_names(void);
 
+/* Returns the colour of a frame, 0..PALETTE_COLORS_MAX - 1; palette_rgb has its values. */
 unsigned palette_color(enum palette p, const struct palette_key *k);
 /* Returns the legend text of a colour ("kernel"); NULL if it only distinguishes functions. */
 const char *palette_meaning(enum palette p, unsigned color);

@@ -8,8 +8,8 @@
  * sudo, from the invoking user; the sender accepts replies from root and its own user. Both must be
  * in the same network namespace.
  *
- *	capture:  marksocket_open(&m, &err); poll(marksocket_fd(m)); marksocket_drain(m, is_mine, ctx, &sink)
- *	sender:   mark_send(&answer, &request, &err)
+ *	capture:  marksocket_open, poll marksocket_fd, marksocket_drain, marksocket_free
+ *	sender:   mark_send
  */
 #ifndef ASSAY_SESSION_MARKSOCKET_H
 #define ASSAY_SESSION_MARKSOCKET_H
@@ -44,7 +44,7 @@ struct mark_request {
 
 struct mark_answer {
 	size_t nr_captures; /* captures that the mark was sent to */
-	size_t nr_answers;  /* replies in time; a busy capture may add the mark later */
+	size_t nr_answers;  /* replies that came in time; a busy capture may add the mark later */
 	size_t nr_taken;    /* captures that added it */
 };
 

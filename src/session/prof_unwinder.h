@@ -26,7 +26,8 @@ bool prof_unwinder_is_possible(const struct heap_plan *plan);
  */
 int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_plan *plan,
 			const char *cache_dir, struct err *err);
-/* Tells the recorder that assay runs, and updates the tables. Call several times a second. */
+/* Updates alive_tsc (the recorder becomes inert without it) and the tables. Call several times a
+ * second. */
 void prof_unwinder_tick(struct prof_unwinder *w);
 /* Restores jemalloc's unwinder and frees @w. Returns the longest stop of a thread in ns. */
 uint64_t prof_unwinder_end(struct prof_unwinder *w);

@@ -14,7 +14,7 @@
  * '__GI___libc_write', whether or not its debug file is installed. A symbol version
  * ('memcpy@@GLIBC_2.14') is not part of a name.
  *
- * Names are borrowed from the images, which must live as long as the table.
+ * The names of ELF symbols are borrowed from the images, which must live as long as the table.
  */
 #ifndef ASSAY_SYMBOL_SYMTAB_H
 #define ASSAY_SYMBOL_SYMTAB_H
@@ -41,7 +41,7 @@ enum symtab_what {
 
 struct symtab_hit {
 	uint64_t start; /* link-time */
-	uint64_t end;
+	uint64_t end;   /* first address after the function */
 	struct sv name; /* empty for SYMTAB_RANK_GUESS and SYMTAB_RANK_CALLED */
 	unsigned tag;   /* the caller's value passed when the symbol was added */
 	enum symtab_rank rank;
@@ -64,9 +64,11 @@ void symtab_add(struct symtab *t, uint64_t start, uint64_t nr_bytes, struct sv n
 /* Sorts the table. Afterwards it is read-only. */
 void symtab_seal(struct symtab *t);
 
+/* Finds the function that covers a link-time address; false: none. The table must be sealed. */
 bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_hit);
 /* Returns whether one of the symbols that start at @start has this name. */
 bool symtab_has_alias(const struct symtab *t, uint64_t start, struct sv name);
+/* Returns the number of symbols added; several may have the same address. */
 size_t symtab_count(const struct symtab *t);
 
 #endif

@@ -18,7 +18,8 @@
 #include "unwind_row.h"
 
 /*
- * Locates the FDE for [pc, pc of the next entry): where = bit 31 the section, the rest its offset.
+ * Locates the FDE for [pc, pc of the next entry). where: bit 31 is the section (enum
+ * unwind_section), bits 0..30 are the FDE's offset in it.
  */
 struct unwind_fde {
 	uint32_t pc; /* relative to base */

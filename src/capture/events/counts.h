@@ -8,10 +8,10 @@
  *	EVENT_STACK       through the engine
  *
  * Hits that belong to no target thread (in interrupts, or of machine-wide events in other threads)
- * have pid and tid COUNTS_ELSEWHERE, which gets a name at the start.
+ * have pid and tid COUNTS_ELSEWHERE; at the start an EVENT_COMM names them COUNTS_ELSEWHERE_NAME.
  *
- * The cost of stacks is limited for each event and CPU; counts are never limited. Hits for which
- * the kernel had no room for another row are counted under COUNTS_NO_ROOM.
+ * The cost of stacks is limited for each event and CPU; counts are never limited. Hits that found
+ * no room for another row in the BPF map are in one row with the detail COUNTS_NO_ROOM.
  */
 #ifndef ASSAY_CAPTURE_EVENTS_COUNTS_H
 #define ASSAY_CAPTURE_EVENTS_COUNTS_H
@@ -21,7 +21,7 @@
 #include "capture/source.h"
 
 #define COUNTS_ELSEWHERE      (-1) /* pid and tid */
-#define COUNTS_ELSEWHERE_NAME "[elsewhere]"
+#define COUNTS_ELSEWHERE_NAME "[outside the target]"
 #define COUNTS_NO_ROOM        "[no room]"
 
 struct counts_spec {
@@ -29,8 +29,8 @@ struct counts_spec {
 	uint32_t first_spec;
 	bool keeps_singles; /* one row for each hit */
 	bool has_no_stacks;
-	uint32_t stack_budget_pct; /* limit for stacks: of a CPU's time, per event; 0 = none */
-	uint64_t single_bytes_max; /* limit for single rows, uncompressed; 0 = none */
+	uint32_t stack_budget_pct; /* share of a CPU's time for stacks of an event; 0 = no limit */
+	uint64_t single_bytes_max; /* limit for single rows, uncompressed; 0 = no limit */
 };
 
 #define COUNTS_STACK_BUDGET_PCT 5

@@ -81,7 +81,7 @@ int event_set_add_file(struct event_set *s, const char *path, struct err *err)
 	return event_set_add_text(s, buf_sv(&text), arena_strdup(&s->arena, path), err);
 }
 
-int event_set_add_ready(struct event_set *s, const char *name, struct err *err)
+int event_set_add_predefined(struct event_set *s, const char *name, struct err *err)
 {
 	CLEANUP(buf_release) struct buf all = {0};
 	for (size_t i = 0; ready_sets[i].name; i++) {

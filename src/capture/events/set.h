@@ -9,7 +9,7 @@
  * error that suggests similar names.
  *
  *	struct event_set set = {0};
- *	event_set_add_ready(&set, "default", &err);
+ *	event_set_add_predefined(&set, "default", &err);
  *	event_set_resolve(&set, &err);
  *	... set.events.p[i]
  *	event_set_release(&set);
@@ -29,16 +29,21 @@
 /* The cost of attaching to an event. */
 enum event_cost {
 	EVENT_COST_LOW = 0, /* rare, or expensive itself */
-	EVENT_COST_CALL,    /* about 25 ns for every system call of all processes; this one more */
-	EVENT_COST_HIGH,    /* may occur hundreds of thousands of times per second */
+	/*
+	 * A system call: attaching costs every system call of all processes about 25 ns, and the
+	 * counted one more than that.
+	 */
+	EVENT_COST_CALL,
+	EVENT_COST_HIGH, /* may occur hundreds of thousands of times per second */
 };
 
 /* A perf software event. */
 struct software_event {
 	const char *name;
-	uint64_t config;          /* PERF_COUNT_SW_* */
-	const char *other_name;   /* perf's alias; NULL: none */
-	const char *unprivileged; /* source that counts it without privileges; NULL: none */
+	uint64_t config;        /* PERF_COUNT_SW_* */
+	const char *other_name; /* perf's alias; NULL: none */
+	const char *
+		unprivileged; /* name of the source that counts it without privileges; NULL: none */
 };
 
 /* A resolved event. */
@@ -72,7 +77,7 @@ int event_set_add_file(struct event_set *s, const char *path, struct err *err);
 /* The same from memory; @name is used in messages. */
 int event_set_add_text(struct event_set *s, struct sv text, const char *name, struct err *err);
 /* Adds a predefined set. -ENOENT: no such set; the hint lists them. */
-int event_set_add_ready(struct event_set *s, const char *name, struct err *err);
+int event_set_add_predefined(struct event_set *s, const char *name, struct err *err);
 
 /*
  * Resolves all words to events of this kernel. -EINVAL: a word is wrong. -ENOENT: this kernel has
@@ -80,6 +85,7 @@ int event_set_add_ready(struct event_set *s, const char *name, struct err *err);
  * there are other events as well, a note says what was left out.
  */
 int event_set_resolve(struct event_set *s, struct err *err);
+/* The first step of event_set_resolve: finds events by name. @known: this kernel's tracepoints. */
 int event_set_match(struct event_set *s, const struct tracefs_names *known, struct err *err);
 
 /* Software event @i; NULL after the last. */
@@ -89,6 +95,7 @@ const struct software_event *event_software_find(const char *name);
 /* Reads a tracepoint's format and decides how it is counted. */
 int event_open_tracepoint(struct named_event *ret_e, struct arena *a, int tracefs_fd,
 			  struct sv name, struct err *err);
+/* Returns the cost of a tracepoint, by its name. */
 enum event_cost event_cost_of(struct sv name);
 
 /* Appends an outcome as text: "EAGAIN", "WAIT", "blocked"; nothing if the event has no outcomes. */

@@ -6,6 +6,7 @@
 #include "capture/heap/process.h"
 #include "capture/heap/heapsource.h"
 
+/* Results of the heap recording of a capture, summed over its processes. */
 struct heapsource_info {
 	size_t nr_processes;    /* recorded; each exec counts as another */
 	size_t nr_growth_only;  /* recorded by method GROWTH instead */
@@ -20,28 +21,29 @@ struct heapsource_info {
 	uint64_t nr_unaccounted;   /* blocks not stored: table full */
 	uint64_t table_bytes;      /* peak memory of the block tables */
 	uint64_t stopped_ns;       /* longest stop of one thread of a target */
-	bool is_tsc_forbidden;     /* a target enabled strict seccomp: recorded until then */
+	bool is_tsc_forbidden;     /* a target forbade itself rdtsc: its recording ended then */
 	bool has_timed_out;        /* a recorder stopped: assay got no CPU for 2 s */
 	uint64_t nr_no_stack;      /* stacks not stored in the target */
 	double accounted_bytes;    /* allocated bytes in rows; an estimate if sampled */
 	double accounted_variance; /* of accounted_bytes */
 	uint64_t drain_ns;         /* CPU time of the drain thread */
 	uint64_t longest_gap_ns;   /* between two drains */
-	size_t nr_unpatched;
-	bool had_to_stop_all;
+	size_t nr_unpatched;       /* allocator functions that could not be patched */
+	bool had_to_stop_all;      /* all threads of a process were stopped to patch it */
 	/* Of the first process; NULL until known. Owned. */
-	char *allocator;
-	char *reason;
-	char *unpatched;
-	char *late; /* a library loaded later whose allocator is not recorded */
+	char *allocator; /* its name */
+	char *reason;    /* why this method was chosen */
+	char *unpatched; /* an allocator function that could not be patched, and why */
+	char *late;      /* a library loaded later whose allocator is not recorded */
 	enum heap_method method;
 };
 
 /* Adds the counts of a process whose recording has ended. */
 void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p);
+/* Adds the facts and losses of a capture. @is_launch: assay started the target. */
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch);
-/* @interval_bytes: 0 = every allocation. */
+/* Adds the fact about sampling. @interval_bytes: mean bytes between samples, 0 = no sampling. */
 void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_launch);
 
 #endif

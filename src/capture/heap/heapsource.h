@@ -10,10 +10,10 @@
  *
  * A drain thread reads the rings and updates alive_tsc, because opening a large binary takes the
  * capture thread longer than a ring takes to fill. Everything else, above all ptrace, is done by
- * the thread that calls these functions, always the same.
+ * the capture thread: ptrace requests must come from the thread that seized the tracee.
  *
- * A launched command is traced from its gate on and attached while it is stopped before its first
- * instruction. If nothing else is possible, memory growth is recorded (source_env.record_growth).
+ * A launched command is seized with ptrace before its execve and attached while it is stopped
+ * before its first instruction. If nothing else is possible, memory growth is recorded (source_env.record_growth).
  */
 #ifndef ASSAY_CAPTURE_HEAP_HEAPSOURCE_H
 #define ASSAY_CAPTURE_HEAP_HEAPSOURCE_H
@@ -25,8 +25,8 @@ struct heaptargets;
 
 struct heapsource_spec {
 	struct heaptargets *targets; /* cache of inspected binaries */
-	enum heap_method forced;     /* NONE = choose */
-	bool by_probes;              /* use probes.h instead */
+	enum heap_method forced;     /* method requested by the user; NONE = choose one */
+	bool by_probes;              /* method UPROBES (probes.h): this source does nothing */
 	const char *why; /* reason of a method chosen before (UPROBES, GROWTH), or NULL */
 	bool is_full_trace;
 	uint64_t interval_bytes; /* between samples, unless is_full_trace */

@@ -15,13 +15,13 @@ struct latelibs {
 	uint64_t maps_hash;        /* hash of the mapped binaries; 0 = not started */
 	uint64_t next_check_ns;    /* time of the next check; 0 = none */
 	uint64_t load_deadline_ns; /* until then wait for the dynamic linker to finish */
-	uint64_t not_before_ns;    /* limits the time spent on checks */
-	unsigned nr_tries;
+	uint64_t not_before_ns;    /* no check before this time, to limit the cost of checks */
+	unsigned nr_tries;         /* failed attempts to add the functions */
 };
 
 /* Starts after the attach. @sp: the process's mappings, or NULL. */
 void latelibs_begin(struct latelibs *l, const struct space *sp);
-/* The mappings have changed; NULL: the process has ended. */
+/* Schedules a check, since the mappings have changed. @sp NULL: the process has ended. */
 void latelibs_on_event(struct latelibs *l, const struct space *sp);
 bool latelibs_is_due(const struct latelibs *l, uint64_t now);
 /*

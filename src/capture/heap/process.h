@@ -43,8 +43,9 @@ struct heapprocess_added {
 	const char *path; /* binary of one of them; borrowed, NULL = none */
 };
 /*
- * Adds functions of @now, a plan made since, that are not recorded yet: of libraries loaded since.
- * Needs no lock.
+ * Patches the functions of @now that are not recorded yet. @now: a new plan of the same process,
+ * which also has the libraries loaded since the attach; functions that are added move out of it.
+ * May run during a drain.
  */
 int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heapprocess_added *ret_a,
 		    struct err *err);
@@ -54,9 +55,11 @@ const char *heapprocess_find_unrecorded(const struct heapprocess *p, const struc
 uint32_t heapprocess_drain(struct heapprocess *p);
 /* Retires slots of ended threads; call between drains, occasionally. */
 void heapprocess_retire(struct heapprocess *p);
-/* The longest permitted time without a drain, provided that its wake-up futex is waited on. */
+/* The longest permitted time without a drain, if the caller waits on heapprocess_wake_futex. */
 uint64_t heapprocess_poll_ns(const struct heapprocess *p);
+/* The futex that the recorder wakes when a ring is filling up (heap_shared.wake_futex). */
 uint32_t *heapprocess_wake_futex(struct heapprocess *p);
+/* A thread of the process has exited: its slot can be retired. */
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid);
 /* Updates the mappings; NULL: the process has ended. */
 void heapprocess_space(struct heapprocess *p, const struct space *sp);

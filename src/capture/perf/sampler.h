@@ -7,8 +7,9 @@
  * directly from the rings, merged by time. They stay in the rings for about two milliseconds, so
  * that a record of another CPU that is written late is still delivered in order.
  *
- * The copy of the user stack in a sample starts at 8 KiB and grows by group. A group is the threads
- * that existed at the start together with all threads that they created. sampler_grow() is called
+ * The copy of the user stack in a sample starts at 8 KiB and grows by group. A group is a thread
+ * that existed at the start (or the launched command) and all threads that it created; with events
+ * on CPUs there is one group. sampler_grow() is called
  * when the stack of a thread did not fit.
  *
  * With BPF programs (engine.h) the samples come through the BPF ring, and the perf rings only have
@@ -60,7 +61,7 @@ struct sampler_info {
 	uint64_t ring_bytes;      /* per CPU */
 	uint32_t max_stack_bytes; /* largest stack copy so far */
 	uint64_t nr_grown;        /* groups whose copies were enlarged */
-	uint64_t nr_filtered;     /* samples of other threads, left out */
+	uint64_t nr_filtered;     /* samples of other threads, dropped */
 	uint64_t nr_bad;          /* invalid records */
 	/*
 	 * CPU time of the target while it was sampled, counted by the kernel; 0 = unknown. A thread
@@ -76,7 +77,7 @@ struct sampler;
 int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct err *err);
 /* Starts the events, and delivers names and mappings of processes that exist already. */
 int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *err);
-/* The capture begins, some time after sampler_start: cpu_ns counts from here on. */
+/* Marks the beginning of the capture, after sampler_start: cpu_ns counts from this call on. */
 void sampler_begin(struct sampler *s);
 /* Descriptors to poll for readability; borrowed. */
 const int *sampler_fds(const struct sampler *s, size_t *ret_nr);

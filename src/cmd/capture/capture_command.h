@@ -34,7 +34,7 @@ struct capture_opts {
 	struct target_opts target;
 	uint64_t freq_hz; /* 0 = not given */
 	uint64_t delay_ns;
-	uint64_t nr_rows;
+	uint64_t nr_rows; /* of --limit */
 	const char *output;
 	struct renderer_choice form; /* format of the first page */
 	bool has_no_flames;
@@ -84,7 +84,7 @@ struct capture_own_group {
 
 struct capture_command {
 	const char *name;     /* the command, and the kind of its recordings */
-	const char *usage[2]; /* what follows the name; none: the usual two lines */
+	const char *usage[2]; /* what follows the name in usage lines; none: the default lines */
 	const char *details;
 	const char *examples;
 	struct capture_own_group groups[3];

@@ -107,11 +107,11 @@ static int add_words(struct event_set *set, const struct events_opts *o, struct 
 	for (size_t i = 0; !rc && i < o->events.n; i++)
 		rc = event_set_add_list(set, o->events.p[i], err);
 	for (size_t i = 0; !rc && i < o->sets.n; i++)
-		rc = event_set_add_ready(set, o->sets.p[i], err);
+		rc = event_set_add_predefined(set, o->sets.p[i], err);
 	for (size_t i = 0; !rc && i < o->files.n; i++)
 		rc = event_set_add_file(set, o->files.p[i], err);
 	if (!rc && !set->words.n)
-		rc = event_set_add_ready(set, "default", err);
+		rc = event_set_add_predefined(set, "default", err);
 	return rc;
 }
 

@@ -119,7 +119,7 @@ struct perfdata_written {
 	uint64_t nr_cut_stacks;   /* too deep for a record: frames at the root are missing */
 	uint64_t nr_named_frames; /* distinct frames without an address */
 	uint64_t nr_guessed_maps; /* mappings not recorded but assigned as described above */
-	/* Too many samples for one record each: one record per row, its count as the period. */
+	/* Too many samples for a record each: one record per row, with its count as the period. */
 	bool is_folded;
 };
 

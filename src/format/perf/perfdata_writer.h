@@ -28,8 +28,8 @@ struct pw_chain {
 	stack_id stack;
 	uint32_t epoch; /* number of mappings of the process when it was made */
 	uint32_t nr;
-	size_t first; /* index in chain_text */
-	uint64_t ip;
+	size_t first;   /* index in chain_text */
+	uint64_t ip;    /* address of the leaf */
 	bool is_kernel; /* the leaf is kernel code */
 };
 

@@ -20,7 +20,7 @@
 struct dw_scope { /* a DIE that qualifies the names inside it */
 	uint64_t offset;
 	uint64_t end;
-	uint32_t parent; /* idx, UINT32_MAX at the top */
+	uint32_t parent; /* index in scopes; UINT32_MAX: no enclosing scope */
 };
 
 struct dw_scope_map {

@@ -5,7 +5,7 @@
  * No interval table is built. The ranges of each DIE with code are searched among the unit's
  * addresses, and the addresses inside are assigned to its node. Children come after their parents,
  * so the last assignment is the innermost. Nodes are kept only for DIEs that cover an address, so
- * memory is bounded by the number of hits.
+ * memory is bounded by the number of addresses.
  */
 #ifndef ASSAY_SYMBOL_DWARF_SCAN_H
 #define ASSAY_SYMBOL_DWARF_SCAN_H
@@ -30,7 +30,7 @@ struct dw_node {
 	uint32_t call_line;
 	bool is_inlined;
 	bool is_plain;     /* name is not a linkage name */
-	bool is_used;      /* it is the innermost node of an address, or encloses one */
+	bool is_used;      /* innermost node of an address, or encloses such a node */
 	struct sv name;    /* set after the scan, for used nodes */
 	uint32_t path_idx; /* of call_file; set after the scan, for used nodes */
 };
@@ -49,16 +49,20 @@ struct dw_scan {
 	unsigned flags;     /* dwarf_flags */
 	uint32_t *leaves;   /* innermost node of each address, or DW_NO_NODE */
 	VEC(struct dw_node) nodes;
-	VEC(struct dw_open_node) open; /* scratch */
-	uint64_t range_budget;
+	VEC(struct dw_open_node) open; /* the nodes that enclose the DIE being scanned */
+	uint64_t range_budget; /* address ranges that may still be read; set by dw_scan_run */
 };
 
 /* Scans the unit. False if its DIEs do not parse to the end; results found before remain. */
 bool dw_scan_run(struct dw_scan *s);
 void dw_scan_release(struct dw_scan *s);
 
+/* Receives the link-time addresses [lo, hi). */
 typedef void (*dw_range_fn)(void *ctx, uint64_t lo, uint64_t hi);
-/* Calls @fn for each range of each function of the unit, for units whose unit DIE has no ranges. */
+/*
+ * Calls @fn for each range of each function of the unit, for units whose unit DIE has no ranges.
+ * False if the DIEs do not parse to the end; ranges found before were reported.
+ */
 bool dw_scan_functions(const struct dw_unit *u, const struct dw_abbrevs *t, dw_range_fn fn,
 		       void *ctx);
 

@@ -33,7 +33,10 @@ bool dw_split_open(struct dw_split *s, const struct dw_unit *skeleton, const str
 		   const char *path, const struct debug_search *search, uint32_t number);
 void dw_split_release(struct dw_split *s);
 
-/* Opens the supplementary file named in .debug_sup (DWARF 5 section 7.3.6); NULL if none. */
+/*
+ * Opens the supplementary file named in .debug_sup (DWARF 5 section 7.3.6); the caller frees it.
+ * NULL: none is named, or it is not found or has another checksum.
+ */
 struct elf *dw_sup_open(struct elf *e, const char *path, const struct debug_search *search);
 
 #endif
