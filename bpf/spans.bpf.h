@@ -35,6 +35,7 @@ volatile __u64 span_stop_ns = 0;
 /* By span: spans up to this duration are not sent singly. Written by user space. */
 volatile __u64 span_min_ns[SPANS_MAX] = {};
 
+/* Finds or adds a row of the active map; NULL: the map is full. */
 static __always_inline struct span_sum *span_row(const struct span_key *key)
 {
 	bool is_b = span_active_map & 1;
@@ -53,6 +54,7 @@ static __always_inline struct span_sum *span_row(const struct span_key *key)
 	return bpf_map_lookup_elem(&span_rows_a, key);
 }
 
+/* Sends a slow span through its ring; if the ring is full, it is counted in nr_unsent. */
 static __always_inline void span_send(struct task_struct *t, const struct span_state *s,
 				      struct span_slot *slot, __u64 start, __u64 now)
 {
@@ -94,6 +96,7 @@ static __always_inline __u64 span_stop(struct span_state *s)
 	return 0;
 }
 
+/* Ends the span and adds it to its row; sends it singly if it was slow. */
 static __noinline int span_close(struct task_struct *t, struct span_state *s)
 {
 	if (!t || !s)
@@ -136,6 +139,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 	return 0;
 }
 
+/* The span state of a thread; NULL: no target, or no capture is running. */
 static __always_inline struct span_state *span_of(struct task_struct *t, bool create)
 {
 	if (!span_epoch_ns || (span_stop_ns && bpf_ktime_get_ns() >= span_stop_ns) || !is_target(t))

@@ -54,7 +54,7 @@ static __always_inline void reported_add(__u64 ref)
 	WRITE_ONCE(set[0], ref);
 }
 
-/* Reserves the memory for a walk; NULL: programs are nested too deeply, counted. */
+/* Reserves the memory for a walk. NULL: WALK_NESTING BPF programs use it already; counted. */
 static __always_inline struct walk *walk_get(void)
 {
 	for (__u32 i = 0; i < WALK_NESTING; i++) {
@@ -144,6 +144,7 @@ __noinline __u64 stack_ref(struct walk *w, __u32 flags, __u32 copy_max)
 	return stack_emit(w, ref, flags & ~KSTACK_NO_LEAF, end) ? ref : 0;
 }
 
+/* Adds the numbers of a finished walk to the engine's counts. */
 static __always_inline void walk_count(struct walk *w)
 {
 	struct kernel_counts *counts = single_elem(&engine_counts);
@@ -219,6 +220,10 @@ static __always_inline __u64 user_stack_cached(struct walker *k, struct stack_ca
 	return ref;
 }
 
+/*
+ * Returns the reference of the current thread's user stack, at most @max_depth frames; 0: none.
+ * @slot: which entries of the thread's stack cache are used (STACK_CACHE_*).
+ */
 __noinline __u64 user_stack(__u32 slot, __u32 max_depth)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -291,6 +296,7 @@ static long kernel_hash(__u32 i, struct walker *k)
 	return 0;
 }
 
+/* The reference of the kernel stack in w->frames, which is sent if it is new; 0: not sent. */
 __noinline __u64 kernel_stack_ref(struct walk *w, long nr_bytes)
 {
 	struct walker k = {.w = w};
@@ -306,6 +312,7 @@ __noinline __u64 kernel_stack_ref(struct walk *w, long nr_bytes)
 	return stack_emit(w, ref, KSTACK_KERNEL, WALK_ROOT) ? ref : 0;
 }
 
+/* Returns the reference of the kernel stack without its innermost @skip frames; 0: none. */
 static __always_inline __u64 kernel_stack(void *ctx, __u32 skip)
 {
 	struct walk *w = walk_get();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Stores intervals: in a cached row of the thread, and from there in the map that is active
- * (wait_clock.active_map), or singly in the ring. The verifier checks a global (not static) function
- * once, apart from its callers, so it cannot have a task_struct as argument.
+ * (wait_clock.active_map), or singly in the ring. The verifier checks a global (not static)
+ * function once, apart from its callers, so it cannot have a task_struct as argument.
  */
 #ifndef ASSAY_BPF_WAIT_ROWS_H
 #define ASSAY_BPF_WAIT_ROWS_H

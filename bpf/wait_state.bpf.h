@@ -2,12 +2,12 @@
 /*
  * Off-CPU accounting: the part of each thread's state (task_state.bpf.h) that belongs to it.
  *
- * Writers of the fields: `now` (the cause of the last switch out) and the sums are written by the CPU that switches the thread in or
- * out. `wake` is written by the waker, under the thread's own lock (pi_lock), before the thread can
- * run again. `first` is written by the task iterator when the capture starts, which writes nothing else; it is
- * only used for a thread of which no switch was seen. `cached_rows` and `history` are written when the
- * thread is switched in and, while it is blocked, by its waker. So no field has two writers at a
- * time, and no lock is needed.
+ * Writers of the fields: `now` (the cause of the last switch out) and the sums are written by the
+ * CPU that switches the thread in or out. `wake` is written by the waker, under the thread's own
+ * lock (pi_lock), before the thread can run again. `first` is written by the task iterator when the
+ * capture starts, which writes nothing else; it is only used for a thread of which no switch was
+ * seen. `cached_rows` and `history` are written when the thread is switched in and, while it is
+ * blocked, by its waker. So no field has two writers at a time, and no lock is needed.
  */
 #ifndef ASSAY_BPF_WAIT_STATE_H
 #define ASSAY_BPF_WAIT_STATE_H

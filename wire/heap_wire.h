@@ -123,8 +123,8 @@ enum heap_shape {
  * The variables of the image that assay sets. A stub jumps to the image's entry for the shape of
  * its function (symbol heap_entry_<shape>) with all argument registers untouched and the index of
  * the site (patched function) in r11 (x86-64; x16 on arm64). The entry calls
- * heap_data.original[site], a trampoline that runs the displaced instructions and jumps behind
- * them.
+ * heap_data.original[site], a trampoline that runs the displaced instructions and jumps to the
+ * instruction after them.
  *
  * With method PROF there are no sites, and original[0] is the backtrace function that jemalloc's
  * profiler used before.
@@ -217,7 +217,7 @@ enum heap_flags {
 /* The `extra` argument of jemalloc's hooks. */
 enum heap_hook_extra {
 	HEAP_HOOK_PLAIN = 0,
-	HEAP_HOOK_PVALLOC = 1, /* jemalloc 5.3.1: enum hook_alloc_e has a pvalloc more */
+	HEAP_HOOK_PVALLOC = 1, /* jemalloc 5.3.1: its enum hook_alloc_e also has pvalloc */
 };
 
 /* Header at offset 0 of shared memory. */

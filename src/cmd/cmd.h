@@ -1,9 +1,9 @@
 /*
  * Commands, and the functions that all of them use: parsing, errors, exit codes, output.
  *
- * To add a command: write cmd_<name>.c in src/cmd/capture, read or manage, with its option table and
- * `int cmd_<name>(int argc, char **argv)`; declare it below; add its row to cmd_table in cmd.c, a
- * page in docs/man/ and a golden test of its --help. argv[0] is the name of the command.
+ * To add a command: write cmd_<name>.c in src/cmd/capture, read or manage, with its option table
+ * and `int cmd_<name>(int argc, char **argv)`; declare it below; add its row to cmd_table in cmd.c,
+ * a page in docs/man/ and a golden test of its --help. argv[0] is the name of the command.
  *
  *	int cmd_ls(int argc, char **argv)
  *	{
@@ -68,7 +68,7 @@ enum term_when cmd_color(void);
 
 /* Prints the error. Returns EXIT_FAILED. */
 int cmd_fail(const struct err *err);
-/* Prints the error. Returns EXIT_USAGE for -EINVAL (the command line is wrong), else EXIT_FAILED. */
+/* Prints the error. Returns EXIT_USAGE for -EINVAL (a wrong command line), else EXIT_FAILED. */
 int cmd_refuse(const struct err *err);
 /* Prints a usage error with the hint "assay NAME --help". Returns EXIT_USAGE. */
 int cmd_usage(const char *name, const char *fmt, ...) PRINTF(2, 3);

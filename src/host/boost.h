@@ -15,7 +15,7 @@ struct host_boost {
 	bool is_raised; /* the caller's policy was changed */
 	bool has_slack; /* the caller's timer slack was changed; slack_ns: what it was */
 	int slack_ns;
-	/* Priority inheritance: a PI futex with the boosted thread's tid, and our thread that waits. */
+	/* Priority inheritance: a PI futex with the boosted thread's tid; our thread waits on it. */
 	uint32_t futex;
 	bool has_waiter;
 	bool is_over;

@@ -1,7 +1,7 @@
 /*
  * Tests what kernel, user and container allow a profiler by trying it: opens and closes an event,
- * loads a BPF program of two instructions, reads a file. Nothing is changed or left behind. A result
- * is 0, or the -errno of the refusal.
+ * loads a BPF program of two instructions, reads a file. Nothing is changed or left behind. A
+ * result is 0, or the -errno of the refusal.
  */
 #ifndef ASSAY_HOST_FEATURES_H
 #define ASSAY_HOST_FEATURES_H

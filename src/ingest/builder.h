@@ -15,7 +15,7 @@
 struct builder_options {
 	const struct file_access *files;
 	const char *cache_dir; /* for unwind tables, may be NULL */
-	/* A stack copy of @nr_bytes was too short: the source may copy more from now on. May be NULL. */
+	/* A stack copy of @nr_bytes was too short: the source may copy more. May be NULL. */
 	void (*wants_more_stack)(void *ctx, int32_t tid, uint64_t nr_bytes);
 	/*
 	 * The process's executable mappings have changed; @sp NULL: it has exited. Called once for
@@ -53,7 +53,7 @@ void builder_emit_spaces(struct builder *b);
  */
 void builder_resolve_pending(struct builder *b);
 void builder_resolve_all(struct builder *b);
-/* Returns whether there were events of this thread: its name and mappings may be known. */
+/* Returns whether there were events of this thread, so that its name and mappings may be known. */
 bool builder_knows_thread(const struct builder *b, int32_t pid, int32_t tid);
 /* The modules, for symbolization; they live as long as the builder. */
 struct modules *builder_modules(struct builder *b);

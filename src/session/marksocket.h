@@ -28,9 +28,9 @@ typedef bool (*marksocket_has_pid_fn)(void *ctx, int32_t pid);
 int marksocket_open(struct marksocket **ret_m, struct err *err);
 int marksocket_fd(const struct marksocket *m);
 /*
- * Reads pending messages without waiting: each mark for this capture is delivered as EVENT_MARK with
- * the time at which it was sent, but not before @start_ns. Messages of other users and malformed
- * ones are dropped.
+ * Reads pending messages without waiting: each mark for this capture is delivered as EVENT_MARK
+ * with the time at which it was sent, but not before @start_ns. Messages of other users and
+ * malformed ones are dropped.
  */
 int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid_fn has_pid,
 		     void *ctx, const struct event_sink *sink, struct err *err);

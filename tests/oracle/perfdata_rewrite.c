@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 			fprintf(stderr,
 				"%" PRIu64 " samples, %" PRIu64 " bytes, %" PRIu64 " cut, %" PRIu64
 				" named, %" PRIu64 " guessed\n",
-				w.nr_samples, w.nr_bytes, w.nr_cut_stacks, w.nr_named_frames,
+				w.nr_samples, w.nr_bytes, w.nr_truncated_stacks, w.nr_named_frames,
 				w.nr_guessed_maps);
 	}
 	if (rc)

@@ -1,6 +1,6 @@
 /*
- * Report of I/O: bytes read and written, and syncs, by kind of call, by file and by function, from
- * the table "io"; block device requests from the table "block". Bytes are those that calls
+ * Report of I/O: bytes read and written, and fsync calls, by kind of call, by file and by function,
+ * from the table "io"; block device requests from the table "block". Bytes are those that calls
  * returned.
  *
  * Quantiles as in quantile.h: within a factor of 2, mostly much closer; means and sums are exact.

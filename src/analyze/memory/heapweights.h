@@ -83,7 +83,7 @@ struct heaprow {
 	int64_t bytes;
 	int64_t samples;
 	double variance;       /* of bytes */
-	double count_variance; /* of nr, derived from that of bytes: the blocks of a row have one size */
+	double count_variance; /* of nr, from that of bytes: all blocks of a row have one size */
 	int64_t nr_temporary;
 	int64_t temporary_bytes;
 	int64_t unmapped_bytes; /* table "mapped" only */

@@ -17,17 +17,17 @@ struct watchpage {
 	const char *target;
 	const char *allocator;         /* its name, or NULL */
 	bool maps_itself;              /* it allocates by mmap */
-	const char *group;             /* path of the cgroup */
+	const char *group;             /* path of the cgroup, or NULL */
 	const struct profile *profile; /* sealed, with the table "memory" */
 	uint64_t start_ns;
 	uint64_t machine_bytes;      /* 0: not known */
 	VEC(struct mempoint) points; /* filled by watchpage_add; owned */
-	struct memreading last;
-	const struct memmaps *maps; /* of each process */
-	size_t nr_maps;             /* number of processes */
-	uint64_t maps_ns;           /* time at which maps were read */
-	uint32_t nr_unseen;         /* threads whose stacks were not found */
-	uint64_t max_rows;          /* 0: all */
+	struct memreading last;      /* the latest reading */
+	const struct memmaps *maps;  /* of each process */
+	size_t nr_maps;              /* number of processes */
+	uint64_t maps_ns;            /* time at which maps were read */
+	uint32_t nr_unseen;          /* threads whose stacks were not found */
+	uint64_t max_rows;           /* 0: all */
 	bool shows_mappings;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Fills the memory by which the BPF programs (and the injected heap recorder) unwind; layout and
+ * Fills the memory with which the BPF programs (and the injected heap recorder) unwind; layout and
  * protocol: wire/kernel_tables.h. The unwind rows of a binary are written once and shared by all
  * processes that map it. The mappings of a process are a range, published by one store. Ranges and
  * rows that are no longer used are reused a second later, when no walk can still read them; page

@@ -1,8 +1,8 @@
 /*
  * Source: counts named events without BPF programs, by perf counters: one per event and thread,
- * inherited by the threads that this thread creates; for the whole system one per event and CPU. Counts are
- * exact; there are no outcomes, amounts or stacks. Events for which the user has no permission are
- * not counted; a warning lists them.
+ * inherited by the threads that this thread creates; for the whole system one per event and CPU.
+ * Counts are exact; there are no outcomes, amounts or stacks. Events for which the user has no
+ * permission are not counted; FACT_EVENTS_REFUSED lists them.
  *
  * Delivers EVENT_AGGREGATE each second, preceded by EVENT_COMM with the names of threads.
  */

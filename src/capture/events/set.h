@@ -4,7 +4,7 @@
  * pattern (vmscan:*). Words come from lists (A,B), from files (one per line, # comments) and from
  * the predefined sets.
  *
- * A name that other kernels have but this one does not is left out with a note. A tracepoint that
+ * A name that other kernels have but this one does not is skipped with a note. A tracepoint that
  * was renamed between kernels is used under its present name, with a note. A misspelt name is an
  * error that suggests similar names.
  *
@@ -66,7 +66,7 @@ struct event_set {
 	struct arena arena;
 	VEC(struct event_word) words;
 	VEC(struct named_event) events;
-	VEC(const char *) notes; /* what was left out or renamed, for the user */
+	VEC(const char *) notes; /* texts for the user: events skipped or renamed */
 };
 
 void event_set_release(struct event_set *s);
@@ -82,7 +82,7 @@ int event_set_add_predefined(struct event_set *s, const char *name, struct err *
 /*
  * Resolves all words to events of this kernel. -EINVAL: a word is wrong. -ENOENT: this kernel has
  * none of the events. -EACCES: only tracepoints are requested, and the user may not use them; if
- * there are other events as well, a note says what was left out.
+ * there are other events as well, a note lists what was skipped.
  */
 int event_set_resolve(struct event_set *s, struct err *err);
 /* The first step of event_set_resolve: finds events by name. @known: this kernel's tracepoints. */

@@ -13,7 +13,8 @@
  * the capture thread: ptrace requests must come from the thread that seized the tracee.
  *
  * A launched command is seized with ptrace before its execve and attached while it is stopped
- * before its first instruction. If nothing else is possible, memory growth is recorded (source_env.record_growth).
+ * before its first instruction. If nothing else is possible, memory growth is recorded
+ * (source_env.record_growth).
  */
 #ifndef ASSAY_CAPTURE_HEAP_HEAPSOURCE_H
 #define ASSAY_CAPTURE_HEAP_HEAPSOURCE_H

@@ -28,7 +28,7 @@ int ring_open(struct ring *ret_r, int fd, uint32_t nr_pages, struct err *err);
 void ring_release(struct ring *r);
 /* Reads the kernel's write position. */
 void ring_refresh(struct ring *r);
-/* The oldest unread record, or NULL. At an invalid record it drops all and sets *ret_is_bad. */
+/* The oldest unread record, or NULL. If it is invalid, drops all records, sets *ret_is_bad. */
 const struct perf_event_header *ring_peek(struct ring *r, bool *ret_is_bad);
 /* Consumes the oldest record, which has @nr_bytes. */
 void ring_consume(struct ring *r, uint16_t nr_bytes);

@@ -179,11 +179,11 @@ static void print_perfdata_losses(const struct perfdata_written *w)
 	if (w->is_folded)
 		log_note(
 			"too many samples to write one record each: wrote one record per row, with the count as period");
-	if (w->nr_cut_stacks)
+	if (w->nr_truncated_stacks)
 		log_warn(
 			"%" PRIu64
 			" call stacks are deeper than a perf.data record can hold, truncated at the root",
-			w->nr_cut_stacks);
+			w->nr_truncated_stacks);
 	if (w->nr_named_frames)
 		log_note("%" PRIu64 " frames have a name but no address: perf shows them as "
 			 "kernel code",

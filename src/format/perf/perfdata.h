@@ -116,9 +116,9 @@ int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info
 struct perfdata_written {
 	uint64_t nr_samples; /* records */
 	uint64_t nr_bytes;
-	uint64_t nr_cut_stacks;   /* too deep for a record: frames at the root are missing */
-	uint64_t nr_named_frames; /* distinct frames without an address */
-	uint64_t nr_guessed_maps; /* mappings not recorded but assigned as described above */
+	uint64_t nr_truncated_stacks; /* too deep for a record: frames at the root are missing */
+	uint64_t nr_named_frames;     /* distinct frames without an address */
+	uint64_t nr_guessed_maps;     /* mappings not recorded but assigned as described above */
 	/* Too many samples for a record each: one record per row, with its count as the period. */
 	bool is_folded;
 };

@@ -284,7 +284,7 @@ static void build_chain(struct pw_writer *w, struct pw_chain *c)
 	bool is_first = true;
 	for (stack_id s = c->stack; s; s = p->stacks.p[s].parent) {
 		if (w->chain_text.n - c->first >= CHAIN_LEN_MAX) {
-			w->stats.nr_cut_stacks++;
+			w->stats.nr_truncated_stacks++;
 			break;
 		}
 		bool is_kernel;

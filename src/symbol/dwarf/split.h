@@ -12,8 +12,8 @@
 
 struct dw_package { /* a .dwp file; read-only once loaded, shared by the workers */
 	struct elf *elf;
-	struct dw_file file; /* whole sections, not indexed */
-	struct sv index;
+	struct dw_file file; /* the sections with the contributions of all units */
+	struct sv index;     /* .debug_cu_index */
 };
 
 struct dw_split {

@@ -282,7 +282,7 @@ TEST(perfdata_write_cuts_what_no_record_can_hold_and_counts_it)
 	struct perfdata_written w = {0};
 	CLEANUP(perfdata_info_release) struct perfdata_info info = {0};
 	round_trip(p, &seen, &info, &w);
-	CHECK_U64(w.nr_cut_stacks, 1);
+	CHECK_U64(w.nr_truncated_stacks, 1);
 	CHECK_U64(seen.samples.p[0].nr_chain, 8000);
 	CHECK_U64(seen.samples.p[0].chain[1], 0xffffffff81000000 + 19999);
 	vec_release(&seen.samples);
