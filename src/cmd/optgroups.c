@@ -72,14 +72,15 @@ const struct opt_group filter_group = {"Filters (REGEX: Perl syntax, matches any
 
 static const struct opt wait_opts[] = {
 	OPT_STR(0, "reason", struct filter_opts, spec.reason, "REASON,...",
-		"only waits for these reasons: lock, park, fsync, fault ... (the first page lists "
-		"them), idle, active, futex; !REASON: all but this one"),
+		"only waits for these reasons: lock, park, fsync, fault ... (assay report lists "
+		"them), idle (all idle waits), active (all others), futex (sync, lock, park); "
+		"!REASON: all but this one"),
 	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
 		 "also idle waits (parked, poll, sleep), which are hidden by default"),
 	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",
-		"only waits at least that long: 500us, 10ms, 2s; to a power of two"),
+		"only waits of at least TIME: 500us, 10ms, 2s; rounded down to a power of two in ns"),
 	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",
-		"only waits at most that long; to a power of two"),
+		"only waits of at most TIME; rounded up to a power of two in ns"),
 	OPT_STR(0, "object", struct filter_opts, spec.object, "REGEX",
 		"only waits for a matching file, peer or lock"),
 	OPT_STR(0, "waker", struct filter_opts, spec.waker, "REGEX",
@@ -92,8 +93,8 @@ static const struct opt heap_opts[] = {
 	OPT_STR(0, "at", struct filter_opts, spec.heap.at, "TIME",
 		"memory that was live TIME after the start: 12s, 500ms"),
 	OPT_STR(0, "older-than", struct filter_opts, spec.heap.older_than, "TIME",
-		"count memory live at the end as leaked from this age (default: half of the "
-		"capture; any age if the program has ended)"),
+		"memory live at the end counts as leaked if it is at least this old (default: half "
+		"of the capture; any age if the program has ended)"),
 	OPT_STR(0, "suppress", struct filter_opts, suppress_path, "FILE",
 		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_STR(0, "dumps", struct filter_opts, dumps, "WHICH", DUMPS_HELP),

@@ -44,7 +44,7 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 		return;
 	}
 	if (nr_samples && nr_samples != l->nr[LOSS_WRITTEN]) /* a filter, or one table of several */
-		buf_addf(to, "%s shown; all events of the recording: ", num_count(nr_samples).s);
+		buf_addf(to, "%s shown; all events: ", num_count(nr_samples).s);
 	buf_addf(to, "%s seen, %s written, ", num_count(l->nr[LOSS_SEEN]).s,
 		 num_count(l->nr[LOSS_WRITTEN]).s);
 	add_share(to, l->nr[LOSS_LOST], l->nr[LOSS_LOST] ? l->nr[LOSS_SEEN] : 0);

@@ -49,7 +49,7 @@ static const char *const kind_names[] = {
 	[MEMEXPLAIN_JIT] = "JIT code",
 	[MEMEXPLAIN_NAMED] = "named",
 	[MEMEXPLAIN_KERNEL] = "kernel",
-	[MEMEXPLAIN_LIKELY] = "likely",
+	[MEMEXPLAIN_LIKELY] = "likely heap",
 	[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
 };
 
@@ -268,7 +268,8 @@ static void set_sum_note(struct report *r, struct report_table *t, const struct 
 	buf_addf(&b, "%s %% of %s is explained",
 		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
 	if (s.likely_bytes)
-		buf_addf(&b, ", another %s %% likely (verify with --allocator)",
+		buf_addf(&b,
+			 ", another %s %% is likely the allocator's heap (verify with --allocator)",
 			 num_pct(view_pct(s.likely_bytes, s.rss_bytes)).s);
 	if (page_table_bytes)
 		buf_addf(&b, "; page tables, not included, take %s", num_bytes(page_table_bytes).s);

@@ -44,15 +44,16 @@ static void add_facts(struct report *r, const struct watchpage *p)
 	const struct memgroup_numbers *g = &p->last.group;
 	report_fact(r, FACT_TARGET, p->target);
 	if (p->machine_bytes)
-		report_fact(r, FACT_MACHINE, num_bytes(p->machine_bytes).s);
+		report_fact(r, FACT_MACHINE,
+			    arena_fmt(&r->arena, "%s of memory", num_bytes(p->machine_bytes).s));
 	if (p->allocator)
 		report_fact(r, FACT_ALLOCATOR, p->allocator);
 	if (!p->last.has_group)
 		return;
 	bool has_limit = g->limit_bytes != MEMGROUP_NO_LIMIT;
 	report_fact(r, FACT_CGROUP,
-		    arena_fmt(&r->arena, "%s, %s%s%s", p->group, num_bytes(g->usage_bytes).s,
-			      has_limit ? " of " : "",
+		    arena_fmt(&r->arena, "%s, memory in use: %s%s%s", p->group,
+			      num_bytes(g->usage_bytes).s, has_limit ? " of " : "",
 			      has_limit ? num_bytes(g->limit_bytes).s : ""));
 }
 

@@ -109,6 +109,7 @@ static const struct {
 			   texts_of_reason},
 	[WAITS_FUNCTIONS] = {{.key = "waiting_functions",
 			      .title = "waiting functions",
+			      .note = QUANTILE_NOTE,
 			      .texts = {{"reason", "reason"},
 					{"function", "function"},
 					{"in", "blocked in"},

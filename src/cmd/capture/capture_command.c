@@ -35,7 +35,7 @@ static const struct opt capture_table[] = {
 	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_flames,
 		 "write only the recording: no flame graphs (SVG), no folded stacks"),
 	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
-		"rows of each printed table, 0 for all (default 5 to 15)"),
+		"rows of each printed table, 0 for all (default: 5 to 15, depending on the table)"),
 	OPT_DURATION('D', "delay", struct capture_opts, delay_ns, "TIME",
 		     "wait TIME before the capture of a running target starts (default 0)"),
 	OPT_FLAG(0, "no-bpf", struct capture_opts, has_no_bpf,

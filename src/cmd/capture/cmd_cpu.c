@@ -41,13 +41,14 @@ static const struct opt cpu_table[] = {
 	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
 		 "also record off-CPU time: one flame graph of all thread time"),
 	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
-		 "with --offcpu: do not record who ended each wait; costs less"),
-	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
-		   "capture N times, one recording each, and print each function's spread"),
+		 "with --offcpu: do not record which thread ended each wait; costs less"),
+	OPT_U64_IN(
+		0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
+		"capture N times, one recording each, and print how much the share of each function varies"),
 	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
 		 "how call stacks are unwound (default auto)"),
 	OPT_BITS('g', NULL, struct cpu_opts, sampler_flags, 0,
-		 "record call stacks; accepted as in perf, always on"),
+		 "accepted for compatibility with perf: call stacks are always recorded"),
 	OPT_END,
 };
 static const struct opt_group cpu_group = {"Sampling", cpu_table};
@@ -56,7 +57,7 @@ static const char details[] =
 	"Samples CPU time with full call stacks. Prints the hottest functions, and writes a "
 	"recording, a flame graph (SVG) and folded stacks.\n"
 	"\n"
-	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
 	"everything. With both a target and CMD, the target is recorded while CMD runs.";
 

@@ -56,7 +56,7 @@ static const char details[] =
 	"a recording and a flame graph of each event. Without -e, --set and FILE it counts the "
 	"set \"default\". assay list events prints the names of events.\n"
 	"\n"
-	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. A FILE with names of events may follow.\n"
 	"\n"
 	"Counts are exact. Call stacks are limited by what they cost (--stack-budget), and the "

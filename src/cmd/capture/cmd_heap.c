@@ -28,25 +28,26 @@ struct heap_opts {
 
 static const struct opt heap_table[] = {
 	OPT_STR(0, "older-than", struct heap_opts, older_than, "TIME",
-		"count blocks live at the end as leaked from this age (default: half of the "
-		"capture)"),
+		"blocks live at the end count as leaked if they are at least this old (default: "
+		"half of the capture)"),
 	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
-		"hide known leaks: lines leak:PATTERN, as for LeakSanitizer"),
+		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_flames,
-		 "write a flame graph of every weight, not only of the usual ones"),
+		 "write a flame graph of every weight, not only of those written by default"
+		 " (allocated, peak, live, leaked)"),
 	OPT_END,
 };
 static const struct opt_group heap_group = {"Leaks and flame graphs", heap_table};
 
 static const char details[] =
 	"Records allocations and frees with their call stacks: how much and how often a program "
-	"allocates, what is live, what leaks, what was live at the peak, what was freed at "
-	"once. Works on running processes and launched commands, with glibc, musl, jemalloc "
-	"(static and prefixed, too), tcmalloc and mimalloc. How allocations are recorded "
+	"allocates, what is live, what leaks, what was live at the peak, what was freed "
+	"before the next allocation. Works on running processes and launched commands, with glibc, musl, jemalloc "
+	"(also static, and with prefixed names), tcmalloc and mimalloc. How allocations are recorded "
 	"depends on the allocator; the method is printed with the reason.\n"
 	"\n"
 	"By default, allocations are sampled at random, one per 512 KiB of allocated bytes on "
-	"average, which costs next to nothing. The numbers are then estimates and have 95 % "
+	"average, which costs little. The numbers are then estimates and have 95 % "
 	"confidence intervals. --all-allocations records all.\n"
 	"\n"
 	"Live: allocated during the capture and not freed. Leaked: live at the end and older "
@@ -54,17 +55,16 @@ static const char details[] =
 	"are counted separately.\n"
 	"\n"
 	"A small recorder is loaded into the process for the capture; it unwinds there and "
-	"writes to memory that it shares with assay. If assay dies, it stops after two seconds. "
-	"Nothing of it is active after the capture, but its code, about 100 kB, stays mapped "
-	"for the next time, and so does the address range of the shared memory, without memory "
-	"behind it: VmSize stays up to 1 GiB larger (4.5 GiB with --all-allocations), RSS does "
-	"not.\n"
+	"writes to memory that it shares with assay. If assay dies, the recorder stops two seconds "
+	"later. After the capture the recorder is inactive. Its code, about 100 kB, stays mapped "
+	"for the next capture. The address range of the shared memory stays reserved without "
+	"pages: VmSize stays up to 1 GiB larger (4.5 GiB with --all-allocations), RSS does not.\n"
 	"\n"
-	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
 	"everything.\n"
 	"\n"
-	"--dump, --dump-every and --stats read what jemalloc itself knows, and write no "
+	"--dump, --dump-every and --stats read statistics and profiles of jemalloc itself, and write no "
 	"recording.";
 
 static const char examples[] =

@@ -69,12 +69,12 @@ static void print_probes(const struct span_probes *p)
 	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
 	CLEANUP(buf_release) struct buf text = {0};
 	if (nr_cheap)
-		buf_addf(&text, "each call of %zu takes about 2 us longer", nr_cheap);
+		buf_addf(&text, "%zu cost about 2 us per call", nr_cheap);
 	if (p->nr_stepped)
 		buf_addf(
 			&text,
-			"%sof %zu 10 to 20 us longer, because the kernel must single-step the first instruction",
-			nr_cheap ? ", " : "each call ", p->nr_stepped);
+			"%s%zu cost 10 to 20 us per call, because the kernel must single-step the first instruction",
+			nr_cheap ? ", " : "", p->nr_stepped);
 	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
 		 buf_str(&text));
 	if (p->nr_more)

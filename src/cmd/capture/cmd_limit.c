@@ -29,7 +29,7 @@ static const struct opt limit_table[] = {
 	OPT_SIZE('m', "memory", struct limit_opts, spec.memory_bytes, "SIZE",
 		 "memory limit of CMD and all that it starts: 512M, 2G"),
 	OPT_SIZE(0, "swap", struct limit_opts, spec.swap_bytes, "SIZE",
-		 "swap limit beside it, 0 for no swap (default: no limit)"),
+		 "limit of swap, in addition to --memory; 0: no swap (default: no limit)"),
 	OPT_FLAG(0, "rlimit", struct limit_opts, has_rlimit,
 		 "without a cgroup: limit what each process may allocate (RLIMIT_DATA)"),
 	OPT_FLAG(0, "heap", struct limit_opts, has_heap,
@@ -45,7 +45,7 @@ static const char details[] =
 	"killed it. assay itself is outside of the cgroup. The exit status is that of CMD: 137 "
 	"if it was killed.\n"
 	"\n"
-	"Page cache counts: a program that reads files soon reaches its limit, and that alone "
+	"Page cache counts towards the limit: a program that reads files soon reaches its limit, and that alone "
 	"does no harm. What costs time is pages read again, direct reclaim, and anonymous "
 	"memory near the limit.\n"
 	"\n"
@@ -53,9 +53,8 @@ static const char details[] =
 	"running then continue without a limit.\n"
 	"\n"
 	"With -o, a recording of direct reclaim by call stack is written. With --heap, a "
-	"recording of the heap until the OOM kill is always written; its live memory is what "
-	"the program had then, and the sentence about the kill names the largest allocation "
-	"sites.\n"
+	"recording of the heap is always written. Its live memory is that at the OOM kill, or at "
+	"the end. The line about the OOM kill names the largest allocation sites.\n"
 	"\n"
 	"Needs root (the command still runs as the user who called sudo), or a cgroup that was "
 	"delegated to you. --rlimit needs neither: it limits what each process allocates, not "

@@ -19,7 +19,7 @@ static const struct opt offcpu_table[] = {
 	OPT_BITS(0, "by-reason", struct offcpu_opts, flame_flags, VIEW_PICTURES_BY_REASON,
 		 "also write one flame graph for each reason: STEM-lock.svg, STEM-fsync.svg ..."),
 	OPT_FLAG(0, "no-wakers", struct offcpu_opts, has_no_wakers,
-		 "do not record who ended each wait: costs less, no lock holders"),
+		 "do not record which thread ended each wait: costs less, no lock holders"),
 	OPT_BITS(0, "no-stacks", struct offcpu_opts, capture_flags, CAPTURE_NO_WAIT_STACKS,
 		 "record durations and reasons, no call stacks: costs least"),
 	OPT_END,
@@ -36,7 +36,7 @@ static const char details[] =
 	"off-CPU time with the wait reason on top of each stack, and folded stacks. Idle waits "
 	"(for work or for a timer) are counted separately and left out of the flame graph.\n"
 	"\n"
-	"TARGET is a process name, or see the options below. SECONDS is 60 by default; a "
+	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
 	"everything.";
 

@@ -69,8 +69,8 @@ static const struct opt_group out_group = {"Output", out_table};
 static const char details[] =
 	"Prints a program's memory once a second: RSS and its parts (anonymous memory, file "
 	"pages, shared memory), PSS, swap, page faults, growth; the usage of its memory cgroup, "
-	"and how long threads were stalled for want of memory (PSI). On a terminal it is a live "
-	"page (q ends it, m shows mappings, space reads now), otherwise one line per reading.\n"
+	"and how long threads were stalled for lack of memory (PSI). On a terminal it is a live "
+	"page (q: quit, m: show mappings, space: read now), otherwise one line per reading.\n"
 	"\n"
 	"At the end it prints how fast each part grew, with the 95 % confidence interval; a "
 	"verdict with its evidence (leak, fragmentation, page-cache, bloat, steady, "

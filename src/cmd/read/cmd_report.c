@@ -52,10 +52,11 @@ static const struct opt view_opts[] = {
 	OPT_STR(0, "callees", struct report_opts, query.callees, "REGEX",
 		"print the functions that matching functions call"),
 	OPT_STR(0, "nearest", struct report_opts, query.nearest, "REGEX",
-		"with --callers, --callees: the nearest frame that matches, not the next one"),
+		"with --callers, --callees: print the nearest caller or callee that matches, not the "
+		"direct one"),
 	OPT_SET(0, "lines", struct report_opts, query.by, BY_LINE, "the same as --by line"),
 	OPT_BITS(0, "blame", struct report_opts, query.flags, QUERY_BLAME,
-		 "waits: by what the lock holder or waker was doing meanwhile"),
+		 "waits: group by what the lock holder or waker did during the wait"),
 	OPT_FLAG(0, "over-time", struct report_opts, is_over_time,
 		 "memory: snapshots, growth with a verdict, and what was live at the peak"),
 	OPT_STR(0, "chart", struct report_opts, chart, "FILE",

@@ -187,9 +187,9 @@ TEST(memexplain_likely_memory_is_not_counted_as_explained)
 	CHECK_U64(s.explained_bytes, 100);
 	CHECK_U64(s.likely_bytes, 300);
 	const struct report_table *t = report(r, e, 0);
-	CHECK_STR(t->cells[7].text, "likely");
+	CHECK_STR(t->cells[7].text, "likely heap");
 	CHECK_STR(t->cells[8].text, "jemalloc");
-	CHECK(strstr(t->note, "25.0 % of 400 B is explained, another 75.0 % likely") != NULL);
+	CHECK(strstr(t->note, "25.0 % of 400 B is explained, another 75.0 % is likely") != NULL);
 }
 
 TEST(memexplain_rows_left_out_are_added_up)
