@@ -228,7 +228,7 @@ static const struct report_column command_columns[] = {
 	{"remedy", "remedy", CELL_TEXT, "number in the table of remedies"},
 };
 static const struct report_column remedy_columns[] = {
-	{"number", "", CELL_TEXT, NULL},
+	{"number", "no.", CELL_TEXT, NULL},
 	{"remedy", "remedy", CELL_TEXT, NULL},
 };
 
@@ -344,7 +344,7 @@ bool rights_report(struct report *r, const struct features *f, bool has_least)
 static const struct report_column host_columns[] = {
 	{"feature", "feature", CELL_TEXT, NULL},
 	{"state", "state", CELL_TEXT, NULL},
-	{"meaning", "", CELL_TEXT, NULL},
+	{"meaning", "meaning", CELL_TEXT, NULL},
 };
 
 static const char *tried(struct arena *a, int rc)

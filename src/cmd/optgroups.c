@@ -82,7 +82,7 @@ static const struct opt wait_opts[] = {
 	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",
 		"only waits of at most TIME; rounded up to a power of two in ns"),
 	OPT_STR(0, "object", struct filter_opts, spec.object, "REGEX",
-		"only waits for a matching file, peer or lock"),
+		"only waits for a matching file, socket or lock"),
 	OPT_STR(0, "waker", struct filter_opts, spec.waker, "REGEX",
 		"only waits ended by a matching thread or function"),
 	OPT_END,

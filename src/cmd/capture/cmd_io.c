@@ -18,7 +18,7 @@ static const struct opt_group io_group = {"Input and output", io_table};
 static const char details[] =
 	"Counts every call of a program that reads, writes or syncs: the bytes that the call "
 	"returned (not the bytes requested), and its duration from entry to return, by file "
-	"or peer, by function and by call stack. Numbers are exact. Files that were open only "
+	"or socket, by function and by call stack. Numbers are exact. Files that were open only "
 	"for a moment have names, too.\n"
 	"\n"
 	"Block device requests are counted for the whole machine, with the process that issued "
