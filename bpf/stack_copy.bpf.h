@@ -145,7 +145,7 @@ __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 		return false;
 	nr = copy_readable(w->sp_0, max);
 	if (!copy_is_within_budget(nr)) {
-		count_done(nr_copies_held);
+		count_done(nr_copies_refused);
 		return false;
 	}
 	/* One page less, since the first piece may be less than a page. */

@@ -122,9 +122,9 @@ enum kernel_loss {
 
 /* What the BPF programs did: the one element of the per-CPU array "engine_counts". */
 struct kernel_counts {
-	wire_u64 nr_stacks;      /* RECORD_STACK sent */
-	wire_u64 nr_copies;      /* RECORD_COPY sent */
-	wire_u64 nr_copies_held; /* copies not sent: over the limit of bytes in this second */
+	wire_u64 nr_stacks;         /* RECORD_STACK sent */
+	wire_u64 nr_copies;         /* RECORD_COPY sent */
+	wire_u64 nr_copies_refused; /* copies not sent: over the limit of bytes in this second */
 	wire_u64 nr_walks;
 	wire_u64 nr_stack_cache_hits; /* stacks found in the per-thread cache, not walked */
 	wire_u64 nr_frames;           /* walked */

@@ -142,7 +142,7 @@ static uint32_t text_of_unnamed(struct folded_writer *w, loc_id loc)
 {
 	const struct location *l = &w->p->locations.p[loc];
 	CLEANUP(buf_release) struct buf name = {0};
-	text_add_unnamed(&name, w->p, loc, w->flags & FOLDED_ADDRS ? TEXT_ADDRS : 0);
+	text_add_unsymbolized(&name, w->p, loc, w->flags & FOLDED_ADDRS ? TEXT_ADDRS : 0);
 	buf_clear(&w->scratch);
 	add_clean(&w->scratch, buf_sv(&name), ' ');
 	if (l->flags & LOCATION_KERNEL && w->flags & FOLDED_KERNEL)

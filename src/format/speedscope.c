@@ -87,7 +87,7 @@ static void add_location(struct speedscope_writer *w, loc_id loc)
 	if (l->nr_frames)
 		return;
 	CLEANUP(buf_release) struct buf name = {0};
-	text_add_unnamed(&name, w->p, loc, TEXT_ADDRS);
+	text_add_unsymbolized(&name, w->p, loc, TEXT_ADDRS);
 	size_t id = intern_add(&w->keys, name.p, name.n); /* keeps the text */
 	uint32_t frame = (uint32_t)id - 1;
 	if (frame == w->frames.n)

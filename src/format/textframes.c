@@ -62,7 +62,7 @@ static enum loss_kind why_unnamed(struct profile *p, str_id path, unsigned func_
 	return LOSS_UNSYM_STRIPPED;
 }
 
-loc_id text_unnamed(struct profile *p, uint64_t address, str_id path, unsigned func_flags)
+loc_id text_unsymbolized(struct profile *p, uint64_t address, str_id path, unsigned func_flags)
 {
 	uint32_t flags = func_flags & FUNC_KERNEL ? LOCATION_KERNEL : 0;
 	loc_id loc = profile_location(p, named_module(p, path), address, flags);
@@ -110,7 +110,7 @@ unsigned text_func_flags(struct sv module_path)
 	return 0;
 }
 
-void text_add_unnamed(struct buf *to, const struct profile *p, loc_id loc, unsigned flags)
+void text_add_unsymbolized(struct buf *to, const struct profile *p, loc_id loc, unsigned flags)
 {
 	const struct location *l = &p->locations.p[loc];
 	struct sv mod = sv_from_str(profile_module_name(p, l->module));

@@ -3,7 +3,7 @@
  *
  * A location created here belongs to a MODULE_NAMED module. Its offset is not an address but a
  * number made from the frame's function, with the top bit set to differ from any address, so the
- * same text yields the same location. A frame without a name keeps its address as the offset.
+ * same text yields the same location. An unsymbolized frame keeps its address as the offset.
  */
 #ifndef ASSAY_FORMAT_TEXTFRAMES_H
 #define ASSAY_FORMAT_TEXTFRAMES_H
@@ -27,7 +27,7 @@ struct text_frame {
  */
 loc_id text_location(struct profile *p, const struct text_frame *frames, size_t nr);
 /* Finds or adds the location of an unsymbolized address. */
-loc_id text_unnamed(struct profile *p, uint64_t address, str_id path, unsigned func_flags);
+loc_id text_unsymbolized(struct profile *p, uint64_t address, str_id path, unsigned func_flags);
 /* Returns FUNC_KERNEL, FUNC_JIT or 0 for a module name as printed by perf. */
 unsigned text_func_flags(struct sv module_path);
 
@@ -36,6 +36,6 @@ unsigned text_func_flags(struct sv module_path);
  * unknown. With TEXT_ADDRS: "[module <1a2b>]", "[unknown <1a2b>]".
  */
 enum text_flags { TEXT_ADDRS = 1 << 0 };
-void text_add_unnamed(struct buf *to, const struct profile *p, loc_id loc, unsigned flags);
+void text_add_unsymbolized(struct buf *to, const struct profile *p, loc_id loc, unsigned flags);
 
 #endif

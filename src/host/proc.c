@@ -231,7 +231,7 @@ int proc_wait(int32_t pid, int32_t tid, struct proc_wait *ret_w)
 	return proc_parse_wait(buf_sv(&text), ret_w) ? 0 : -EAGAIN;
 }
 
-uint64_t proc_image(int32_t pid)
+uint64_t proc_exec_id(int32_t pid)
 {
 	char path[64];
 	CLEANUP(buf_release) struct buf auxv = {0};

@@ -43,7 +43,7 @@ int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
  * auxv, which holds the randomized addresses of program and stack. 0: no program is mapped yet, or
  * auxv cannot be read.
  */
-uint64_t proc_image(int32_t pid);
+uint64_t proc_exec_id(int32_t pid);
 
 /* Fields of /proc/PID/task/TID/status. */
 struct proc_task {

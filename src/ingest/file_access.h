@@ -24,7 +24,7 @@ struct file_access {
 	 * Reads assay's cached symbols of this boot, which is faster; symbols of kernel modules and
 	 * BPF programs loaded later may be missing. NULL: there is no cache.
 	 */
-	int (*read_kept_kallsyms)(void *ctx, struct buf *to);
+	int (*read_cached_kallsyms)(void *ctx, struct buf *to);
 	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);
 	/* @path: of a jitdump that the process mapped, in its root. */
 	int (*read_jitdump)(void *ctx, int32_t pid, const char *path, struct buf *to);

@@ -80,7 +80,7 @@ static struct ingest_module *new_module(const struct module *shape, module_id id
 	im->root_fd = -1;
 	im->pid = shape->pid;
 	im->unwind.id = id;
-	im->is_whole_offset = shape->kind != MODULE_ELF && shape->kind != MODULE_VDSO;
+	im->has_absolute_offsets = shape->kind != MODULE_ELF && shape->kind != MODULE_VDSO;
 	im->unwind.is_jit = shape->kind == MODULE_JIT;
 	return im;
 }

@@ -29,12 +29,12 @@ struct ingest_module {
 	struct elf *elf; /* until the symbol worker takes it; NULL if missing, JIT, kernel */
 	struct elf_segment *segments; /* copied from the ELF file */
 	size_t nr_segments;
-	char *path;           /* as mapped */
-	char *jitdump;        /* JIT: path of the jitdump with its symbols, or NULL */
-	int32_t pid;          /* process in whose root debug files are searched */
-	int root_fd;          /* the process's root directory, borrowed, or -1 */
-	bool is_whole_offset; /* offsets are absolute addresses (JIT, kernel) */
-	bool is_complete;     /* the fields above are final: the symbol worker may read them */
+	char *path;                /* as mapped */
+	char *jitdump;             /* JIT: path of the jitdump with its symbols, or NULL */
+	int32_t pid;               /* process in whose root debug files are searched */
+	int root_fd;               /* the process's root directory, borrowed, or -1 */
+	bool has_absolute_offsets; /* offsets are absolute addresses (JIT, kernel) */
+	bool is_complete;          /* the fields above are final: the symbol worker may read them */
 };
 
 struct modules {

@@ -71,7 +71,7 @@ struct symbolworker {
 	struct intern texts; /* of all results; added by the worker only, texts do not move */
 	struct map shown;    /* id of a linkage name in texts -> id of its shown name */
 	struct kallsyms *kallsyms;
-	bool is_kept_kallsyms_tried;
+	bool is_cached_kallsyms_tried;
 	bool is_kallsyms_tried;
 	struct map str_of; /* address of a text -> its id in the profile; owner only */
 
@@ -212,7 +212,7 @@ static void load_kallsyms(struct symbolworker *n, int (*read)(void *ctx, struct 
 static bool find_kernel(struct symbolworker *n, uint64_t addr, struct sv *ret_name,
 			struct sv *ret_module, uint64_t *ret_start)
 {
-	load_kallsyms(n, n->files->read_kept_kallsyms, &n->is_kept_kallsyms_tried);
+	load_kallsyms(n, n->files->read_cached_kallsyms, &n->is_cached_kallsyms_tried);
 	if (n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start))
 		return true;
 	if (n->is_kallsyms_tried)
@@ -414,7 +414,7 @@ static void enqueue(struct symbolworker *n, struct batch *b)
 static uint64_t lookup_address(const struct ingest_module *im, const struct location *l)
 {
 	uint64_t offset = l->offset - ((l->flags & LOCATION_CALL) ? 1 : 0);
-	return im->is_whole_offset ? offset : module_vaddr(im, offset);
+	return im->has_absolute_offsets ? offset : module_vaddr(im, offset);
 }
 
 /* Queues locations, sorted by module, so that one batch has all of a module's. */

@@ -79,7 +79,7 @@ struct heap_plan {
 	 * cannot be patched, the attach fails with -ENOTSUP and changes nothing.
 	 */
 	bool is_all_or_none;
-	/* proc_image() when the plan was made, 0 = unknown; if it differs, the plan is stale. */
+	/* proc_exec_id() when the plan was made, 0 = unknown; if it differs, the plan is stale. */
 	uint64_t image;
 	/* The dynamic linker has not finished: a later plan may have more functions. */
 	bool is_loading;

@@ -339,7 +339,7 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 {
 	CLEANUP(heaptarget_release)
 	struct heaptarget h = {.pid = pid,
-			       .image = proc_image(pid),
+			       .image = proc_exec_id(pid),
 			       .is_held = is_held(pid),
 			       .has_recorder = t->flags & HEAPTARGETS_RECORDER};
 	CLEANUP(inspection_release)
@@ -356,8 +356,8 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 				    "--cap-add SYS_PTRACE)");
 	TRY(rc);
 	h.is_loading |= l.exe && !l.seen.n; /* nothing is mapped yet */
-	h.is_loading |=
-		l.exe && (!h.image || proc_image(pid) != h.image); /* exec during the inspection */
+	h.is_loading |= l.exe &&
+			(!h.image || proc_exec_id(pid) != h.image); /* exec during the inspection */
 	mark_used(&l);
 	*ret_h = h;
 	h = (struct heaptarget){0};

@@ -43,7 +43,7 @@ struct heaptarget {
 	bool is_jvm;
 	bool is_static; /* the program has no dynamic linker */
 	bool is_32bit;
-	uint64_t image; /* proc_image() before the inspection */
+	uint64_t image; /* proc_exec_id() before the inspection */
 	/* Executed just now: not all of its libraries are mapped yet. */
 	bool is_loading;
 	/* Stopped by assay before its first instruction: no function may be called yet. */

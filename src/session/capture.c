@@ -74,7 +74,7 @@ static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
 static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 {
 	struct capture *c = ctx;
-	sources_space(&c->sources, pid, sp);
+	sources_space_changed(&c->sources, pid, sp);
 }
 
 /* ---- setup -------------------------------------------------------------------------------- */

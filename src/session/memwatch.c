@@ -50,7 +50,7 @@ static int check_answer(const struct heap_plan *plan, int32_t pid, struct err *e
 	return 0;
 }
 
-static int begin_asking(struct memwatch *w, struct err *err)
+static int open_stats(struct memwatch *w, struct err *err)
 {
 	if (w->processes.n != 1)
 		return err_set(err, -EINVAL,
@@ -63,25 +63,25 @@ static int begin_asking(struct memwatch *w, struct err *err)
 	TRY(check_answer(&plan, pid, err));
 	w->plan = plan;
 	plan = (struct heap_plan){0};
-	w->is_asking = true;
-	w->next_ask_ns = 0;
+	w->is_stats_open = true;
+	w->next_stats_ns = 0;
 	return 0;
 }
 
 /* Reads the allocator's statistics if due. For a command it is retried until it succeeds. */
-static void ask(struct memwatch *w, uint64_t now)
+static void read_stats(struct memwatch *w, uint64_t now)
 {
-	if (!(w->flags & MEMWATCH_ASK) || now < w->next_ask_ns)
+	if (!(w->flags & MEMWATCH_ALLOCATOR_STATS) || now < w->next_stats_ns)
 		return;
-	if (!w->is_asking) {
-		err_release(&w->not_asked);
-		w->next_ask_ns = now + NS_PER_SEC;
-		if (begin_asking(w, &w->not_asked))
+	if (!w->is_stats_open) {
+		err_release(&w->no_stats);
+		w->next_stats_ns = now + NS_PER_SEC;
+		if (open_stats(w, &w->no_stats))
 			return;
 	}
 	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	CLEANUP(err_release) struct err err = {0};
-	w->next_ask_ns = now + NS_PER_SEC;
+	w->next_stats_ns = now + NS_PER_SEC;
 	if (jemalloc_stats_totals(&s, w->processes.p[0].pid, &w->plan, &err)) {
 		/* All threads are in the allocator: retried in the next second. */
 		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
@@ -93,9 +93,10 @@ static void ask(struct memwatch *w, uint64_t now)
 					 .active_bytes = s.active_bytes,
 					 .resident_bytes = s.resident_bytes,
 					 .retained_bytes = s.retained_bytes};
-	w->nr_asked++;
-	w->longest_ask_ns = MAX(w->longest_ask_ns, s.stopped_ns);
-	w->next_ask_ns = now + MAX(NS_PER_SEC, s.stopped_ns * MAX(s.nr_sessions, 1u) * STOP_SHARE);
+	w->nr_stats_readings++;
+	w->longest_stats_stop_ns = MAX(w->longest_stats_stop_ns, s.stopped_ns);
+	w->next_stats_ns =
+		now + MAX(NS_PER_SEC, s.stopped_ns * MAX(s.nr_sessions, 1u) * STOP_SHARE);
 }
 
 /* ---- processes ---------------------------------------------------------------------------- */
@@ -132,9 +133,9 @@ int memwatch_open(struct memwatch *w, const struct target *target, int32_t child
 	open_group(w);
 	if (!w->processes.n)
 		return err_set(err, -ESRCH, "the target has exited");
-	if (flags & MEMWATCH_ASK && target)
-		return begin_asking(w, err);
-	w->next_ask_ns = clock_mono_ns() + NS_PER_SEC;
+	if (flags & MEMWATCH_ALLOCATOR_STATS && target)
+		return open_stats(w, err);
+	w->next_stats_ns = clock_mono_ns() + NS_PER_SEC;
 	return 0;
 }
 
@@ -154,7 +155,7 @@ void memwatch_release(struct memwatch *w)
 	memgroup_tree_release(&w->tree);
 	release_maps(w);
 	heap_plan_release(&w->plan);
-	err_release(&w->not_asked);
+	err_release(&w->no_stats);
 	free(w->allocator);
 }
 
@@ -257,7 +258,7 @@ int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
 {
 	if (clock_mono_ns() >= w->next_maps_ns)
 		memwatch_read_maps(w);
-	ask(w, clock_mono_ns());
+	read_stats(w, clock_mono_ns());
 	struct memreading t = {.time_ns = clock_mono_ns(), .allocator = w->stats};
 	bool is_walk = t.time_ns >= w->next_walk_ns;
 	uint64_t walks_ns = w->walks_ns;

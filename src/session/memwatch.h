@@ -22,7 +22,7 @@
 #include "plan/heapplan.h"
 
 enum memwatch_flags {
-	MEMWATCH_ASK = 1 << 0, /* read jemalloc's statistics; one process only */
+	MEMWATCH_ALLOCATOR_STATS = 1 << 0, /* read jemalloc's statistics; one process only */
 };
 
 struct memwatch_process {
@@ -53,17 +53,17 @@ struct memwatch {
 	char *allocator;  /* its name, or "none found"; NULL: not searched yet; owned */
 	bool maps_itself; /* the allocator gets memory by mmap, not by brk */
 	struct heap_plan plan;
-	bool is_asking; /* jemalloc's statistics are read */
+	bool is_stats_open; /* jemalloc's statistics are read */
 	struct memallocator stats;
-	uint64_t next_ask_ns; /* time of the next reading of the statistics */
-	struct err not_asked; /* why the statistics are not read */
+	uint64_t next_stats_ns; /* time of the next reading of the statistics */
+	struct err no_stats;    /* why the statistics are not read */
 	/* Cost. */
 	uint64_t nr_readings;
 	uint64_t nr_walks; /* page table walks of the target, by readings of smaps_rollup */
 	uint64_t walks_ns; /* their total time */
 	uint64_t longest_walk_ns;
-	uint32_t nr_asked;       /* readings of the statistics */
-	uint64_t longest_ask_ns; /* longest stop of the thread for such a reading */
+	uint32_t nr_stats_readings;     /* readings of the statistics */
+	uint64_t longest_stats_stop_ns; /* longest stop of the thread for such a reading */
 };
 
 #define MEMWATCH_INIT                                               \

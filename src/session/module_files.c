@@ -216,7 +216,7 @@ static int stored_kallsyms(void *ctx, struct buf *to)
 	return s->is_this_kernel ? kernelsyms_read(to, s->cache_dir) : -ENOENT;
 }
 
-static int kept_kallsyms(void *ctx, struct buf *to)
+static int cached_kallsyms(void *ctx, struct buf *to)
 {
 	struct stored_files *s = ctx;
 	return s->is_this_kernel ? kernelsyms_load(to, s->cache_dir) : -ENOENT;
@@ -244,7 +244,7 @@ void stored_files_init(struct stored_files *s, const char *symfs, const char *ca
 	*s = (struct stored_files){.access = {.open = stored_open,
 					      .root = stored_root,
 					      .read_kallsyms = stored_kallsyms,
-					      .read_kept_kallsyms = kept_kallsyms,
+					      .read_cached_kallsyms = cached_kallsyms,
 					      .read_perfmap = stored_perfmap,
 					      .read_jitdump = stored_jitdump,
 					      .read_vdso = read_own_vdso},

@@ -105,15 +105,15 @@ static int open_list(struct sources *s, table_set tables, struct err *err)
 static int open_engine(struct sources *s, const struct target *target, table_set tables,
 		       struct err *err)
 {
-	const char *left_out[ARRAY_LEN(all) + 1];
+	const char *excluded[ARRAY_LEN(all) + 1];
 	struct source_env env = s->env;
 	env.tables = tables;
-	struct engine_spec spec = {.target = target, .left_out = left_out};
+	struct engine_spec spec = {.target = target, .excluded = excluded};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (all[i]->bpf_prefix && !is_wanted(all[i], &env))
-			left_out[spec.nr_left_out++] = all[i]->bpf_prefix;
+			excluded[spec.nr_excluded++] = all[i]->bpf_prefix;
 	if (!(tables & TABLE_SET(SAMPLES)))
-		left_out[spec.nr_left_out++] = ENGINE_SAMPLES;
+		excluded[spec.nr_excluded++] = ENGINE_SAMPLES;
 	return engine_open(&s->env.engine, &spec, err);
 }
 
@@ -484,7 +484,7 @@ void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *c
 	}
 }
 
-void sources_space(const struct sources *s, int32_t pid, const struct space *sp)
+void sources_space_changed(const struct sources *s, int32_t pid, const struct space *sp)
 {
 	if (s->env.engine)
 		engine_publish(s->env.engine, pid, sp);

@@ -69,7 +69,7 @@ unsigned sources_poll_ms(const struct sources *s, unsigned ms);
 /* Calls @fn for each descriptor to poll for readability. */
 void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *ctx);
 /* The process's mappings have changed (builder_options.space_changed). */
-void sources_space(const struct sources *s, int32_t pid, const struct space *sp);
+void sources_space_changed(const struct sources *s, int32_t pid, const struct space *sp);
 /* Passes forks, execs and exits to the sources, before the builder gets them. */
 int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
 		    struct err *err);

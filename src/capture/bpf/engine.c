@@ -58,10 +58,10 @@ struct engine {
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-static bool is_left_out(const char *name, const struct engine_spec *spec)
+static bool is_excluded(const char *name, const struct engine_spec *spec)
 {
-	for (size_t i = 0; i < spec->nr_left_out; i++)
-		if (!strncmp(name, spec->left_out[i], strlen(spec->left_out[i])))
+	for (size_t i = 0; i < spec->nr_excluded; i++)
+		if (!strncmp(name, spec->excluded[i], strlen(spec->excluded[i])))
 			return true;
 	return false;
 }
@@ -85,13 +85,13 @@ __attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_l
 	return 0;
 }
 
-static void disable_left_out(const struct bpf_object *o, const struct engine_spec *spec)
+static void disable_excluded(const struct bpf_object *o, const struct engine_spec *spec)
 {
 	for (struct bpf_program *p = NULL; (p = bpf_object__next_program(o, p));)
-		if (is_left_out(bpf_program__name(p), spec))
+		if (is_excluded(bpf_program__name(p), spec))
 			(void)bpf_program__set_autoload(p, false);
 	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(o, m));)
-		if (is_left_out(bpf_map__name(m), spec))
+		if (is_excluded(bpf_map__name(m), spec))
 			(void)bpf_map__set_autocreate(m, false);
 }
 
@@ -164,7 +164,7 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	e->skel = open_skeleton(&e->types_fd);
 	if (!e->skel)
 		return err_sys(err, "cannot open the BPF programs");
-	disable_left_out(e->skel->obj, spec);
+	disable_excluded(e->skel->obj, spec);
 	e->nr_rows = choose_rows(spec->target);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
 	e->skel->rodata->row_mask = e->nr_rows - 1;
@@ -513,7 +513,7 @@ static void add_counts(const struct engine *e, struct engine_info *info)
 		return;
 	info->nr_stacks = c.nr_stacks;
 	info->nr_copies = c.nr_copies;
-	info->nr_copies_held = c.nr_copies_held;
+	info->nr_copies_refused = c.nr_copies_refused;
 	info->nr_walks = c.nr_walks;
 	info->nr_stack_cache_hits = c.nr_stack_cache_hits;
 	info->nr_frames = c.nr_frames;

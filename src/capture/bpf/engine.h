@@ -37,8 +37,8 @@
 struct engine_spec {
 	const struct target *target; /* processes and their children; borrowed until engine_free */
 	/* Prefixes of programs and maps that are not loaded. Borrowed until engine_open returns. */
-	const char *const *left_out;
-	size_t nr_left_out;
+	const char *const *excluded;
+	size_t nr_excluded;
 };
 
 /* What the programs did and what it cost. */
@@ -53,7 +53,7 @@ struct engine_info {
 	uint64_t nr_frames;           /* walked */
 	uint64_t nr_rule_misses;      /* frames whose rule was not in the rule cache */
 	uint64_t nr_copies;           /* stacks sent as bytes, to be walked by user space */
-	uint64_t nr_copies_held;      /* stacks truncated at the limit of copied bytes per second */
+	uint64_t nr_copies_refused;   /* stacks truncated at the limit of copied bytes per second */
 	uint64_t nr_ring_full;        /* records dropped; stacks among them are sent again */
 	uint64_t nr_bad;              /* invalid records */
 	uint64_t nr_tables_full;      /* binaries whose unwind rows had no room */

@@ -406,13 +406,14 @@ static bool take_pending_free(struct heapaccount *b, uint64_t addr, uint64_t tsc
 /* Logs that @addr was allocated again at @tsc: its earlier free is implied. */
 static void add_implied(struct heapaccount *b, uint64_t addr, uint64_t tsc)
 {
-	b->implied[b->next_implied++ % HEAP_IMPLIED] = (struct heap_implied_free){addr, tsc};
+	b->implied[b->next_implied++ % HEAP_IMPLIED_FREES] = (struct heap_implied_free){addr, tsc};
 }
 
 static bool take_implied(struct heapaccount *b, const struct heapring_event *ev)
 {
-	for (uint32_t i = 1; i <= HEAP_IMPLIED && may_scan_log(b); i++, b->nr_log_scans++) {
-		struct heap_implied_free *o = &b->implied[(b->next_implied - i) % HEAP_IMPLIED];
+	for (uint32_t i = 1; i <= HEAP_IMPLIED_FREES && may_scan_log(b); i++, b->nr_log_scans++) {
+		struct heap_implied_free *o =
+			&b->implied[(b->next_implied - i) % HEAP_IMPLIED_FREES];
 		if (!o->tsc)
 			return false;
 		if (o->addr != ev->addr || o->tsc < ev->tsc)

@@ -478,11 +478,11 @@ static int try_attach(struct heapsource *h, struct pending_attach *w, struct err
 	if (process_of(h, w->pid))
 		return 0;
 	CLEANUP(err_release) struct err why = {0};
-	uint64_t image = proc_image(w->pid);
+	uint64_t image = proc_exec_id(w->pid);
 	int rc = attach(h, w->pid, w, &why);
 	uint64_t now = clock_mono_ns();
 	/* it may have executed another program meanwhile */
-	if (rc && image && proc_image(w->pid) != image && now < w->load_deadline_ns)
+	if (rc && image && proc_exec_id(w->pid) != image && now < w->load_deadline_ns)
 		rc = -EINPROGRESS;
 	w->due_ns = now + LOADING_LOOK_NS;
 	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
@@ -509,7 +509,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 {
 	struct heapprocess *p = process_of(h, pid);
 	bool is_launched = h->launch && pid == h->env.target->child; /* it will be stopped again */
-	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_image(pid))
+	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_exec_id(pid))
 		return 0; /* attached meanwhile */
 	if (p)
 		finish(h, p);

@@ -104,7 +104,7 @@ struct heap_implied_free {
 };
 
 #define HEAP_PENDING_FREES (1u << 15)
-#define HEAP_IMPLIED       (1u << 12)
+#define HEAP_IMPLIED_FREES (1u << 12)
 
 struct heap_mapped {
 	uint32_t stack;
@@ -143,7 +143,7 @@ struct heapaccount {
 	uint32_t next_pending_free;
 	uint32_t next_implied;
 	/* Ring of implied frees whose record may still arrive. */
-	struct heap_implied_free implied[HEAP_IMPLIED];
+	struct heap_implied_free implied[HEAP_IMPLIED_FREES];
 	/* The current second, and the time stamp of its end. */
 	uint32_t second;
 	uint64_t second_hi;

@@ -128,7 +128,8 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 	r->shows_mappings = o->shows_mappings;
 	r->lines_fd = args->command && !o->is_csv && !o->is_json ? STDERR_FILENO : STDOUT_FILENO;
 	TRY(memwatch_open(&r->memory, t->has_target ? &t->target : NULL,
-			  r->child ? r->child->pid : 0, o->asks_allocator ? MEMWATCH_ASK : 0, err));
+			  r->child ? r->child->pid : 0,
+			  o->asks_allocator ? MEMWATCH_ALLOCATOR_STATS : 0, err));
 	TRY(memrecord_open(&r->record, o->output, name, err));
 	r->page = (struct watchpage){.target = name,
 				     .group = r->memory.group.path,
@@ -361,18 +362,18 @@ static void print_cost(const struct run *r)
 			 "; %" PRIu64
 			 " walks of the target's page tables, %s in all, the longest %s",
 			 m->nr_walks, num_ns(m->walks_ns).s, num_ns(m->longest_walk_ns).s);
-	if (m->nr_asked)
+	if (m->nr_stats_readings)
 		buf_addf(&b,
 			 "; the allocator was read %u times, which stopped a thread for %s at most",
-			 m->nr_asked, num_ns(m->longest_ask_ns).s);
+			 m->nr_stats_readings, num_ns(m->longest_stats_stop_ns).s);
 	log_note("cost: %s", buf_str(&b));
 	if (m->refused)
 		log_warn(
 			"cannot read PSS and single mappings: %s (needs root or CAP_SYS_PTRACE); RSS and its parts are complete",
 			strerror(-m->refused));
-	if (r->o->asks_allocator && !m->nr_asked)
+	if (r->o->asks_allocator && !m->nr_stats_readings)
 		log_warn("the allocator was not read: %s",
-			 m->not_asked.code ? err_msg(&m->not_asked) : "the capture was too short");
+			 m->no_stats.code ? err_msg(&m->no_stats) : "the capture was too short");
 	if (m->nr_exited && m->nr_exited < m->processes.n)
 		log_note("%u of %zu processes have exited", m->nr_exited, m->processes.n);
 }

@@ -18,7 +18,8 @@
 enum assayfile_state {
 	ASSAYFILE_OPEN = 0, /* being written, or the recorder was killed */
 	ASSAYFILE_FINISHED = 1,
-	ASSAYFILE_CUT = 2, /* finished, but nr_unsaved samples could not be written (disk full) */
+	ASSAYFILE_INCOMPLETE =
+		2, /* finished, but nr_unsaved samples could not be written (disk full) */
 };
 
 struct assayfile_header {

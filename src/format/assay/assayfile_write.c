@@ -390,7 +390,8 @@ int assayfile_finish(struct assayfile_writer *w, const struct profile *p, struct
 	uint64_t at = w->offset;
 	if (!rc)
 		rc = write_index(w, p, err);
-	enum assayfile_state state = assayfile_unsaved(w, p) ? ASSAYFILE_CUT : ASSAYFILE_FINISHED;
+	enum assayfile_state state =
+		assayfile_unsaved(w, p) ? ASSAYFILE_INCOMPLETE : ASSAYFILE_FINISHED;
 	struct assayfile_header h = make_header(w, p, state, rc ? 0 : at);
 	if (w->fd < 0)
 		memcpy(w->memory->p, &h, sizeof(h));

@@ -126,7 +126,7 @@ int64_t dumpmaps_round(double v)
 
 /* ---- mappings ----------------------------------------------------------------------------- */
 
-void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps)
+void dumpmaps_split(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps)
 {
 	static const char *const marks[] = {"MAPPED_LIBRARIES:", "--- Memory map:"};
 	*ret_stacks = dump;
@@ -255,7 +255,7 @@ void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct s
 		qsort(m->maps.p, m->maps.n, sizeof(*m->maps.p), by_start);
 }
 
-void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted)
+void dumpmaps_add_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted)
 {
 	if (m->is_cut || (!m->has_main_stack && m->nr_outside)) {
 		CLEANUP(buf_release) struct buf b = {0};

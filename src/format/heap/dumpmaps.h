@@ -41,7 +41,7 @@ struct dumpmaps {
 };
 
 /* Splits a dump at the line "MAPPED_LIBRARIES:" or "--- Memory map:" into stacks and maps. */
-void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
+void dumpmaps_split(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps);
 void dumpmaps_release(struct dumpmaps *m);
 /*
@@ -49,7 +49,7 @@ void dumpmaps_release(struct dumpmaps *m);
  * FACT_HEAP_DUMP if the copy of maps is truncated. @wanted: live bytes in the dump's header; @got:
  * sum of the live bytes of its stacks. Both are the values in the file, not scaled.
  */
-void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
+void dumpmaps_add_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
 
 /*
  * Parses the stack after "@": hexadecimal addresses, separated by blanks, leaf first. All but the

@@ -162,7 +162,7 @@ static void set_facts(struct reader *r)
 	else
 		buf_add_u64(&b, r->interval);
 	profile_fact(r->p, FACT_HEAP_SAMPLING, buf_str(&b));
-	dumpmaps_say_damage(&r->maps, r->stack_bytes, r->head_bytes);
+	dumpmaps_add_damage(&r->maps, r->stack_bytes, r->head_bytes);
 }
 
 int gperfheap_read(struct profile *p, const struct format_input *in,
@@ -174,7 +174,7 @@ int gperfheap_read(struct profile *p, const struct format_input *in,
 	TRY(format_input_text(in, &all, &text, err));
 	struct sv stacks;
 	struct sv maps;
-	dumpmaps_cut(text, &stacks, &maps);
+	dumpmaps_split(text, &stacks, &maps);
 	struct lines lines = lines_from(stacks.p, stacks.n);
 	struct sv line = {0};
 	struct reader r = {.p = p};

@@ -208,7 +208,7 @@ static bool take_ip(struct reader *r, struct sv s)
 	if (has_name)
 		vec_last(&frames)->is_inlined = false;
 	vec_push(&r->ips, has_name ? text_location(r->p, frames.p, frames.n)
-				   : text_unnamed(r->p, ip, path, 0));
+				   : text_unsymbolized(r->p, ip, path, 0));
 	vec_release(&frames);
 	return true;
 }

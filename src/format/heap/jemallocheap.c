@@ -231,7 +231,7 @@ static void set_facts(struct dump *d)
 	profile_fact(d->p, FACT_HEAP_METHOD, "dump: read from a file of jemalloc's profiler");
 	buf_add_u64(&b, d->interval);
 	profile_fact(d->p, FACT_HEAP_SAMPLING, buf_str(&b));
-	dumpmaps_say_damage(&d->maps, d->stack_bytes, d->head_bytes);
+	dumpmaps_add_damage(&d->maps, d->stack_bytes, d->head_bytes);
 }
 
 int jemallocheap_read(struct profile *p, const struct format_input *in,
@@ -242,7 +242,7 @@ int jemallocheap_read(struct profile *p, const struct format_input *in,
 	TRY(format_input_text(in, &all, &text, err));
 	struct sv stacks;
 	struct sv maps;
-	dumpmaps_cut(text, &stacks, &maps);
+	dumpmaps_split(text, &stacks, &maps);
 	struct lines lines = lines_from(stacks.p, stacks.n);
 	struct sv line = {0};
 	CLEANUP(dump_release) struct dump d = {.p = p};

@@ -92,7 +92,7 @@ static loc_id location_of(struct reader *r, uint64_t address, struct sv text)
 		break;
 	}
 	if (!text.n || sv_eq(text, SV("???")))
-		return text_unnamed(r->p, address, f.path, 0);
+		return text_unsymbolized(r->p, address, f.path, 0);
 	f.name = profile_str(r->p, text.p, text.n);
 	return text_location(r->p, &f, 1);
 }

@@ -200,7 +200,7 @@ static loc_id loc_of_line(struct reader *r, struct line *l)
 	if (l->has_name)
 		l->loc = text_location(r->p, frame, 1);
 	else
-		l->loc = text_unnamed(r->p, l->ip, frame->path, frame->func_flags);
+		l->loc = text_unsymbolized(r->p, l->ip, frame->path, frame->func_flags);
 	return l->loc;
 }
 

@@ -174,7 +174,7 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 	j->mallctl = plan->mallctl;
 	TRY(remote_open(&j->r, pid, &options, err));
 	/* In a long series of dumps the pid may have executed another program meanwhile. */
-	if (plan->image && proc_image(pid) != plan->image)
+	if (plan->image && proc_exec_id(pid) != plan->image)
 		return err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
 	TRY(jemalloc_prepare(j, err));
 	TRY(verify(j, plan->expected_version, err));

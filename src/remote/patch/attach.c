@@ -659,7 +659,7 @@ static int map_memory(struct heapinject *h, struct remote *r, const struct buf *
 {
 	/* The thread is stopped: an exec from here on is noticed. */
 	uint64_t image = h->spec->plan->image;
-	if (image && proc_image(h->pid) != image)
+	if (image && proc_exec_id(h->pid) != image)
 		return err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
 	TRY(heapattach_map_stubs(h, r, code, err));
 	TRY(write_stubs(h, code, err));

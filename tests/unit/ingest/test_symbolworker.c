@@ -60,7 +60,7 @@ static int fake_kallsyms(void *ctx, struct buf *to)
 }
 
 /* What a copy may have missed: everything from kernel_1000 on. */
-static int kept_kallsyms(void *ctx, struct buf *to)
+static int cached_kallsyms(void *ctx, struct buf *to)
 {
 	(void)ctx;
 	for (unsigned i = 0; i < 1000; i++)
@@ -113,7 +113,7 @@ static void name_kernel_at(const struct file_access *o, uint64_t addr, const cha
 TEST(naming_reads_all_kernel_symbols_when_the_kept_ones_lack_an_address)
 {
 	struct file_access o = files;
-	o.read_kept_kallsyms = kept_kallsyms;
+	o.read_cached_kallsyms = cached_kallsyms;
 	name_kernel_at(&o, 0xffffffff81000000ull + 70, "kept_1");
 	name_kernel_at(&o, 0xffffffff81000000ull + 2000 * 64 + 5, "kernel_2000");
 }

@@ -229,7 +229,7 @@ TEST(heaphostile_functions_of_a_former_program_are_not_called)
 	struct heap_plan plan = {.mallctl = (uint64_t)(uintptr_t)is_called};
 	struct jemalloc *j = NULL;
 	pid_t pid = start();
-	plan.image = proc_image(pid) ^ 1;
+	plan.image = proc_exec_id(pid) ^ 1;
 	CHECK(jemalloc_open(&j, pid, &plan, NULL) == -ESRCH);
 	CHECK(!j);
 	CHECK(shared->nr < UINT64_MAX / 2);
