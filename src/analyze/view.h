@@ -32,10 +32,10 @@ enum view_columns {
 };
 
 struct view_spec {
-	const char *key;
-	const char *title;
-	const char *name_key;   /* "function" */
-	const char *module_key; /* "module" */
+	const char *key;        /* of the table in JSON */
+	const char *title;      /* of the table in text */
+	const char *name_key;   /* key of the column with item names: "function" */
+	const char *module_key; /* key of the column with modules: "module" */
 	struct weight of;       /* what is 100 % */
 	unsigned flags;         /* enum view_columns */
 };

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "model/rights.h"
 
-/* Returns whether the effective capabilities include @cap or one that implies it: rights_permit(). */
+/* Returns whether the effective capabilities include @cap or one that implies it (rights_permit). */
 bool host_has_cap(unsigned cap);
 uint64_t host_effective_caps(void); /* bit n = capability n */
 

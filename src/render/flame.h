@@ -6,8 +6,8 @@
  *
  *	uleb  version (1), flags (enum flame_pack_flags)
  *	uleb  number of names, modules, symbols, nodes
- *	text  its length in bytes as uleb, then the names and the modules, each ended by "\n", made
- *	      safe like XML text: valid UTF-8, control bytes as \xNN
+ *	text  its length in bytes as uleb, then the names and the modules, each ended by "\n"; valid
+ *	      UTF-8, control bytes as \xNN
  *	symbols, each: uleb name, uleb module, uleb tree_flags, uleb colour
  *	four columns over the nodes in preorder, each preceded by its length in bytes as uleb:
  *	      levels to go up from the previous node before adding a child (root: 0)

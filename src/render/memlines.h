@@ -24,7 +24,10 @@ struct memlines {
 
 /* Appends one reading; @t NULL: the heading, which JSON does not have. */
 void memlines_add(struct buf *to, const struct memlines *l, const struct memreading *t);
-/* Appends the two lines above the table on a terminal. @pid: used if there is only one process. */
+/*
+ * Appends the two lines that a terminal shows above the table. @pid is printed if @t is of a single
+ * process.
+ */
 void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,
 		   const char *name, int32_t pid);
 

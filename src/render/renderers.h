@@ -2,7 +2,7 @@
  * The registry of renderers: the output formats of reports. A new renderer is a pair of files and a
  * row in renderers.c, which also defines its command line option.
  *
- *	struct renderer_choice choice = {0};    bound to renderer_group by a command's options
+ *	struct renderer_choice choice = {0};    set by the options of renderer_group
  *	renderer_render(&choice, &buf, report, &style);
  */
 #ifndef ASSAY_RENDER_RENDERERS_H
@@ -14,12 +14,12 @@
 #include "base/opt/opt.h"
 #include "render/text.h"
 
-/* The renderer selected by the options of renderer_group; zero is text. */
+/* The renderer selected by the options of renderer_group; {0} selects text. */
 struct renderer_choice {
 	int idx; /* of the renderer */
 };
 
-/* One option for each renderer except text: --json ... */
+/* Options that select a renderer: one for each except text (--json, ...). */
 extern const struct opt_group renderer_group;
 
 /* Renders a report. @style affects text (and parts of it Markdown); JSON is always the same. */

@@ -11,9 +11,9 @@
 #include "ingest/file_access.h"
 
 /*
- * Keeps each process's root directory and its pid in its own PID namespace while it runs: perf maps
- * of JIT code are read at the end, when it may have exited. Processes with the same root (of one
- * container) share one descriptor.
+ * Stores each process's root directory, and its pid in its own PID namespace, while the process runs:
+ * perf maps of JIT code are read at the end of the capture, when it may have exited. Processes with
+ * the same root (of one container) share one descriptor.
  */
 struct live_files {
 	struct file_access access; /* access.ctx is this structure */
@@ -22,7 +22,7 @@ struct live_files {
 	VEC(struct live_root) roots;
 };
 struct live_root {
-	uint64_t mount_ns; /* inode of the namespace */
+	uint64_t mount_ns; /* inode of the mount namespace */
 	uint64_t dev;      /* of the root directory */
 	uint64_t inode;
 	int fd;

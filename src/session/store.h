@@ -1,6 +1,7 @@
 /*
- * The store of recordings: ./profiling/<target>/<kind>-YYYYMMDD-HHMMSS.assay, and beside each its
- * pictures and texts with the same stem (.svg, .folded). Creates, lists and removes them.
+ * The store of recordings: ./profiling/<target>/<kind>-YYYYMMDD-HHMMSS.assay, and in the same
+ * directory the files made from each recording, with the same stem (.svg, .folded). Creates, lists
+ * and removes them.
  *
  * Files are created through a descriptor of their directory, with O_EXCL and without following
  * symbolic links; files 0600, directories 0755; under sudo they belong to the invoking user.
@@ -109,11 +110,14 @@ void store_match(const struct store_list *l, const struct store_filter *f, bool 
 
 /*
  * Removes an entry's files, each only if it has not changed since it was listed. *ret_bytes: bytes
- * freed, set on errors too. Removes the target's directory if it becomes empty.
+ * freed; it is set on errors, too. Removes the target's directory if it is empty then.
  */
 int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_bytes,
 		 struct err *err);
-/* Returns whether it is likely still being written: unfinished and changed within a minute. */
+/*
+ * Returns whether the recording is likely still being written: it is unfinished and was changed at
+ * most a minute before @now_ns (wall clock).
+ */
 bool store_is_busy(const struct store_entry *e, int64_t now_ns);
 
 #endif

@@ -32,7 +32,7 @@ struct space_map {
 	const struct unwind_module *module;
 };
 
-/* Limits the memory that a hostile process can make us use: further mappings are dropped. */
+/* Limit of mappings per process, further ones are dropped: bounds assay's memory. */
 #define SPACE_MAPS_MAX 65536
 
 struct space {

@@ -1,7 +1,7 @@
 /*
- * First page of a recording of events by name: exact counts by event and outcome, a summary in
- * terms of what they mean (futex waits, reads, context switches, faults), and the functions that
- * caused them. Counts of different events are never summed.
+ * First page of a recording of events by name: exact counts by event and outcome, counts by
+ * operation (futex waits, reads, context switches, faults; table "summary"), and the functions that
+ * caused the events. Counts of different events are never summed.
  *
  * A recording may have one table of "events" per event name; other tables (CPU samples, waits) are
  * ignored. spec->event selects one event; the other filters apply to all.

@@ -17,7 +17,10 @@ struct allocstats_of {
 	uint64_t rss_bytes;    /* of the process, as the kernel counts it; 0: not known */
 };
 
-/* Adds two tables, notes and facts. @max_rows: size classes with most unused bytes; 0: all. */
+/*
+ * Adds two tables, notes and facts. @max_rows: number of size classes to show, those with most
+ * unused bytes; 0: all.
+ */
 void allocstats_report(struct report *r, const struct allocstats_of *of, const struct allocstats *s,
 		       size_t max_rows);
 

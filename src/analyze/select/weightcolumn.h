@@ -10,7 +10,7 @@
 #include "model/profile.h"
 
 /*
- * Makes @column the weight of the table of @event, or with NULL of each table that has the column.
+ * Makes @column the weight of the table of @event; @event NULL: of each table that has the column.
  * Call before any selection. -EINVAL: no such column, or one that cannot be summed; the hint lists
  * the others. -ENOENT: no such event.
  */

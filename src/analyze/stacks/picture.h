@@ -24,7 +24,7 @@ struct picture_input {
 struct picture {
 	struct select_spec spec;
 	unsigned tree_flags; /* enum calltree_flags */
-	bool is_blame;       /* wait time attributed to its cause (analyze/wait/blame.h) */
+	bool is_blame;       /* draw wait time attributed to its cause (analyze/wait/blame.h) */
 	VEC(struct picture_input) inputs;
 };
 
@@ -36,8 +36,8 @@ void picture_add_before(struct picture *pic, const struct profile *p, const char
  * Adds the tree to the report. A recording of both CPU samples and waits is drawn with on-CPU and
  * off-CPU time together (hotcold.h), unless an event is named. A single input with the two tables
  * of a folded difference is drawn as a differential flame graph. -ENODATA: nothing to draw, with
- * the reason if known. -EINVAL: events of different kinds, which are never added up. Else as
- * select_run.
+ * the reason if known. -EINVAL: events of different kinds, which are never summed. Other
+ * errors: those of select_run.
  */
 int picture_make(struct report *r, const struct picture *pic, const struct report_tree **ret_t,
 		 struct err *err);

@@ -1,6 +1,6 @@
 /*
- * Stop requests by signal: SIGINT, SIGTERM and SIGHUP ask a capture to end and write everything; a
- * second signal skips the pictures, never the recording. SIGCHLD wakes a poll that waits for a
+ * Stop requests by signal: after SIGINT, SIGTERM or SIGHUP a capture ends and writes all of its
+ * files; after a second signal it writes the recording without flame graphs. SIGCHLD wakes a poll that waits for a
  * launched command. SIGPIPE is ignored, so that writing to a closed pipe does not kill assay before
  * the recording is complete.
  *
@@ -16,12 +16,14 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* Installs the signal handlers and opens the descriptor of stop_fd. */
 int stop_install(struct err *err);
 /* Restores the previous signal handling (for tests, and several captures in one process). */
 void stop_uninstall(void);
 int stop_fd(void); /* -1 before stop_install */
+/* Makes stop_fd unreadable until the next signal; the number of requests stays. */
 void stop_drain(void);
-/* Number of stop requests: 0 continue, 1 end and write everything, 2 or more: no pictures. */
+/* Number of stop requests: 0 continue, 1 end and write everything, 2 or more: no flame graphs. */
 unsigned stop_count(void);
 /* The first signal that requested a stop; 0: none, or stop_request did. */
 int stop_signal(void);

@@ -154,7 +154,10 @@ const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset);
 const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offset);
 /* Reads the header of the unit at @offset, without its unit DIE. False if damaged. */
 bool dw_unit_read_header(struct dw_unit *ret_u, const struct dw_file *f, uint64_t offset);
-/* Reads the unit DIE; again after the bases of a skeleton unit were set. False if damaged. */
+/*
+ * Reads the unit DIE. To be called again when the bases of a skeleton unit are set. False if
+ * damaged.
+ */
 bool dw_unit_read_top(struct dw_unit *u);
 
 /*
@@ -167,7 +170,7 @@ struct rd dw_section_rd(const struct dw_file *f, enum dw_section s, uint64_t off
 
 /* Reads the next attribute specification of an abbreviation: 1, 0 at its end, -1 if damaged. */
 int dw_spec_read(struct rd *r, struct dw_spec *ret_s);
-/* Reads an initial length; 0xffffffff announces 64-bit DWARF, whose offsets have 8 bytes. */
+/* Reads an initial length; *ret_offset_bytes: 8 after 0xffffffff (64-bit DWARF), else 4. */
 uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes);
 /* Returns the size of a form in this unit in bytes, -1 if it is variable. */
 int dw_form_bytes(uint64_t form, const struct dw_unit *u);
