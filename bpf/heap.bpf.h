@@ -5,10 +5,10 @@
  * the function does, and one at the return if the block is needed.
  *
  * One program serves both. It recognises a return by the stack pointer, which is then one word
- * above that of the entry; an entry cannot have such a value, since the ABI aligns it. In a uprobe
- * session (BPF_TRACE_UPROBE_SESSION) the result at the entry decides whether the return is probed,
- * so that calls that are not sampled cost one trap. Calls within an allocator function are not
- * counted: only the outermost call is.
+ * above that of the entry. An entry cannot have such a stack pointer, since the ABI aligns it. In a
+ * uprobe session (BPF_TRACE_UPROBE_SESSION) the result at the entry decides whether the return is
+ * probed, so that calls that are not sampled cost one trap. Calls within an allocator function are
+ * not counted: only the outermost call is.
  *
  * Sampling: sample points have exponentially distributed distances in the bytes that a thread
  * allocates; blocks as large as the mean distance are always sampled. So a block of s bytes is
@@ -29,7 +29,7 @@
 
 DEFINE_RING(heap_ring, 8 << 20);
 
-/* With sampling: the live blocks that were sent. */
+/* With sampling: the set of sampled live blocks, whose frees must be sent. */
 DEFINE_MAP_FLAGS(HASH, heap_blocks, BPF_F_NO_PREALLOC, HEAP_BLOCKS, struct kernel_heap_block,
 		 __u64);
 
@@ -112,7 +112,7 @@ static __always_inline struct kernel_heap_block heap_key(__u64 block)
 	return key;
 }
 
-/* Removes a block from the set; true: it was in it, so its free is sent. */
+/* Removes a block from the set heap_blocks. Returns whether its free must be sent. */
 static __always_inline bool heap_block_remove(__u64 block)
 {
 	if (!heap_interval_bytes)
@@ -121,7 +121,7 @@ static __always_inline bool heap_block_remove(__u64 block)
 	return !bpf_map_delete_elem(&heap_blocks, &key);
 }
 
-/* Adds a block to the set, so that its free is sent. */
+/* Adds a block to the set heap_blocks, so that its free is sent. */
 static __always_inline void heap_block_add(__u64 block)
 {
 	struct kernel_heap_block key = heap_key(block);
@@ -168,7 +168,7 @@ static __always_inline __u64 heap_old_block(__u32 shape, const struct heap_call 
 
 static __always_inline int heap_free_enter(struct heap_state *s, __u64 block)
 {
-	/* operator delete calls free: counted once */
+	/* operator delete calls free: the block's free is counted once */
 	if (!block || block == s->last_free)
 		return 1;
 	s->last_free = block;
@@ -180,7 +180,7 @@ static __always_inline int heap_free_enter(struct heap_state *s, __u64 block)
 
 /*
  * Whether this entry is a tail call from another function of the allocator (reallocarray to
- * realloc): then stack pointer and return address are those of the last entry.
+ * realloc). In that case stack pointer and return address are those of the previous entry.
  */
 static __always_inline bool heap_is_tail_call(struct heap_state *s, __u32 site, __u64 sp)
 {

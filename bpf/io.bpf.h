@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * I/O, summed up in the kernel: system calls that read, write and sync, by their own tracepoints
- * (sys_enter_X and sys_exit_X: a call that is not counted costs no more than the kernel's test);
- * block requests (block.bpf.h); io_uring requests (uring.bpf.h).
+ * I/O, aggregated in the kernel: system calls that read, write and sync; block requests
+ * (block.bpf.h); io_uring requests (uring.bpf.h). Each system call has its own pair of tracepoints
+ * (sys_enter_X and sys_exit_X), so other calls run no BPF program.
  *
- * There are two maps of rows. Programs write to the one that io_active_map says. User space
+ * There are two maps of rows. Programs write to the one that io_active_map selects. User space
  * switches io_active_map, waits until no program can still write to the other map, then reads and
- * empties that one. So no row is lost between reading and removing it, and a row's second is exact.
+ * empties the other one. So no row is lost between reading and removing it, and a row's second is
+ * exact.
  *
  * The id of a file is a hash of its device, inode and generation. Its path is sent once, found by
- * walking its directory entries at the first use: so a file that is opened, read and closed within
- * a moment has a name too.
+ * walking its directory entries at the first use. So files that are open only for a moment have
+ * paths, too.
  */
 #ifndef ASSAY_BPF_IO_H
 #define ASSAY_BPF_IO_H
 
 #include "kernel_io.h"
 
-#define IO_ROWS       32768
-#define IO_REST_ROWS  4096
-#define IO_FILES      16384
-#define IO_REQUESTS   8192
-#define IO_PATH_PARTS 64
-#define IO_NAME_MAX   256
-#define IO_STACK_MAX  256
-#define SECOND_NS     1000000000ull
+#define IO_ROWS          32768
+#define IO_OVERFLOW_ROWS 4096
+#define IO_FILES         16384
+#define IO_REQUESTS      8192
+#define IO_PATH_PARTS    64
+#define IO_NAME_MAX      256
+#define IO_STACK_MAX     256
+#define SECOND_NS        1000000000ull
 
-/* ---- the kernel's types, as far as they are looked at here ---- */
+/* ---- kernel types: only the fields that are read here ---- */
 
 struct mount___io {
 	struct mount___io *mnt_parent;
@@ -84,21 +85,21 @@ struct unix_sock___io {
 DEFINE_MAP(HASH, io_rows_a, IO_ROWS, struct io_key, struct io_sum);
 DEFINE_MAP(HASH, io_rows_b, IO_ROWS, struct io_key, struct io_sum);
 
-/* Rows for which those maps had no room, summed up without stack and object. */
-DEFINE_MAP(HASH, io_rest_a, IO_REST_ROWS, struct io_key, struct io_sum);
-DEFINE_MAP(HASH, io_rest_b, IO_REST_ROWS, struct io_key, struct io_sum);
+/* Sums of the rows for which those maps had no room, without stack and object. */
+DEFINE_MAP(HASH, io_overflow_a, IO_OVERFLOW_ROWS, struct io_key, struct io_sum);
+DEFINE_MAP(HASH, io_overflow_b, IO_OVERFLOW_ROWS, struct io_key, struct io_sum);
 
 /* Ids of files whose names were sent. */
 DEFINE_MAP(LRU_HASH, io_files, IO_FILES, __u64, __u64);
 
 DEFINE_MAP(ARRAY, io_calls, IO_CALLS_MAX, __u32, struct io_call);
 
-/* Names of files. A ring of their own, since user space needs them before the rows. */
+/* Paths of files. In a separate ring, because user space needs them before the rows. */
 DEFINE_RING(io_names, 1 << 20);
 
-volatile __u32 io_active_map = 0;
-volatile __u64 io_epoch_ns = 0; /* start of second 0; 0 = nothing is counted yet */
-volatile __u64 io_stop_ns = 0;  /* operations that end later are not counted; 0 = no end yet */
+volatile __u32 io_active_map = 0; /* 0: io_rows_a and io_overflow_a; 1: the _b maps */
+volatile __u64 io_epoch_ns = 0;   /* start of second 0; 0 = nothing is counted yet */
+volatile __u64 io_stop_ns = 0;    /* operations that end later are not counted; 0 = no end yet */
 struct io_counts io_counts = {};
 
 /* ---- rows ---- */
@@ -117,7 +118,7 @@ static __always_inline int io_row_add(void *map, const struct io_key *key, const
 	if (!s) {
 		if (!bpf_map_update_elem(map, key, v, BPF_NOEXIST))
 			return 0;
-		s = bpf_map_lookup_elem(map, key); /* another CPU was faster */
+		s = bpf_map_lookup_elem(map, key); /* another CPU added it first */
 		if (!s)
 			return -1;
 	}
@@ -125,11 +126,14 @@ static __always_inline int io_row_add(void *map, const struct io_key *key, const
 	return 0;
 }
 
-/* Adds @v to the row of @key, whose slice and log2_ns this function sets. */
+/*
+ * Adds @v to the row of @key. Sets key->slice (the second since io_epoch_ns) and key->log2_ns (the
+ * duration bucket).
+ */
 static __noinline int io_account(struct io_key *key, struct io_sum *v)
 {
 	__u64 now = bpf_ktime_get_ns();
-	__u64 epoch = io_epoch_ns; /* once: user space ends it on another CPU */
+	__u64 epoch = io_epoch_ns; /* read once: user space may set it to 0 meanwhile */
 	if (!key || !v || !epoch || now < epoch || (io_stop_ns && now >= io_stop_ns))
 		return 0;
 	key->slice = (now - epoch) / SECOND_NS;
@@ -141,7 +145,7 @@ static __noinline int io_account(struct io_key *key, struct io_sum *v)
 	struct io_key rest = *key;
 	rest.stack = 0;
 	rest.object = 0;
-	if (is_b ? io_row_add(&io_rest_b, &rest, v) : io_row_add(&io_rest_a, &rest, v))
+	if (is_b ? io_row_add(&io_overflow_b, &rest, v) : io_row_add(&io_overflow_a, &rest, v))
 		__sync_fetch_and_add(&io_counts.nr_lost, v->nr);
 	return 0;
 }
@@ -153,14 +157,14 @@ static __always_inline int io_account_one(struct io_key *key, __u64 bytes, __u64
 	return io_account(key, &v);
 }
 
-/* A key without system call, stack and object. */
+/* Returns a key without system call, stack and object. */
 static __always_inline struct io_key io_key_of(struct task_struct *t, __u8 table, __u8 what)
 {
 	return (struct io_key){
 		.tgid = t->tgid, .pid = t->pid, .syscall = -1, .table = table, .what = what};
 }
 
-/* I/O state of a target thread; NULL: not a target, or nothing is counted yet. */
+/* Returns the I/O state of a target thread; NULL: not a target, or nothing is counted yet. */
 static __always_inline struct io_state *io_state_of(struct task_struct *t)
 {
 	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
@@ -332,7 +336,7 @@ static __always_inline void file_clear(struct kernel_file *r, struct inode *inod
 	r->is_deleted = BPF_CORE_READ(inode, i_nlink) == 0;
 }
 
-/* The id of an open file; its name is sent if it is new. */
+/* Returns the id of an open file. Sends its path if it was not sent yet. */
 static __noinline __u64 file_object(struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -397,9 +401,9 @@ struct call_exit {
 };
 
 /*
- * The descriptor, from the registers and not from the tracepoint's arguments: the kernel refuses a
- * program that reads more arguments than its tracepoint has, and one program for all calls loads
- * faster than three.
+ * Returns the call's file descriptor (argument 0 or 2). It is read from the registers, because the
+ * kernel refuses a program that reads more arguments than its tracepoint has. With registers, one
+ * program works for all calls.
  */
 static __always_inline __u32 call_fd(struct task_struct *t, __u32 fd_arg)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Functions of the per-thread stack cache (stack_cache_state.bpf.h). Checking an entry costs one
- * read of the stack; if the entry is not valid, the walk continues with the words that were read.
+ * Functions of the per-thread stack cache (stack_cache_state.bpf.h). To check an entry, one call
+ * reads the stack words into the walk's window. If the entry is not valid, the walk uses this
+ * window.
  */
 #ifndef ASSAY_BPF_STACK_CACHE_H
 #define ASSAY_BPF_STACK_CACHE_H
@@ -10,8 +11,8 @@
 static __always_inline __u64 stack_cache_hash(struct walk *w, struct stack_cache_entry *m)
 {
 	/*
-	 * Read again: a bound that the verifier knows from an earlier loop would multiply its
-	 * states.
+	 * Read again: with a bound that the verifier knows from an earlier loop, the number of
+	 * states that it explores would multiply.
 	 */
 	__u32 nr = READ_ONCE(m->nr);
 	__u64 h = nr;
@@ -51,7 +52,7 @@ static __always_inline __u32 stack_cache_idx(const struct walk *w, __u32 slot)
 	return way ? STACK_CACHE_NR_SLOTS - 1 + way : STACK_CACHE_WAIT;
 }
 
-/* Stores a walk that reached the thread's start; other walks and too large ones are not cached. */
+/* Stores a walk that reached the thread's start and fits into an entry; ignores other walks. */
 __noinline int stack_cache_store(struct walk *w, struct stack_cache_entry *m, __u64 ref)
 {
 	if (!w || !m)

@@ -3,22 +3,26 @@
  * Reuse of the outer frames of a thread's previous CPU sample. On average three quarters of a
  * sample's frames are those of the previous sample (measured with rustc). When the walk reaches a
  * frame with the same pc, sp and fp as in the previous sample, it continues by comparing the stack
- * words with the previous ones; this needs neither the mapping nor the unwind rule. In programs
- * with much code those two are what a frame costs: each is a cache miss and often a TLB miss, while
- * the previous walk is one contiguous array.
+ * words with the previous ones. This needs neither the mapping nor the unwind rule of the frame. In
+ * programs with much code, looking these two up takes most of the time: each is a cache miss and
+ * often a TLB miss, while the previous walk is one contiguous array.
  *
  * Correct for the same reason as stack_cache_state.bpf.h: a frame's caller depends only on pc, sp,
- * fp, the mappings, and one or two stack words. Frames whose rule needs more are unwound again.
+ * fp, the mappings, and one or two stack words. Frames whose rule reads other words are unwound
+ * again.
  */
 #ifndef ASSAY_BPF_STACK_PREVWALK_H
 #define ASSAY_BPF_STACK_PREVWALK_H
 
-/* No value of fp_slot (15 bits): the step did not use a row of kind SP, FP or PLT. */
+/*
+ * Marks that a step did not use a row of kind SP, FP or PLT. Valid values of fp_slot have 15 bits
+ * with sign, so none of them equals it.
+ */
 #define PREV_WALK_NO_SLOT 0x4000
 
 /* The previous walk of a thread; frames[0] is the outermost frame. */
 struct prev_walk {
-	__u32 generation;
+	__u32 generation; /* of the process's mappings */
 	__u32 nr;
 	struct walk_step frames[PREV_WALK_STEPS];
 };
@@ -30,7 +34,10 @@ static __always_inline bool prev_walk_is_at(const struct walk_step *f, const str
 	return f->sp == w->sp && f->pc == w->pc && f->fp == w->fp;
 }
 
-/* Moves the walk from frame @f, where it is, to its caller @next; false: the stack has changed. */
+/*
+ * Moves the walk from its current frame @f to the caller @next, both of the previous walk. False:
+ * the stack words have changed.
+ */
 static __always_inline bool prev_walk_follow(struct walk *w, const struct walk_step *f,
 					     const struct walk_step *next)
 {
@@ -67,7 +74,8 @@ static long walk_next_reusing(__u32 i, struct walker *k)
 	step->fp = w->fp;
 	step->is_plain = 0;
 	/*
-	 * Skips frames of the previous walk that have returned since, at most three at each step.
+	 * Skips frames of the previous walk whose functions have returned since then, at most three
+	 * at each step.
 	 */
 	if (at && t->frames[(at - 1) & (PREV_WALK_STEPS - 1)].sp < w->sp)
 		at--;
@@ -143,7 +151,7 @@ __noinline int prev_walk_store(struct walk *w, struct prev_walk *t)
 	return 0;
 }
 
-/* Walks all callers of the leaf; without memory for the previous walk, by rules alone. */
+/* Walks all callers of the leaf. If task storage cannot be allocated, uses unwind rules only. */
 static __always_inline void walk_callers_reusing(struct walker *k, struct task_struct *t)
 {
 	struct walk *w = k->w;

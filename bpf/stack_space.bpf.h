@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Which threads are targets, and which published address space (wire/kernel_tables.h) a process
- * has. Forks, execs and exits are handled here at once, by tracepoints. User space handles the same
- * events later, from perf records. So mappings that it publishes are only used if the process has
- * not executed another program since.
+ * has. Tracepoints handle forks, execs and exits here at once. User space handles the same events
+ * later, from perf records. So mappings that user space publishes are used only if the process has
+ * not called execve since the time for which they are valid.
  */
 #ifndef ASSAY_BPF_STACK_SPACE_H
 #define ASSAY_BPF_STACK_SPACE_H
@@ -35,8 +35,8 @@ struct {
 DEFINE_TASK_STORAGE(task_states, struct task_state);
 
 /*
- * Removes what is published of a space. The upper half (generation) gets a new value each time, so
- * that a compare-and-swap by user space against an older value fails.
+ * Removes the published mappings of a space. The upper half of sp->now (generation) gets a new
+ * value each time, so that a compare-and-swap by user space against an older value fails.
  */
 static __always_inline void space_reset(struct kspace *sp, __u64 now)
 {
@@ -47,7 +47,7 @@ static __always_inline void space_reset(struct kspace *sp, __u64 now)
 	WRITE_ONCE(sp->now, none << 32);
 }
 
-/* Index of a free space for a new process; KTABLES_NR_SPACES: none is left. */
+/* Returns the index of a free space for a new process; KTABLES_NR_SPACES: none is left. */
 static __always_inline __u32 space_alloc(struct ktables_head *h)
 {
 	__u32 idx;
@@ -69,7 +69,7 @@ static __always_inline void space_free(__u32 idx)
 
 /*
  * Adds a process. @from: index of the space whose mappings it starts with (its parent's), or
- * KTABLES_NR_SPACES for none. False: no room, counted.
+ * KTABLES_NR_SPACES for none. False: there is no free space (counted) or the map is full.
  */
 __noinline bool proc_add(__u32 tgid, __u32 flags, __u32 from)
 {
@@ -95,7 +95,10 @@ __noinline bool proc_add(__u32 tgid, __u32 flags, __u32 from)
 	return true;
 }
 
-/* The thread's state; NULL: it has none, or with @create: no memory, counted. */
+/*
+ * Returns the thread's state. NULL: it has none; with @create: it could not be allocated, which is
+ * counted as a loss.
+ */
 static __always_inline struct task_state *state_of(struct task_struct *t, bool create)
 {
 	struct task_state *s = bpf_task_storage_get(&task_states, t, NULL,
@@ -121,7 +124,7 @@ static __always_inline bool is_listed(struct task_struct *t)
 	return watch_threads && bpf_map_lookup_elem(&tids, &tid);
 }
 
-/* The same, from the thread's state where the answer is stored already. */
+/* The same, but uses and updates the result stored in the thread's state, if it has one. */
 static __always_inline bool is_target(struct task_struct *t)
 {
 	if (watch_system)
@@ -135,7 +138,7 @@ static __always_inline bool is_target(struct task_struct *t)
 	return is_it;
 }
 
-/* The state of a target thread, created if it is new; NULL: not a target, or no memory. */
+/* Returns the state of a target thread, created if needed; NULL: not a target, or no memory. */
 static __always_inline struct task_state *target_state(struct task_struct *t)
 {
 	struct task_state *s = state_of(t, false);
@@ -150,7 +153,7 @@ static __always_inline struct task_state *target_state(struct task_struct *t)
 	return s;
 }
 
-/* The space of the thread's process; a process that is not known yet is added. NULL: no room. */
+/* Returns the space of the thread's process; adds an unknown process. NULL: no free space. */
 static __always_inline struct kspace *space_of(struct ktables_head *h, struct task_struct *t,
 					       struct task_state *s)
 {
@@ -169,7 +172,7 @@ static __always_inline struct kspace *space_of(struct ktables_head *h, struct ta
 }
 
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(life_fork, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG(target_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 ptgid = (__u32)parent->tgid;
 	__u32 tgid = (__u32)child->tgid;
@@ -179,15 +182,15 @@ int BPF_PROG(life_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (tgid != ptgid)
 		proc_add(tgid, p->flags & KPROC_TARGET, p->space_idx);
-	/* Allocate the state now: at the thread's first switches, under the run queue lock, an
-	 * allocation may fail, and these switches would be missing. */
+	/* Allocate the state now: at the thread's first switches the run queue lock is held, so
+	 * the allocation could fail, and these switches would be lost. */
 	if (p->flags & KPROC_TARGET)
 		target_state(child);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(life_exec, struct task_struct *t)
+int BPF_PROG(target_exec, struct task_struct *t)
 {
 	__u32 tgid = (__u32)t->tgid;
 	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
@@ -210,7 +213,7 @@ int BPF_PROG(life_exec, struct task_struct *t)
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(life_exit, struct task_struct *t)
+int BPF_PROG(target_exit, struct task_struct *t)
 {
 	__u32 tgid = (__u32)t->tgid;
 

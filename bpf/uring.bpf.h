@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * io_uring requests: tracked by their address from submission, in the thread that submits them, to
- * completion, where their file and bytes are known. Their rows are those of system calls, under
- * io_uring_enter.
+ * io_uring requests, tracked by the address of struct io_kiocb from submission to completion. The
+ * submitting thread and its stack are taken at submission, file and bytes at completion. Requests
+ * are counted in the table of system calls, as calls of io_uring_enter.
  */
 #ifndef ASSAY_BPF_URING_H
 #define ASSAY_BPF_URING_H
@@ -20,7 +20,7 @@ struct io_uring_cqe___io {
 
 #define URING_SYSCALL 426 /* io_uring_enter, on every architecture */
 
-/* linux/io_uring.h, enum io_uring_op. */
+/* Returns the kind of I/O (IO_READ, ...) of an opcode: linux/io_uring.h, enum io_uring_op. */
 static __always_inline __u32 uring_what(__u8 opcode)
 {
 	switch (opcode) {

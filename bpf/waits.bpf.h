@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Off-CPU accounting: each moment of a watched thread is on a CPU, in the run queue, or blocked for
- * a reason, from the start of the accounting (or the thread's creation) to its end.
+ * Off-CPU accounting: at each moment a target thread is on a CPU, in the run queue, or blocked for
+ * a reason, from the start of the accounting (or the thread's creation) to its end. A "run" is the
+ * time on a CPU from a switch in to the next switch out.
  *
- *	sched_switch     out: ends the run, stores the reason and the stack.  in: ends the interval
- *	sched_waking     who made the thread runnable, and when
+ *	sched_switch     out: ends the run, stores the reason and the stack of the wait
+ *	                 in: ends the interval off the CPU
+ *	sched_waking     stores which thread made this thread runnable, and when
  *	task iterators   threads that are blocked at the start; intervals still open at the end
  *
- * An interval is added to a row that is cached in the thread's state. The row goes to the map when
- * another key needs its place or its second is over. Long intervals, and those that cross a second,
- * go through the ring with their exact times, so that user space can split them.
+ * An interval is added to a row that is cached in the thread's state. The row is written to the map
+ * when another key needs its cache entry or its second is over. Long intervals, and those that
+ * cross the end of a second, are sent through the ring with their exact times, so that user space
+ * can split them.
  *
- * There are two maps. Programs write to the one that wait_clock.active_map says. User space
+ * There are two maps. Programs write to the one that wait_clock.active_map selects. User space
  * switches active_map, waits until no program can still write to the other map, and reads that one.
  */
 #ifndef ASSAY_BPF_WAITS_H
@@ -22,9 +25,9 @@
 #include "reason.bpf.h"
 
 #define NS_PER_SECOND 1000000000ull
-/* Frames of a stack, at most: interrupts are off at a switch. */
+/* Maximum frames of a stack. Limited because interrupts are off during a context switch. */
 #define WAIT_DEPTH 256
-#define WAIT_ROWS  49152
+#define WAIT_ROWS  49152 /* of each map */
 
 /* Set before loading. */
 const volatile bool wait_has_stacks = true;
@@ -33,22 +36,23 @@ const volatile bool wait_has_wakers = true;
 struct wait_clock wait_clock;
 struct wait_loss wait_loss;
 
-/* CLOCK_MONOTONIC minus the scheduler's clock, which drift apart by some parts per million. */
+/* CLOCK_MONOTONIC minus the scheduler's clock. Updated, as it drifts by a few ns per ms. */
 __u64 wait_offset_ns;
 
 DEFINE_MAP(HASH, wait_rows0, WAIT_ROWS, struct wait_key, struct wait_row);
 DEFINE_MAP(HASH, wait_rows1, WAIT_ROWS, struct wait_key, struct wait_row);
 
-/* Frames to skip: the program itself and the tracepoint's call of it. */
+/* Innermost kernel frames to skip: the BPF program and the tracepoint function that calls it. */
 #define TRACEPOINT_FRAMES 2
-/* Cache of kernel stacks: by user stack, reason and system call; direct-mapped. */
-#define WAIT_KERNELS 8192
-struct wait_kernel {
-	__u64 tag;
-	__u64 ref;
+/* Direct-mapped cache of kernel stacks by user stack, reason and system call. */
+#define WAIT_KSTACKS 8192
+struct wait_kstack {
+	__u64 tag; /* hash of user stack, reason and system call; 0 = empty */
+	__u64 ref; /* reference of the kernel stack */
 };
-DEFINE_MAP(ARRAY, wait_kernels, WAIT_KERNELS, __u32, struct wait_kernel);
+DEFINE_MAP(ARRAY, wait_kstacks, WAIT_KSTACKS, __u32, struct wait_kstack);
 
+/* Returns the second of @now since the epoch of wait_clock, and stores it in the state. */
 static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 {
 	if (now >= w->second_end_ns) {
@@ -90,7 +94,7 @@ static __always_inline void run_flush(struct wait_state *w, __u64 ids)
 	w->runs = 0;
 }
 
-/* Ends a run that is not within one second: it is sent singly, and user space splits it. */
+/* Ends a run that crosses the end of a second: sends it on its own, and user space splits it. */
 __noinline int run_across(struct wait_state *w, __u64 ids, __u64 now)
 {
 	struct wait_key k;
@@ -139,14 +143,14 @@ static __always_inline void key_of_cause(struct wait_key *k, const struct wait_c
 }
 
 /*
- * When the thread that is switched in now was put into a run queue, by the scheduler's own
- * accounting (sched_info). The time of sched_waking is earlier: until an idle CPU has received the
- * wake-up IPI, which on virtual machines takes as long as I/O of a fast device, no other thread
- * keeps this one from running.
+ * Returns when the thread that is switched in now was put into a run queue, according to the
+ * scheduler's own accounting (sched_info). The time of sched_waking is not used, because it is
+ * earlier: an idle CPU first has to receive the wake-up IPI, which on virtual machines takes as
+ * long as I/O of a fast device. During that time the thread does not compete with others for a CPU.
  *
- * Never before sched_waking: since Linux 6.12 a thread that goes to sleep stays queued until its
- * lag is used up (delayed dequeue). If it is migrated meanwhile, run_delay contains its whole
- * sleep.
+ * The result is never before sched_waking: since Linux 6.12 a thread that goes to sleep stays
+ * queued until its lag is used up (delayed dequeue). If it is migrated during that time, run_delay
+ * contains its whole sleep.
  */
 static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct *t, __u64 now)
 {
@@ -160,7 +164,9 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 	return queued > w->wake.time_ns ? queued : w->wake.time_ns;
 }
 
-/* Accounts for the interval that ends at @now; @woken: when it was put into the run queue. */
+/*
+ * Adds the off-CPU interval that ends at @now. @woken: when the thread was put into the run queue.
+ */
 __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 now, __u32 evidence)
 {
 	struct wait_key k;
@@ -183,8 +189,8 @@ __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 n
 	if (woken > end || w->now.how != HOW_BLOCKED)
 		woken = end;
 	/*
-	 * A wake-up can come between the thread's change of state and its switch out: its time is
-	 * then within the run before, and the thread is switched out all the same.
+	 * A wake-up can come between the thread's change of state and its switch out. Then its time
+	 * is within the run before this interval, and the thread is switched out nevertheless.
 	 */
 	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
 		k.other_ref = w->wake.ref;
@@ -234,7 +240,7 @@ __noinline int sums_flush(struct wait_state *w, __u64 ids)
 	RETURN_NOTHING();
 }
 
-/* A thread has ended and its last rows found no room: counts their time as lost. */
+/* Counts the time of an ended thread's last rows as lost if the map was full and they remain. */
 static __always_inline void sums_drop(struct wait_state *w)
 {
 	__u64 ns = w->unaccounted_ns + w->unaccounted_run_ns;
@@ -247,9 +253,10 @@ static __always_inline void sums_drop(struct wait_state *w)
 /* ---- programs ------------------------------------------------------------------------------ */
 
 /*
- * Since when a thread is watched: start of the accounting, of its process's watch, or its creation.
+ * Returns from when on a thread is recorded: the latest of the start of the accounting, the time at
+ * which its process became a target, and the thread's creation.
  */
-static __always_inline __u64 watched_since_ns(struct task_struct *t)
+static __always_inline __u64 recorded_since_ns(struct task_struct *t)
 {
 	__u64 start = wait_clock.start_ns;
 	__u32 tgid = (__u32)t->tgid;
@@ -259,18 +266,22 @@ static __always_inline __u64 watched_since_ns(struct task_struct *t)
 	return t->start_time > start ? t->start_time : start;
 }
 
-/* Sets the kernel stack. It costs more than the user stack, so it is taken once for each place. */
+/*
+ * Sets c->kernel_ref. Walking the kernel stack costs more than the user stack, so it is walked once
+ * for each user stack, reason and system call (wait_kstacks).
+ */
 static __always_inline void kernel_stack_cached(void *ctx, struct wait_cause *c)
 {
 	__u64 tag = c->user_ref + (__u64)c->reason * 0x9e3779b97f4a7c15ull +
 		    (__u64)(__u16)c->syscall * 0xff51afd7ed558ccdull;
-	__u32 idx = (__u32)(tag >> 40) & (WAIT_KERNELS - 1);
-	struct wait_kernel *k = bpf_map_lookup_elem(&wait_kernels, &idx);
+	__u32 idx = (__u32)(tag >> 40) & (WAIT_KSTACKS - 1);
+	struct wait_kstack *k = bpf_map_lookup_elem(&wait_kstacks, &idx);
 	if (!k)
 		return;
 	if (k->tag != tag) {
 		/*
-		 * Two CPUs may write it at the same time: a tag with the stack of a similar wait.
+		 * If two CPUs write this entry at the same time, it can get the tag of one wait and
+		 * the stack of the other. That is accepted.
 		 */
 		k->ref = kernel_stack(ctx, TRACEPOINT_FRAMES);
 		k->tag = tag;
@@ -278,13 +289,13 @@ static __always_inline void kernel_stack_cached(void *ctx, struct wait_cause *c)
 	c->kernel_ref = k->ref;
 }
 
-/* Files that were reported recently; direct-mapped. */
+/* Direct-mapped cache: hashes of the files that were reported recently. */
 #define WAIT_FILES 1024
 DEFINE_MAP(ARRAY, wait_files, WAIT_FILES, __u32, __u64);
 
 /*
- * Sends the descriptor that a thread waits for. User space can look it up in /proc only while the
- * process has it open, so it is sent at once and not with the row.
+ * Sends the object that a thread waits for, with its descriptor. User space can look the descriptor
+ * up in /proc only while the process has it open, so it is sent at once and not with the row.
  */
 static __always_inline void object_report(struct task_struct *t, const struct wait_cause *c)
 {
@@ -305,9 +316,9 @@ static __always_inline void object_report(struct task_struct *t, const struct wa
 }
 
 /*
- * The thread leaves a CPU but its switch in was not seen. Some machines hide the switches of
- * certain threads from tracers, and with them which thread runs next. The time of the switch in is
- * taken from sched_info.last_arrival.
+ * Ends the off-CPU interval of a thread that is switched out although its switch in was not seen.
+ * Some kernels report no sched_switch event for certain threads, so the switch in of the thread
+ * after them is not seen either. The time of the switch in is taken from sched_info.last_arrival.
  */
 static __always_inline void close_missed_switch_in(struct wait_state *w, struct task_struct *t,
 						   __u64 now)
@@ -333,7 +344,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	struct wait_state *w = &s->wait;
 	if (!w->is_accounted) {
 		w->cpu_state = WAIT_CPU_ON_UNSEEN;
-		w->on_ns = watched_since_ns(t);
+		w->on_ns = recorded_since_ns(t);
 		account_from(w, w->on_ns);
 	}
 	if (w->cpu_state == WAIT_CPU_OFF)
@@ -366,10 +377,13 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	w->cpu_state = WAIT_CPU_OFF;
 }
 
-/* The first switch seen of a thread is a switch in: it was off the CPU since watched_since_ns. */
+/*
+ * Starts the accounting of a thread whose first recorded switch is a switch in: it was off the CPU
+ * from recorded_since_ns on.
+ */
 static __always_inline void close_first_switch_in(struct wait_state *w, struct task_struct *t)
 {
-	w->off_ns = watched_since_ns(t);
+	w->off_ns = recorded_since_ns(t);
 	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
 	account_from(w, w->off_ns);
 	bool is_born = t->start_time > wait_clock.start_ns;
@@ -413,8 +427,8 @@ static __always_inline void close_at(struct wait_state *w, struct task_struct *t
 }
 
 /*
- * A thread that exits between the end of the capture and the last iterator run, which would miss
- * it.
+ * Ends the accounting of a thread that exits after the end of the accounting (@stop) but before
+ * wait_sweep_last, which would not find it.
  */
 static __always_inline void close_after_stop(struct task_struct *t, __u64 stop)
 {
@@ -447,13 +461,13 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 }
 
 /*
- * Whether the wake-up comes from an interrupt, not from the current thread. Hard and soft
- * interrupts have stacks of their own, on which the tracepoint's arguments (@at) are then. Only an
- * interrupt that hits user mode uses the thread's kernel stack: then no system call is under way,
- * and the reason of the wait decides, since page faults wake threads too.
+ * Whether the wake-up comes from an interrupt, not from the current thread. @at: address of the
+ * tracepoint's arguments. In hard and soft interrupts that address is on an interrupt stack. Only
+ * an interrupt that arrives in user mode uses the thread's kernel stack. Then the thread is in no
+ * system call, and the reason of the wait decides, because page faults wake threads, too.
  *
- * Data sent to the local machine is delivered by a soft interrupt within the sender's system call:
- * then the sender is the waker.
+ * Data sent to the local machine is delivered by a soft interrupt during the sender's system call:
+ * in that case the sender is the waker.
  */
 static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 					 const struct wait_cause *of)
@@ -510,7 +524,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 	struct wait_state *w = &s->wait;
 	struct task_struct *by = bpf_get_current_task_btf();
 	w->wake.time_ns = now;
-	/* Through memory, so that the verifier takes the pointer for a number. */
+	/* Stored and loaded, so that the verifier treats the pointer as a scalar. */
 	*(void *volatile *)&w->wake.ref = ctx;
 	__u64 at = *(volatile __u64 *)&w->wake.ref;
 	w->wake.ref = 0;
@@ -519,7 +533,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 	w->wake.evidence = 0;
 	if (is_interrupt(at, by, &w->now)) {
 		w->wake.evidence = EVIDENCE_BY_IRQ;
-		/* No device wakes these waits: it was a timer. */
+		/* No device ends these waits, so the interrupt was a timer. */
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
 		if (w->now.owner_tid && w->cpu_state == WAIT_CPU_OFF)
@@ -540,8 +554,8 @@ struct bpf_iter__task {
 
 /*
  * Sends the stack of a thread that is blocked when the accounting starts, as registers and bytes:
- * an iterator can copy another thread's memory but not walk it. The reference is unique to this
- * wait.
+ * an iterator can copy another thread's memory but not walk its stack. The stack reference is used
+ * for this wait only.
  */
 static __always_inline void initial_stack_copy(struct task_struct *t, struct wait_cause *c)
 {
@@ -570,7 +584,10 @@ static __always_inline void initial_stack_copy(struct task_struct *t, struct wai
 	ring_submit(r);
 }
 
-/* Threads that are blocked when the accounting starts. Sleepable, so it may read their memory. */
+/*
+ * Stores the reason and the stack of each thread that is blocked when the accounting starts. A
+ * sleepable iterator, which may read the memory of other threads.
+ */
 SEC("iter.s/task")
 int wait_sweep_first(struct bpf_iter__task *ctx)
 {
@@ -595,7 +612,7 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Whether a thread, of which no switch was seen, was on a CPU all the time. */
+/* Whether a thread without a recorded switch was on a CPU all the time. */
 static __always_inline bool ran_whole_capture(struct task_struct *t)
 {
 	if (!t->on_cpu)
@@ -606,7 +623,7 @@ static __always_inline bool ran_whole_capture(struct task_struct *t)
 	return t->sched_info.last_arrival + wait_offset_ns < wait_clock.stop_ns;
 }
 
-/* Threads whose last interval is open when the accounting ends. */
+/* Ends the accounting of all threads whose last interval is open at its end. */
 SEC("iter/task")
 int wait_sweep_last(struct bpf_iter__task *ctx)
 {
@@ -622,7 +639,7 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 		return 0;
 	if (!w->is_accounted && ran_whole_capture(t)) {
 		w->cpu_state = WAIT_CPU_ON;
-		w->on_ns = watched_since_ns(t);
+		w->on_ns = recorded_since_ns(t);
 		account_from(w, w->on_ns);
 	} else if (!w->is_accounted) {
 		close_first_switch_in(w, t);

@@ -1,6 +1,7 @@
 /*
- * Runs one query of `assay report` on a profile: the first page if nothing else is asked, else the
- * selected rows by grouping, callers or callees, user-defined rows, or as trees.
+ * Runs one query of `assay report` on a profile. Without other options the result is the first page
+ * of the view; else the selected rows by grouping, callers or callees, user-defined rows, or as
+ * trees.
  */
 #ifndef ASSAY_ANALYZE_QUERY_H
 #define ASSAY_ANALYZE_QUERY_H
@@ -23,12 +24,12 @@ enum query_flags {
 
 struct query {
 	const struct select_spec *spec;
-	int by; /* of groupings.h, or QUERY_BY_NONE */
+	int by; /* a grouping of groupings.h, or QUERY_BY_NONE */
 	unsigned flags;
 	const char *callers; /* regex, or NULL */
-	const char *callees;
-	const char *nearest;
-	const struct named_rule *named; /* NULL: none */
+	const char *callees; /* the same */
+	const char *nearest; /* with callers or callees: regex of the frames to sum by, or NULL */
+	const struct named_rule *named; /* user-defined rows (--table); NULL: none */
 	size_t nr_named;
 	enum named_nearest named_nearest;
 	double tree_min_pct;

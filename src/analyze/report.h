@@ -45,10 +45,10 @@ const char *cell_name(enum cell_kind kind);
 
 struct report_column {
 	const char *key;   /* stable, for JSON: "self_pct" */
-	const char *title; /* for people: "self %" */
+	const char *title; /* column head: "self %" */
 	enum cell_kind kind;
 	const char *help; /* one sentence, may be NULL */
-	unsigned when;    /* bits of report_add_table_of; 0: always shown */
+	unsigned when;    /* shown if it has one of the @bits of report_add_table_of; 0: always */
 };
 
 struct cell_estimate {
@@ -56,7 +56,7 @@ struct cell_estimate {
 		uint64_t value;
 		int64_t change;
 	};
-	uint64_t error; /* half width of the 95 % interval; the larger half if it is skewed */
+	uint64_t error; /* half width of the 95 % interval; if not symmetric, the larger half */
 };
 
 union cell {
@@ -80,7 +80,7 @@ struct report_table {
 	size_t nr_rows_total; /* without the row limit */
 };
 
-/* A call tree, node 0 = root ("all"). Children of a node are contiguous via first/next links. */
+/* Node of a call tree. Node 0 is the root ("all"). A node's children are a linked list. */
 struct tree_node {
 	str_id name;   /* in report->names */
 	str_id module; /* in report->names, 0 = none */
@@ -91,7 +91,7 @@ struct tree_node {
 	uint32_t flags; /* enum tree_flags */
 	uint64_t total; /* weight of the subtree */
 	uint64_t self;
-	int64_t delta; /* differential: total now - total before (see is_normalised) */
+	int64_t delta; /* differential tree: total minus that of the baseline; see is_normalised */
 	int64_t delta_self;
 };
 
@@ -105,8 +105,8 @@ enum tree_flags {
 	TREE_KERNEL = 1 << 0,
 	TREE_INLINED = 1 << 1,
 	TREE_JIT = 1 << 2,
-	TREE_PSEUDO = 1 << 3, /* [truncated], thread roots, separators */
-	TREE_GUESSED = 1 << 4,
+	TREE_PSEUDO = 1 << 3,  /* [truncated], thread roots, separators */
+	TREE_GUESSED = 1 << 4, /* a function without symbol (FUNC_GUESSED) */
 };
 
 struct report_tree {
@@ -115,20 +115,20 @@ struct report_tree {
 	const char *count_name; /* "samples", "ns", "bytes" */
 	const char *palette;    /* for flame graphs; NULL: the default */
 	enum unit unit;
-	struct tree_node *nodes; /* in preorder: a subtree is contiguous */
+	struct tree_node *nodes; /* in preorder, so the nodes of a subtree are contiguous */
 	size_t nr_nodes;
 	struct tree_before *before; /* by node; NULL unless differential */
 	bool is_differential;
-	bool is_normalised;   /* deltas compare shares: "before" scaled to the total of now */
+	bool is_normalised;   /* deltas: the baseline is scaled to the total of the new profile */
 	bool is_reversed;     /* leaf functions at the root */
 	bool is_time_ordered; /* siblings are sorted by time, not by name */
 };
 
-/* A chart over time, drawn as a picture of its own. */
+/* Charts over time (render/chart.h writes them as SVG). */
 #define CHART_SERIES_MAX 8
 
 enum chart_kind {
-	CHART_AREA, /* stacked on the areas before it */
+	CHART_AREA, /* stacked on top of the areas before it in chart.series */
 	CHART_LINE,
 };
 
@@ -157,12 +157,12 @@ struct chart {
 };
 
 /*
- * A suggested next command, as data. The renderer (struct text_style) knows the names of commands
- * and options and how to quote.
+ * A suggested next command, as data. text_style.add_hint converts it to a quoted command line
+ * (cmd/hints.h).
  */
 enum hint_command { HINT_FLAME, HINT_REPORT, HINT_HEAP };
 enum hint_option {
-	HINT_END,
+	HINT_END, /* no more options */
 	HINT_EVENT,
 	HINT_WEIGHT,
 	HINT_TREE,    /* no value */
@@ -212,14 +212,14 @@ struct report_table *report_add_table_of(struct report *r, const char *key, cons
 					 unsigned bits);
 /* Adds a row: one cell for each column passed, hidden ones included. Text is copied. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
-/* The same if all columns are text: one string for each. */
+/* Adds a row to a table whose columns are all text: one string for each column. */
 void report_add_texts(struct report *r, struct report_table *t, ...);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
 void report_fact_text(struct report *r, const char *key, const char *value);
-void report_fact_duration(struct report *r, uint64_t ns);             /* nothing if 0 */
-void report_facts(struct report *r, const struct profile *p);         /* all facts of the profile */
+void report_fact_duration(struct report *r, uint64_t ns);             /* does nothing if @ns is 0 */
+void report_facts(struct report *r, const struct profile *p);         /* copies all facts of @p */
 const char *report_get_fact(const struct report *r, enum fact_id id); /* or NULL */
 
 #endif

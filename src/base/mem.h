@@ -23,6 +23,7 @@ char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 void *xmemdup(const void *p, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2) __attribute__((returns_nonnull));
 char *xvasprintf(const char *fmt, va_list ap) PRINTF(1, 0) __attribute__((returns_nonnull));
+/* Prints that @n bytes could not be allocated, and exits. */
 void mem_die(size_t n) NORETURN;
 
 /* Returns a pointer and sets the variable to NULL, so that CLEANUP does not free it. */

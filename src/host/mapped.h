@@ -13,12 +13,18 @@ struct mapped_file {
 	bool is_exact; /* device and inode are those of the mapping */
 };
 
-/* @path: as in /proc/PID/maps. dev/inode 0 = unknown. Regular files only. Returns 0 or -errno. */
+/*
+ * Opens the file that is mapped at [start, end). @path: as in /proc/PID/maps. @inode 0: device and
+ * inode are not known. Opens regular files only. Returns 0 or -errno.
+ */
 int host_open_mapped(struct mapped_file *ret_f, int32_t pid, uint64_t start, uint64_t end,
 		     const char *path, uint32_t dev_major, uint32_t dev_minor, uint64_t inode);
-/* Opens a regular file by path in the root directory @root_fd (-1: assay's own), or -errno. */
+/*
+ * Opens a regular file by path in the root directory @root_fd (-1: assay's own). Returns a
+ * descriptor that the caller closes, or -errno.
+ */
 int host_open_in_root(int root_fd, const char *path);
-/* Opens the process's root directory, or -errno. */
+/* Opens the process's root directory. Returns a descriptor that the caller closes, or -errno. */
 int host_open_root(int32_t pid);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Resolves build-ids of modules that are known by path and inode only (heap dumps with a copy of
  * /proc/PID/maps): opens each file through struct file_access, which checks that it is the mapped
- * one, and stores its build-id, or its inode if it has none. modules_restore() then opens the
- * modules as those of a recording.
+ * file, and stores the file's build-id, or its inode if the file has no build-id. After that,
+ * modules_restore() can open the modules like those of a recording.
  */
 #ifndef ASSAY_INGEST_MODULE_BUILDIDS_H
 #define ASSAY_INGEST_MODULE_BUILDIDS_H

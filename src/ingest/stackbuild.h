@@ -3,10 +3,10 @@
  * and copied stack bytes (unwind/walk.h), or from an address alone.
  *
  * A stack is stored from the root outwards: "[truncated]" if it is incomplete, user frames, then
- * kernel frames. Recent locations, chains and stacks are cached. Used by one thread; nothing is
- * allocated per stack but the profile's own nodes.
+ * kernel frames. Recent locations, chains and stacks are cached. Used by one thread. Per stack only
+ * the profile's own nodes are allocated.
  *
- * *ret_loss is why a stack is incomplete, or LOSS_NR. Counting it is the caller's task.
+ * *ret_loss is why a stack is incomplete; LOSS_NR: it is complete. The caller counts the loss.
  */
 #ifndef ASSAY_INGEST_STACKBUILD_H
 #define ASSAY_INGEST_STACKBUILD_H
@@ -23,7 +23,7 @@ struct stackbuild_options {
 	struct profile *p;
 	struct modules *modules;
 	struct spaces *spaces; /* current mappings of all processes */
-	/* The stack copy of nr_bytes was too short. May be NULL. */
+	/* Called if the thread's stack copy of nr_bytes was too short to unwind. May be NULL. */
 	void (*wants_more_stack)(void *ctx, int32_t tid, uint64_t nr_bytes);
 	void *ctx;
 };
@@ -34,7 +34,10 @@ struct stackbuild;
 struct stackbuild *stackbuild_new(const struct stackbuild_options *options);
 void stackbuild_free(struct stackbuild *b);
 
-/* Returns the location of an address. @is_call: a return address, whose call is meant. */
+/*
+ * Returns the location of an address. @is_call: @addr is a return address, and the location is that
+ * of the call instruction before it.
+ */
 loc_id stackbuild_user_location(struct stackbuild *b, int32_t pid, struct space *sp, uint64_t addr,
 				bool is_call);
 loc_id stackbuild_kernel_location(struct stackbuild *b, uint64_t addr, bool is_call);

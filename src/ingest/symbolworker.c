@@ -3,7 +3,7 @@
  * module:
  *
  *	owner thread                          worker thread
- *	batch_new ─► queue ────────────────► name_batch: symbolizer / kallsyms / perf map
+ *	batch_new ─► queue ────────────────► symbolize_batch: symbolizer / kallsyms / perf map
  *	apply  ◄──────────────── done ◄───── results in the batch's own arena
  */
 #include "base/base.h"
@@ -102,29 +102,29 @@ static void batch_free(struct batch *b)
 /* ---- worker thread ----------------------------------------------------------------------- */
 
 /* Interns a text: locations share functions and files, so each is stored once. */
-static const char *keep(struct symbolworker *n, struct sv s)
+static const char *keep(struct symbolworker *sw, struct sv s)
 {
-	return s.n ? intern_str(&n->texts, intern_add(&n->texts, s.p, s.n)) : NULL;
+	return s.n ? intern_str(&sw->texts, intern_add(&sw->texts, s.p, s.n)) : NULL;
 }
 
 /* Returns the demangled name, cached by linkage name: demangling takes 1 us. */
-static const char *shown_name(struct symbolworker *n, struct sv linkage)
+static const char *shown_name(struct symbolworker *sw, struct sv linkage)
 {
 	if (!linkage.n)
 		return NULL;
 	bool is_new;
-	uint32_t id = intern_add(&n->texts, linkage.p, linkage.n);
-	uint32_t *shown = map_put(&n->shown, id, &is_new);
+	uint32_t id = intern_add(&sw->texts, linkage.p, linkage.n);
+	uint32_t *shown = map_put(&sw->shown, id, &is_new);
 	if (is_new) {
 		CLEANUP(buf_release) struct buf text = {0};
-		demangle(&text, linkage, n->options.demangle_flags);
-		*shown = intern_add(&n->texts, buf_str(&text), text.n);
+		demangle(&text, linkage, sw->options.demangle_flags);
+		*shown = intern_add(&sw->texts, buf_str(&text), text.n);
 	}
-	return intern_str(&n->texts, *shown);
+	return intern_str(&sw->texts, *shown);
 }
 
 struct query {
-	struct symbolworker *n;
+	struct symbolworker *sw;
 	struct batch *b;
 };
 
@@ -142,9 +142,9 @@ static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, 
 	r->nr = (uint32_t)nr;
 	for (size_t k = 0; k < nr; k++) {
 		const struct symbol_frame *f = &frames[k];
-		r->frames[k] = (struct named_frame){.name = shown_name(q->n, f->linkage),
-						    .linkage = keep(q->n, f->linkage),
-						    .file = keep(q->n, f->file),
+		r->frames[k] = (struct named_frame){.name = shown_name(q->sw, f->linkage),
+						    .linkage = keep(q->sw, f->linkage),
+						    .file = keep(q->sw, f->file),
 						    .func_start = f->func_start,
 						    .line = f->line,
 						    .is_inlined = f->is_inlined,
@@ -152,14 +152,14 @@ static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, 
 	}
 }
 
-static struct worker_module *state_of(struct symbolworker *n, const struct ingest_module *im)
+static struct worker_module *state_of(struct symbolworker *sw, const struct ingest_module *im)
 {
-	uint32_t *idx = map_put(&n->module_idx, im->unwind.id, NULL);
+	uint32_t *idx = map_put(&sw->module_idx, im->unwind.id, NULL);
 	if (!*idx) {
-		vec_push(&n->states, xcalloc(1, sizeof(struct worker_module)));
-		*idx = (uint32_t)n->states.n;
+		vec_push(&sw->states, xcalloc(1, sizeof(struct worker_module)));
+		*idx = (uint32_t)sw->states.n;
 	}
-	return n->states.p[*idx - 1];
+	return sw->states.p[*idx - 1];
 }
 
 static void all_unnamed(struct batch *b, enum loss_kind why)
@@ -169,19 +169,19 @@ static void all_unnamed(struct batch *b, enum loss_kind why)
 			b->results[i].unsym = why;
 }
 
-static void name_elf(struct symbolworker *n, struct batch *b)
+static void symbolize_elf(struct symbolworker *sw, struct batch *b)
 {
 	struct ingest_module *im = b->module;
-	struct worker_module *w = state_of(n, im);
+	struct worker_module *w = state_of(sw, im);
 	if (!w->is_tried) {
 		w->is_tried = true;
-		w->search = (struct debug_search){im->root_fd, n->options.debug_dirs,
-						  n->options.nr_debug_dirs};
+		w->search = (struct debug_search){im->root_fd, sw->options.debug_dirs,
+						  sw->options.nr_debug_dirs};
 		struct elf *elf = TAKE(b->elf);
 		if (elf) {
 			w->symbolizer = symbolizer_new(elf, im->path, &w->search,
-						       n->options.symbolizer_flags);
-			symbolizer_use_cache(w->symbolizer, n->options.cache_dir);
+						       sw->options.symbolizer_flags);
+			symbolizer_use_cache(w->symbolizer, sw->options.cache_dir);
 		}
 	}
 	if (!w->symbolizer) {
@@ -189,13 +189,13 @@ static void name_elf(struct symbolworker *n, struct batch *b)
 							     : LOSS_UNSYM_NO_FILE);
 		return;
 	}
-	struct query q = {n, b};
+	struct query q = {sw, b};
 	if (symbolizer_query(w->symbolizer, b->addrs.p, b->addrs.n, take_result, &q, NULL))
 		all_unnamed(b, LOSS_UNSYM_STRIPPED);
 }
 
 /* Reads kernel symbols with @read, once; the previous ones stay if it has none. */
-static void load_kallsyms(struct symbolworker *n, int (*read)(void *ctx, struct buf *to),
+static void load_kallsyms(struct symbolworker *sw, int (*read)(void *ctx, struct buf *to),
 			  bool *is_tried)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -203,46 +203,46 @@ static void load_kallsyms(struct symbolworker *n, int (*read)(void *ctx, struct 
 	if (*is_tried)
 		return;
 	*is_tried = true;
-	if (!read || read(n->files->ctx, &text) || kallsyms_parse(&k, buf_sv(&text), NULL))
+	if (!read || read(sw->files->ctx, &text) || kallsyms_parse(&k, buf_sv(&text), NULL))
 		return;
-	kallsyms_free(n->kallsyms);
-	n->kallsyms = k;
+	kallsyms_free(sw->kallsyms);
+	sw->kallsyms = k;
 }
 
-static bool find_kernel(struct symbolworker *n, uint64_t addr, struct sv *ret_name,
+static bool find_kernel(struct symbolworker *sw, uint64_t addr, struct sv *ret_name,
 			struct sv *ret_module, uint64_t *ret_start)
 {
-	load_kallsyms(n, n->files->read_cached_kallsyms, &n->is_cached_kallsyms_tried);
-	if (n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start))
+	load_kallsyms(sw, sw->files->read_cached_kallsyms, &sw->is_cached_kallsyms_tried);
+	if (sw->kallsyms && kallsyms_find(sw->kallsyms, addr, ret_name, ret_module, ret_start))
 		return true;
-	if (n->is_kallsyms_tried)
+	if (sw->is_kallsyms_tried)
 		return false;
-	load_kallsyms(n, n->files->read_kallsyms, &n->is_kallsyms_tried);
-	return n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start);
+	load_kallsyms(sw, sw->files->read_kallsyms, &sw->is_kallsyms_tried);
+	return sw->kallsyms && kallsyms_find(sw->kallsyms, addr, ret_name, ret_module, ret_start);
 }
 
-static void name_kernel(struct symbolworker *n, struct batch *b)
+static void symbolize_kernel(struct symbolworker *sw, struct batch *b)
 {
 	for (size_t i = 0; i < b->locs.n; i++) {
 		struct named_loc *r = &b->results[i];
 		struct sv name;
 		struct sv module;
 		uint64_t start;
-		if (!find_kernel(n, b->addrs.p[i], &name, &module, &start)) {
+		if (!find_kernel(sw, b->addrs.p[i], &name, &module, &start)) {
 			r->unsym = LOSS_UNSYM_KERNEL;
 			continue;
 		}
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
 		r->nr = 1;
 		r->frames[0] = (struct named_frame){
-			.name = keep(n, name), .module = keep(n, module), .func_start = start};
+			.name = keep(sw, name), .module = keep(sw, module), .func_start = start};
 	}
 }
 
 /* Reads the symbols of JIT code: from its jitdump, else its perf map. NULL: none. */
-static struct perfmap *read_jit_names(struct symbolworker *n, const struct ingest_module *im)
+static struct perfmap *read_jit_names(struct symbolworker *sw, const struct ingest_module *im)
 {
-	const struct file_access *o = n->files;
+	const struct file_access *o = sw->files;
 	struct perfmap *map = NULL;
 	CLEANUP(buf_release) struct buf bytes = {0};
 	if (im->jitdump && o->read_jitdump &&
@@ -256,12 +256,12 @@ static struct perfmap *read_jit_names(struct symbolworker *n, const struct inges
 	return NULL;
 }
 
-static void name_jit(struct symbolworker *n, struct batch *b)
+static void symbolize_jit(struct symbolworker *sw, struct batch *b)
 {
-	struct worker_module *w = state_of(n, b->module);
+	struct worker_module *w = state_of(sw, b->module);
 	if (!w->is_tried) {
 		w->is_tried = true;
-		w->perfmap = read_jit_names(n, b->module);
+		w->perfmap = read_jit_names(sw, b->module);
 	}
 	for (size_t i = 0; i < b->locs.n; i++) {
 		struct named_loc *r = &b->results[i];
@@ -276,28 +276,28 @@ static void name_jit(struct symbolworker *n, struct batch *b)
 		}
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
 		r->nr = 1;
-		r->frames[0] = (struct named_frame){.name = shown_name(n, name),
-						    .linkage = keep(n, name),
-						    .file = keep(n, file),
+		r->frames[0] = (struct named_frame){.name = shown_name(sw, name),
+						    .linkage = keep(sw, name),
+						    .file = keep(sw, file),
 						    .line = line,
 						    .func_start = start};
 	}
 }
 
-static void name_batch(struct symbolworker *n, struct batch *b)
+static void symbolize_batch(struct symbolworker *sw, struct batch *b)
 {
 	b->results = arena_calloc(&b->arena, b->locs.n, sizeof(*b->results));
 	switch (b->module->kind) {
 	case MODULE_ELF:
 	case MODULE_VDSO:
-		name_elf(n, b);
+		symbolize_elf(sw, b);
 		break;
 	case MODULE_KERNEL:
 	case MODULE_KMODULE:
-		name_kernel(n, b);
+		symbolize_kernel(sw, b);
 		break;
 	case MODULE_JIT:
-		name_jit(n, b);
+		symbolize_jit(sw, b);
 		break;
 	case MODULE_UNKNOWN:
 		all_unnamed(b, LOSS_UNSYM_NO_MAP);
@@ -311,34 +311,34 @@ static void name_batch(struct symbolworker *n, struct batch *b)
 
 static void *worker_main(void *arg)
 {
-	struct symbolworker *n = arg;
-	if (n->options.on_thread_start)
-		n->options.on_thread_start();
-	pthread_mutex_lock(&n->lock);
+	struct symbolworker *sw = arg;
+	if (sw->options.on_thread_start)
+		sw->options.on_thread_start();
+	pthread_mutex_lock(&sw->lock);
 	for (;;) {
-		while (!n->queue && !n->is_ending)
-			pthread_cond_wait(&n->changed, &n->lock);
-		struct batch *b = n->queue;
+		while (!sw->queue && !sw->is_ending)
+			pthread_cond_wait(&sw->changed, &sw->lock);
+		struct batch *b = sw->queue;
 		if (!b)
 			break;
-		n->queue = b->next;
-		if (!n->queue)
-			n->queue_tail = &n->queue;
+		sw->queue = b->next;
+		if (!sw->queue)
+			sw->queue_tail = &sw->queue;
 		b->next = NULL;
-		pthread_mutex_unlock(&n->lock);
+		pthread_mutex_unlock(&sw->lock);
 
-		name_batch(n, b);
+		symbolize_batch(sw, b);
 		uint64_t cpu_ns = clock_thread_cpu_ns();
 
-		pthread_mutex_lock(&n->lock);
-		n->cpu_ns = cpu_ns;
-		*n->done_tail = b;
-		n->done_tail = &b->next;
-		n->nr_done += b->locs.n;
-		n->nr_batches_open--;
-		pthread_cond_broadcast(&n->changed);
+		pthread_mutex_lock(&sw->lock);
+		sw->cpu_ns = cpu_ns;
+		*sw->done_tail = b;
+		sw->done_tail = &b->next;
+		sw->nr_done += b->locs.n;
+		sw->nr_batches_open--;
+		pthread_cond_broadcast(&sw->changed);
 	}
-	pthread_mutex_unlock(&n->lock);
+	pthread_mutex_unlock(&sw->lock);
 	return NULL;
 }
 
@@ -348,65 +348,65 @@ struct symbolworker *symbolworker_new(struct profile *p, struct modules *m,
 				      const struct file_access *files,
 				      const struct symbolworker_options *options)
 {
-	struct symbolworker *n = xcalloc(1, sizeof(*n));
-	n->p = p;
-	n->modules = m;
-	n->files = files;
-	n->options = *options;
-	n->next_loc = 1;
-	n->queue_tail = &n->queue;
-	n->done_tail = &n->done;
-	pthread_mutex_init(&n->lock, NULL);
-	pthread_cond_init(&n->changed, NULL);
-	return n;
+	struct symbolworker *sw = xcalloc(1, sizeof(*sw));
+	sw->p = p;
+	sw->modules = m;
+	sw->files = files;
+	sw->options = *options;
+	sw->next_loc = 1;
+	sw->queue_tail = &sw->queue;
+	sw->done_tail = &sw->done;
+	pthread_mutex_init(&sw->lock, NULL);
+	pthread_cond_init(&sw->changed, NULL);
+	return sw;
 }
 
-void symbolworker_free(struct symbolworker *n)
+void symbolworker_free(struct symbolworker *sw)
 {
-	if (!n)
+	if (!sw)
 		return;
-	if (n->has_thread) {
-		pthread_mutex_lock(&n->lock);
-		n->is_ending = true;
-		pthread_cond_broadcast(&n->changed);
-		pthread_mutex_unlock(&n->lock);
-		pthread_join(n->thread, NULL);
+	if (sw->has_thread) {
+		pthread_mutex_lock(&sw->lock);
+		sw->is_ending = true;
+		pthread_cond_broadcast(&sw->changed);
+		pthread_mutex_unlock(&sw->lock);
+		pthread_join(sw->thread, NULL);
 	}
-	while (n->done) {
-		struct batch *b = n->done;
-		n->done = b->next;
+	while (sw->done) {
+		struct batch *b = sw->done;
+		sw->done = b->next;
 		batch_free(b);
 	}
-	vec_foreach(w, &n->states) {
+	vec_foreach(w, &sw->states) {
 		symbolizer_free((*w)->symbolizer);
 		perfmap_free((*w)->perfmap);
 		free(*w);
 	}
-	kallsyms_free(n->kallsyms);
-	vec_release(&n->states);
-	vec_release(&n->jit_waiting);
-	intern_release(&n->texts);
-	map_release(&n->shown);
-	map_release(&n->str_of);
-	map_release(&n->module_idx);
-	pthread_cond_destroy(&n->changed);
-	pthread_mutex_destroy(&n->lock);
-	free(n);
+	kallsyms_free(sw->kallsyms);
+	vec_release(&sw->states);
+	vec_release(&sw->jit_waiting);
+	intern_release(&sw->texts);
+	map_release(&sw->shown);
+	map_release(&sw->str_of);
+	map_release(&sw->module_idx);
+	pthread_cond_destroy(&sw->changed);
+	pthread_mutex_destroy(&sw->lock);
+	free(sw);
 }
 
-static void enqueue(struct symbolworker *n, struct batch *b)
+static void enqueue(struct symbolworker *sw, struct batch *b)
 {
-	pthread_mutex_lock(&n->lock);
-	*n->queue_tail = b;
-	n->queue_tail = &b->next;
-	n->nr_submitted += b->locs.n;
-	n->nr_batches_open++;
-	pthread_cond_broadcast(&n->changed);
-	pthread_mutex_unlock(&n->lock);
-	if (!n->has_thread) {
-		if (pthread_create(&n->thread, NULL, worker_main, n))
+	pthread_mutex_lock(&sw->lock);
+	*sw->queue_tail = b;
+	sw->queue_tail = &b->next;
+	sw->nr_submitted += b->locs.n;
+	sw->nr_batches_open++;
+	pthread_cond_broadcast(&sw->changed);
+	pthread_mutex_unlock(&sw->lock);
+	if (!sw->has_thread) {
+		if (pthread_create(&sw->thread, NULL, worker_main, sw))
 			BUG("cannot start a thread");
-		n->has_thread = true;
+		sw->has_thread = true;
 	}
 }
 
@@ -418,12 +418,12 @@ static uint64_t lookup_address(const struct ingest_module *im, const struct loca
 }
 
 /* Queues locations, sorted by module, so that one batch has all of a module's. */
-static void submit_locs(struct symbolworker *n, const loc_id *locs, size_t nr)
+static void submit_locs(struct symbolworker *sw, const loc_id *locs, size_t nr)
 {
-	struct batch **by_module = xcalloc(n->p->modules.n, sizeof(struct batch *));
+	struct batch **by_module = xcalloc(sw->p->modules.n, sizeof(struct batch *));
 	for (size_t i = 0; i < nr; i++) {
-		const struct location *l = &n->p->locations.p[locs[i]];
-		struct ingest_module *im = modules_by_id(n->modules, l->module);
+		const struct location *l = &sw->p->locations.p[locs[i]];
+		struct ingest_module *im = modules_by_id(sw->modules, l->module);
 		if (!im)
 			continue;
 		struct batch **b = &by_module[l->module];
@@ -435,64 +435,64 @@ static void submit_locs(struct symbolworker *n, const loc_id *locs, size_t nr)
 		vec_push(&(*b)->locs, locs[i]);
 		vec_push(&(*b)->addrs, lookup_address(im, l));
 	}
-	for (size_t m = 0; m < n->p->modules.n; m++)
+	for (size_t m = 0; m < sw->p->modules.n; m++)
 		if (by_module[m])
-			enqueue(n, by_module[m]);
+			enqueue(sw, by_module[m]);
 	free(by_module);
 }
 
-void symbolworker_submit(struct symbolworker *n)
+void symbolworker_submit(struct symbolworker *sw)
 {
 	VEC(loc_id) locs = {0};
-	for (; n->next_loc < n->p->locations.n; n->next_loc++) {
-		const struct location *l = &n->p->locations.p[n->next_loc];
+	for (; sw->next_loc < sw->p->locations.n; sw->next_loc++) {
+		const struct location *l = &sw->p->locations.p[sw->next_loc];
 		if (l->flags & LOCATION_SYMBOLIZED)
 			continue;
-		if (n->p->modules.p[l->module].kind == MODULE_JIT)
-			vec_push(&n->jit_waiting, (loc_id)n->next_loc);
+		if (sw->p->modules.p[l->module].kind == MODULE_JIT)
+			vec_push(&sw->jit_waiting, (loc_id)sw->next_loc);
 		else
-			vec_push(&locs, (loc_id)n->next_loc);
+			vec_push(&locs, (loc_id)sw->next_loc);
 	}
-	submit_locs(n, locs.p, locs.n);
+	submit_locs(sw, locs.p, locs.n);
 	vec_release(&locs);
 }
 
-void symbolworker_submit_jit(struct symbolworker *n)
+void symbolworker_submit_jit(struct symbolworker *sw)
 {
-	submit_locs(n, n->jit_waiting.p, n->jit_waiting.n);
-	vec_clear(&n->jit_waiting);
+	submit_locs(sw, sw->jit_waiting.p, sw->jit_waiting.n);
+	vec_clear(&sw->jit_waiting);
 }
 
 /* Makes the name "module!fn_1a2b0" for stripped code, by the start of the function. */
-static str_id guessed_name(struct symbolworker *n, module_id module, uint64_t start)
+static str_id guessed_name(struct symbolworker *sw, module_id module, uint64_t start)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	buf_addf(&text, "%s!fn_%" PRIx64, profile_module_name(n->p, module), start);
-	return profile_str(n->p, text.p, text.n);
+	buf_addf(&text, "%s!fn_%" PRIx64, profile_module_name(sw->p, module), start);
+	return profile_str(sw->p, text.p, text.n);
 }
 
-static module_id kernel_module(struct symbolworker *n, module_id kernel, const char *name)
+static module_id kernel_module(struct symbolworker *sw, module_id kernel, const char *name)
 {
 	if (!name)
 		return kernel;
 	CLEANUP(buf_release) struct buf path = {0};
 	buf_addf(&path, "[%s]", name);
-	return profile_module(n->p, &(struct module){.kind = MODULE_KMODULE,
-						     .path = profile_str(n->p, path.p, path.n)});
+	return profile_module(sw->p, &(struct module){.kind = MODULE_KMODULE,
+						      .path = profile_str(sw->p, path.p, path.n)});
 }
 
-static str_id text_id(struct symbolworker *n, const char *text)
+static str_id text_id(struct symbolworker *sw, const char *text)
 {
 	if (!text)
 		return 0;
 	bool is_new;
-	str_id *id = map_put(&n->str_of, (uintptr_t)text, &is_new);
+	str_id *id = map_put(&sw->str_of, (uintptr_t)text, &is_new);
 	if (is_new)
-		*id = profile_cstr(n->p, text);
+		*id = profile_cstr(sw->p, text);
 	return *id;
 }
 
-static void apply_loc(struct symbolworker *n, const struct batch *b, size_t i)
+static void apply_loc(struct symbolworker *sw, const struct batch *b, size_t i)
 {
 	const struct named_loc *r = &b->results[i];
 	loc_id loc = b->locs.p[i];
@@ -501,54 +501,54 @@ static void apply_loc(struct symbolworker *n, const struct batch *b, size_t i)
 	bool is_kernel = b->module->kind == MODULE_KERNEL;
 	for (uint32_t k = 0; k < r->nr; k++) {
 		const struct named_frame *f = &r->frames[k];
-		struct function fn = {.name = f->name ? text_id(n, f->name)
-						      : guessed_name(n, module, f->func_start),
-				      .module = kernel_module(n, module, f->module),
+		struct function fn = {.name = f->name ? text_id(sw, f->name)
+						      : guessed_name(sw, module, f->func_start),
+				      .module = kernel_module(sw, module, f->module),
 				      .start = f->func_start,
 				      .flags = (f->is_guessed ? FUNC_GUESSED : 0) |
 					       (is_kernel ? FUNC_KERNEL : 0) |
 					       (b->module->kind == MODULE_JIT ? FUNC_JIT : 0)};
 		if (f->linkage && f->linkage != f->name)
-			fn.linkage = text_id(n, f->linkage);
-		frames[k] = (struct frame){.func = profile_function(n->p, &fn),
-					   .file = text_id(n, f->file),
+			fn.linkage = text_id(sw, f->linkage);
+		frames[k] = (struct frame){.func = profile_function(sw->p, &fn),
+					   .file = text_id(sw, f->file),
 					   .line = f->line,
 					   .is_inlined = f->is_inlined};
 	}
-	profile_set_frames(n->p, loc, frames, r->nr, r->unsym);
+	profile_set_frames(sw->p, loc, frames, r->nr, r->unsym);
 }
 
-void symbolworker_collect(struct symbolworker *n, unsigned flags)
+void symbolworker_collect(struct symbolworker *sw, unsigned flags)
 {
-	pthread_mutex_lock(&n->lock);
-	while ((flags & SYMBOLWORKER_WAIT) && n->nr_batches_open)
-		pthread_cond_wait(&n->changed, &n->lock);
-	struct batch *done = n->done;
-	n->done = NULL;
-	n->done_tail = &n->done;
-	pthread_mutex_unlock(&n->lock);
+	pthread_mutex_lock(&sw->lock);
+	while ((flags & SYMBOLWORKER_WAIT) && sw->nr_batches_open)
+		pthread_cond_wait(&sw->changed, &sw->lock);
+	struct batch *done = sw->done;
+	sw->done = NULL;
+	sw->done_tail = &sw->done;
+	pthread_mutex_unlock(&sw->lock);
 	while (done) {
 		struct batch *b = done;
 		done = b->next;
 		for (size_t i = 0; i < b->locs.n; i++)
-			apply_loc(n, b, i);
+			apply_loc(sw, b, i);
 		batch_free(b);
 	}
 }
 
-uint64_t symbolworker_cpu_ns(const struct symbolworker *n)
+uint64_t symbolworker_cpu_ns(const struct symbolworker *sw)
 {
 	struct symbolworker *m =
-		(struct symbolworker *)(uintptr_t)n; /* the lock is not part of the value */
+		(struct symbolworker *)(uintptr_t)sw; /* the lock is not part of the value */
 	pthread_mutex_lock(&m->lock);
 	uint64_t ns = m->cpu_ns;
 	pthread_mutex_unlock(&m->lock);
 	return ns;
 }
 
-void symbolworker_progress(const struct symbolworker *n, uint64_t *ret_done, uint64_t *ret_total)
+void symbolworker_progress(const struct symbolworker *sw, uint64_t *ret_done, uint64_t *ret_total)
 {
-	struct symbolworker *m = (struct symbolworker *)(uintptr_t)n;
+	struct symbolworker *m = (struct symbolworker *)(uintptr_t)sw;
 	pthread_mutex_lock(&m->lock);
 	*ret_done = m->nr_done;
 	*ret_total = m->nr_submitted;

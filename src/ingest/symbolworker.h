@@ -1,10 +1,10 @@
 /*
- * Symbolizes locations on a worker thread while a capture runs. New locations are queued in batches,
- * one per module; the worker looks them up and returns finished batches, which the owner of the
- * profile applies. The threads exchange whole batches and share no table.
+ * Symbolizes locations on a worker thread while a capture runs. New locations are queued in
+ * batches, one per module; the worker looks them up and returns finished batches, which the owner
+ * of the profile applies. The threads exchange whole batches and share no table.
  *
- *	symbolworker_submit(n)    queues the locations that are new since the last submit
- *	symbolworker_collect(n)   applies finished batches; with SYMBOLWORKER_WAIT waits for all
+ *	symbolworker_submit    queues the locations that are new since the last submit
+ *	symbolworker_collect   applies finished batches; with SYMBOLWORKER_WAIT waits for all
  */
 #ifndef ASSAY_INGEST_SYMBOLWORKER_H
 #define ASSAY_INGEST_SYMBOLWORKER_H
@@ -20,7 +20,7 @@ struct symbolworker_options {
 	size_t nr_debug_dirs;
 	unsigned symbolizer_flags;     /* enum symbolizer_flags */
 	unsigned demangle_flags;       /* enum demangle_flags */
-	const char *cache_dir;         /* for answers (symbol/namecache.h), may be NULL */
+	const char *cache_dir;         /* for results (symbol/namecache.h), may be NULL */
 	void (*on_thread_start)(void); /* called first by the worker; may be NULL */
 };
 
@@ -28,20 +28,20 @@ enum symbolworker_collect_flags { SYMBOLWORKER_WAIT = 1 << 0 };
 
 struct symbolworker;
 
-/* Borrows the profile, the modules and the opener. */
+/* Borrows the profile, the modules and @files. */
 struct symbolworker *symbolworker_new(struct profile *p, struct modules *m,
 				      const struct file_access *files,
 				      const struct symbolworker_options *options);
-void symbolworker_free(struct symbolworker *n);
+void symbolworker_free(struct symbolworker *sw);
 DEFINE_FREE_P(symbolworker, struct symbolworker)
-void symbolworker_submit(struct symbolworker *n);
+void symbolworker_submit(struct symbolworker *sw);
 /* Queues locations in JIT code: called at the end, when perf maps are complete. */
-void symbolworker_submit_jit(struct symbolworker *n);
-void symbolworker_collect(struct symbolworker *n, unsigned flags);
+void symbolworker_submit_jit(struct symbolworker *sw);
+void symbolworker_collect(struct symbolworker *sw, unsigned flags);
 /* Returns the worker's CPU time so far. */
-uint64_t symbolworker_cpu_ns(const struct symbolworker *n);
+uint64_t symbolworker_cpu_ns(const struct symbolworker *sw);
 /* Returns the numbers of finished and of queued locations. */
-void symbolworker_progress(const struct symbolworker *n, uint64_t *ret_done, uint64_t *ret_total);
+void symbolworker_progress(const struct symbolworker *sw, uint64_t *ret_done, uint64_t *ret_total);
 
 /* Demangles every function's linkage name again, with other flags (--hashes, --raw). */
 void symbolworker_redemangle(struct profile *p, unsigned demangle_flags);

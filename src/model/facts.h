@@ -14,7 +14,7 @@
 
 struct profile;
 
-/* Not stored in files, so the order may change. */
+/* The numbers are not stored in files, so the order may change. */
 enum fact_id {
 	/* the recording */
 	FACT_RECORDER,
@@ -48,17 +48,17 @@ enum fact_id {
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,
 	FACT_HEAP_FREES,
-	FACT_HEAP_CHECK,
+	FACT_HEAP_CHECK, /* bytes by sampling compared with bytes counted */
 	FACT_HEAP_PROCESSES,
 	FACT_HEAP_UNPATCHED_NAME,
-	FACT_HEAP_LATE,
-	FACT_HEAP_STOPPED,
-	FACT_HEAP_UNTIL,
-	FACT_HEAP_ALL_STOPPED,
+	FACT_HEAP_LOADED_LATER,     /* a library with an allocator, loaded during the capture */
+	FACT_HEAP_RECORDER_STOPPED, /* "yes": a recorder stopped: assay got no CPU for 2 s */
+	FACT_HEAP_RECORDED_UNTIL,   /* the event that ended the recording early, as text */
+	FACT_HEAP_THREADS_STOPPED,
 	FACT_HEAP_LONGEST_THREAD_STOP,
 	FACT_HEAP_LONGEST_STOP,
 	FACT_HEAP_RING_READING,
-	FACT_HEAP_LONGEST_GAP,
+	FACT_HEAP_LONGEST_GAP, /* longest time between two drains of a ring */
 	FACT_HEAP_TABLE_BYTES,
 	FACT_HEAP_PROBES,
 	FACT_GROWTH,
@@ -73,12 +73,12 @@ enum fact_id {
 	FACT_MEMORY_PRESSURE,
 	FACT_MEMORY_CGROUP,
 	/* input and output, waits, events, spans */
-	FACT_READ_FOR,
-	FACT_IO_UNDER_WAY,
+	FACT_DISK_READS, /* "4.58 GiB from disk, 631 major faults: 7.43 MiB each" */
+	FACT_IO_CALLS_AT_START,
 	FACT_BLOCK_IN_FLIGHT,
 	FACT_EVENTS_WITH_STACKS,
 	FACT_EVENTS_OF_MACHINE,
-	FACT_EVENTS_SINGLY,
+	FACT_EVENTS_SINGLE_FOR, /* how long single events were recorded, a duration */
 	FACT_EVENTS_REFUSED,
 	FACT_NEVER_CALLED,
 	/* readers of files that other programs wrote */
@@ -122,8 +122,9 @@ void profile_fact_text(struct profile *p, const char *key, const char *value);
 const char *profile_get_fact_text(const struct profile *p, const char *key);
 
 void profile_factf(struct profile *p, enum fact_id id, const char *fmt, ...) PRINTF(3, 4);
-/* Sets a fact to a number (nothing if it is 0); to a duration with its unit. */
+/* Sets a fact to @nr in decimal; does nothing if @nr is 0. */
 void profile_fact_nr(struct profile *p, enum fact_id id, uint64_t nr);
+/* Sets a fact to a duration with its unit: "1.50 ms" (num_ns). */
 void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns);
 
 /* Adds @nr to the counter of a kind of loss. */

@@ -53,8 +53,8 @@ struct memstat {
 	uint64_t file_huge_bytes;
 	uint64_t shmem_huge_bytes;
 	uint64_t swap_pss_bytes;
-	uint64_t counters_ns; /* wall time that reading took: counters, smaps_rollup */
-	uint64_t rollup_ns;
+	uint64_t counters_ns; /* how long assay took to read the counters */
+	uint64_t rollup_ns;   /* how long assay took to read smaps_rollup */
 };
 
 static inline uint64_t memstat_huge(const struct memstat *m)
@@ -92,7 +92,7 @@ enum memanon_owner {
 
 struct memanon {
 	enum memanon_owner owner;
-	uint64_t owned_bytes; /* how much of the mapping the owner has, at most its size */
+	uint64_t owned_bytes; /* bytes of the mapping that belong to the owner */
 };
 
 struct memmap {
@@ -123,7 +123,7 @@ struct memmaps {
 	struct intern paths;
 	VEC(struct memmap) list; /* sorted by address */
 	bool has_rss;            /* read from smaps; else from maps: sizes only */
-	uint64_t read_ns;
+	uint64_t read_ns;        /* how long assay took to read them */
 };
 
 static inline const char *memmaps_path(const struct memmaps *m, const struct memmap *one)
@@ -175,7 +175,7 @@ struct memgroup_numbers {
 	uint64_t full_us;
 };
 
-/* Returns the effective limit: the smallest of the group and its ancestors; MEMGROUP_NO_LIMIT. */
+/* Returns the effective limit: the smallest one of the group and its ancestors. */
 static inline uint64_t memgroup_least_limit(const struct memgroup_numbers *n)
 {
 	return n->limit_above_bytes ? MIN(n->limit_bytes, n->limit_above_bytes) : n->limit_bytes;
@@ -239,7 +239,7 @@ struct allocstats {
 	uint32_t nr_threads;
 	VEC(struct allocstats_class) classes; /* those in use, by size */
 	uint64_t stopped_ns;                  /* longest time that a target thread was stopped */
-	uint32_t nr_sessions;                 /* how many times a thread was stopped */
+	uint32_t nr_sessions; /* sessions of jemalloc.h: how many times a thread was stopped */
 };
 
 /* ---- one reading of a target (session/memwatch.h) */
@@ -247,7 +247,7 @@ struct allocstats {
 /* Statistics of the target's allocator. */
 struct memallocator {
 	bool is_known;
-	uint64_t asked_ns;       /* time of the query; CLOCK_MONOTONIC */
+	uint64_t query_ns;       /* time of the query; CLOCK_MONOTONIC */
 	uint64_t in_use_bytes;   /* allocated by the program and not freed */
 	uint64_t active_bytes;   /* pages with at least one block in use */
 	uint64_t resident_bytes; /* resident, including metadata and unused dirty pages */
@@ -257,13 +257,14 @@ struct memallocator {
 struct memreading {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	struct memstat m; /* sum over the processes */
-	/* Largest shmem of one process. The sum counts memory shared by processes repeatedly. */
+	/* Largest shmem of one process. The sum in @m counts shared memory once per process. */
 	uint64_t shmem_most_bytes;
 	bool has_pss;
 	bool has_rates;
-	double minor_per_s;
+	/* Rates since the previous reading. */
+	double minor_per_s; /* page faults */
 	double major_per_s;
-	double rss_per_s; /* change of rss; rates are since the previous reading */
+	double rss_per_s; /* change of rss, bytes */
 	struct memgroup_numbers group;
 	bool has_group;
 	double pressure_pct; /* PSI "some" since the previous reading, percent of the time */

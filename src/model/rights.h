@@ -28,7 +28,7 @@ static inline bool rights_permit(uint64_t caps, unsigned cap)
 
 #define FEATURES_NOT_TRIED 1 /* instead of a result: there is no process of another user */
 
-/* An int of the first group is the result of a try: 0 or negative errno. */
+/* What works on this machine. An `int` member is the result of trying it: 0 or negative errno. */
 struct features {
 	/* perf events with the CPU clock */
 	int perf_own;    /* of own processes, user code */
@@ -43,16 +43,16 @@ struct features {
 	int other_root;  /* /proc/PID/root of that process; or FEATURES_NOT_TRIED */
 	int other_pid;   /* the process of another user that was tried, 0 = none */
 	bool has_btf;    /* the kernel has BTF type information */
-	bool has_kernel_names;
-	bool is_init_pidns; /* assay runs in the initial PID namespace */
+	bool has_kernel_names; /* /proc/kallsyms shows addresses */
+	bool is_init_pidns;    /* assay runs in the initial PID namespace */
 	bool has_cgroup_v2;
 	bool has_cgroup_v1;
 	uint64_t caps;   /* effective */
 	uint32_t uid;    /* effective */
 	int64_t seccomp; /* 0 none, 1 strict, 2 filter; -1 unknown */
 	bool has_no_new_privs;
-	/* sysctls, -1 if they cannot be read (perf_event_paranoid: 2) */
-	int64_t paranoid;
+	/* Values of sysctls; -1 if they cannot be read, but 2 for perf_event_paranoid. */
+	int64_t paranoid; /* kernel.perf_event_paranoid */
 	int64_t kptr_restrict;
 	int64_t unprivileged_bpf;
 	int64_t ptrace_scope;

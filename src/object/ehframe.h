@@ -21,7 +21,7 @@ struct ehframe_section {
 	size_t n;
 	uint64_t vaddr; /* link-time address of p[0] */
 	bool is_debug_frame;
-	bool is_terminated; /* a zero length ends the section (its size is unknown), else skipped */
+	bool is_terminated; /* n is an upper bound: an entry of length 0 ends the section */
 };
 
 struct ehframe_cie {
@@ -57,16 +57,21 @@ struct ehframe_iter {
 };
 
 void ehframe_start(struct ehframe_iter *it, const struct ehframe_section *s);
-/* Starts at an image's .eh_frame or .debug_frame; false if it has none. */
+/* Starts at @section of the image, ".eh_frame" or ".debug_frame"; false if it has none. */
 bool ehframe_start_elf(struct ehframe_iter *it, struct elf *e, const char *section);
 /* Returns the next FDE; false at the end. Malformed entries are skipped and counted in nr_bad. */
 bool ehframe_next(struct ehframe_iter *it, struct ehframe_fde *ret_fde);
 
-/* Reads the FDE at an offset returned by ehframe_next; ret_fde->cie points to @ret_cie. */
+/*
+ * Reads the FDE at @offset (ehframe_fde.offset). ret_fde->cie points to @ret_cie. False: malformed.
+ */
 bool ehframe_fde_at(const struct ehframe_section *s, uint64_t offset, struct ehframe_fde *ret_fde,
 		    struct ehframe_cie *ret_cie);
 
-/* Gets the link-time address of .eh_frame from .eh_frame_hdr (PT_GNU_EH_FRAME, at @vaddr). */
+/*
+ * Reads the link-time address of .eh_frame from the contents of .eh_frame_hdr (PT_GNU_EH_FRAME),
+ * whose own link-time address is @vaddr. False: malformed.
+ */
 bool ehframe_hdr_to_vaddr(struct sv hdr, uint64_t vaddr, uint64_t *ret_vaddr);
 
 #endif

@@ -24,7 +24,7 @@ uint64_t elf_stream_nr_bytes(const struct elf_stream *s);
 uint64_t elf_stream_at(const struct elf_stream *s);
 /* Reads the bytes [offset, offset + n); @offset must not be before elf_stream_at. */
 int elf_stream_read(struct elf_stream *s, void *to, size_t n, uint64_t offset, struct err *err);
-/* Checks, after the last byte was read, that the stream ends there and its checksum is right. */
+/* Call after the last byte was read: checks that the stream ends there and its checksum. */
 int elf_stream_finish(struct elf_stream *s, struct err *err);
 
 #endif

@@ -43,7 +43,7 @@ static inline bool x86_is_padding(const struct x86_insn *i)
 	       (i->map == 1 && i->opcode == 0x1f);
 }
 
-/* False if the bytes are not a complete instruction, or one that user space may not execute. */
+/* False: the bytes are not a complete instruction, or the instruction is privileged. */
 bool x86_decode(const uint8_t *p, size_t n, struct x86_insn *ret_insn);
 
 #endif

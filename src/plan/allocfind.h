@@ -25,7 +25,10 @@ struct allocfind_function {
 	uint64_t end;   /* past the last instruction; 0 = unknown */
 	enum heap_allocator kind;
 	enum heap_shape shape;
-	/* Has a standard name ("malloc"), to which calls of other binaries are bound. */
+	/*
+	 * Has a standard name ("malloc"), so the dynamic linker binds calls of other binaries to
+	 * it.
+	 */
 	bool is_plain;
 	char *name; /* owned */
 };
@@ -33,12 +36,12 @@ struct allocfind_function {
 /* A jemalloc in the image. */
 struct allocfind_jemalloc {
 	char *prefix;        /* "", "_rjem_", "je_"; owned; NULL = there is none */
-	char *variable;      /* of its environment: "_RJEM_MALLOC_CONF"; owned; NULL = not found */
+	char *variable;      /* environment variable with its options: "_RJEM_MALLOC_CONF"; owned */
 	uint64_t mallctl;    /* link-time, 0 = not found */
 	uint32_t version[3]; /* 0, 0, 0 = not found */
 	char *version_text;  /* "5.3.0-0-g54ea..."; owned; NULL = not found */
 	bool has_prof;       /* built with profiling */
-	bool is_stripped;    /* found by strings only; prefix is derived from variable */
+	bool is_stripped;    /* found by its strings only; prefix is derived from variable */
 };
 
 struct allocfind {
@@ -51,7 +54,7 @@ struct allocfind {
 	bool is_jvm;
 };
 
-/* @debug, @mini: files with more symbols of the same binary, or NULL. */
+/* @debug: the binary's debug file; @mini: its .gnu_debugdata. Both may be NULL. */
 int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debug, struct elf *mini,
 		    struct err *err);
 void allocfind_release(struct allocfind *f);

@@ -481,15 +481,16 @@ static bool is_external(enum heap_method method)
 	return method == HEAP_METHOD_UPROBES || method == HEAP_METHOD_GROWTH;
 }
 
-void heapchoice_method(struct heap_method_choice *ret_w, enum heap_method forced,
+void heapchoice_method(struct heap_method_choice *ret_choice, enum heap_method forced,
 		       const struct heap_plan *plan)
 {
-	*ret_w = (struct heap_method_choice){.method = HEAP_METHOD_NONE};
+	*ret_choice = (struct heap_method_choice){.method = HEAP_METHOD_NONE};
 	if (is_external(forced))
-		*ret_w = (struct heap_method_choice){forced, .reason = xstrdup("set by --method")};
+		*ret_choice =
+			(struct heap_method_choice){forced, .reason = xstrdup("set by --method")};
 	else if (forced == HEAP_METHOD_NONE && plan && !plan->is_loading &&
 		 is_external(plan->method))
-		*ret_w = (struct heap_method_choice){
+		*ret_choice = (struct heap_method_choice){
 			plan->method, .reason = xstrdup(plan->reason ? plan->reason : "")};
-	check_bpf(ret_w);
+	check_bpf(ret_choice);
 }

@@ -1,8 +1,8 @@
 /*
- * Chooses how the heap of a process is recorded: the method, the reason, and the functions. A
- * method that the user forces but that is not possible is an error with the reason. Nothing is
- * attached: the mallctl of a jemalloc without symbols is only likely; capture/heap/planner.h
- * verifies it.
+ * Chooses how the heap of a process is recorded: the method, the reason, and the functions. If the
+ * user forces a method that is not possible, the result is an error with the reason. Does not
+ * access the process: in a jemalloc without symbols the address of mallctl is only likely, and
+ * capture/heap/planner.h verifies it.
  */
 #ifndef ASSAY_PLAN_HEAPCHOICE_H
 #define ASSAY_PLAN_HEAPCHOICE_H
@@ -12,7 +12,7 @@
 #include "plan/heapplan.h"
 #include "plan/heaptargets.h"
 
-/* Makes the plan. @why_no_mallctl: why the found mallctl failed verification, or NULL. */
+/* Makes the plan. @why_no_mallctl: why the verification of mallctl failed; NULL: it did not. */
 int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *why_no_mallctl,
 		    struct heap_plan *ret_p, struct err *err);
 /*
@@ -35,12 +35,12 @@ enum heap_allocator heaptarget_allocator(const struct heaptarget *h);
 struct heap_method_choice {
 	/* HEAP_METHOD_NONE: decided per process when it is attached. */
 	enum heap_method method;
-	bool has_no_bpf; /* BPF programs are refused: GROWTH is sampled */
+	bool has_no_bpf; /* BPF programs are not used; GROWTH then samples page faults */
 	char *reason;    /* owned; NULL unless method is UPROBES or GROWTH */
 };
 
 /* Chooses by the forced method, else by @plan of the target's first process, if not NULL. */
-void heapchoice_method(struct heap_method_choice *ret_w, enum heap_method forced,
+void heapchoice_method(struct heap_method_choice *ret_choice, enum heap_method forced,
 		       const struct heap_plan *plan);
 void heap_method_choice_release(struct heap_method_choice *w);
 

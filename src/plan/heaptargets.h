@@ -43,8 +43,8 @@ struct heaptarget {
 	bool is_jvm;
 	bool is_static; /* the program has no dynamic linker */
 	bool is_32bit;
-	uint64_t image; /* proc_exec_id() before the inspection */
-	/* Executed just now: not all of its libraries are mapped yet. */
+	uint64_t image; /* proc_exec_id() from before the inspection, to detect an execve since */
+	/* The process has just called execve: not all of its libraries are mapped yet. */
 	bool is_loading;
 	/* Stopped by assay before its first instruction: no function may be called yet. */
 	bool is_held;
@@ -57,7 +57,7 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 void heaptarget_release(struct heaptarget *h);
 /* The image with jemalloc: preferably the one that malloc calls are bound to; NULL: none. */
 const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h);
-/* The environment variable that its jemalloc reads, for hints; owned by the caller, or NULL. */
+/* The environment variable that the process's jemalloc reads; owned by the caller; NULL: none. */
 char *heaptargets_variable(struct heaptargets *t, int32_t pid);
 
 /* Inspects a binary that is not running, by descriptor (assay env). */

@@ -1,6 +1,6 @@
 /*
- * Finds the addresses of span probes: from names of functions and static probes (USDT) to file
- * offsets in the binaries that the target has mapped, or of the command to be launched.
+ * Converts names of functions and static probes (USDT) to file offsets for uprobes, in the binaries
+ * that the target has mapped or in the binary of the command to be launched.
  */
 #ifndef ASSAY_PLAN_SPANPROBES_H
 #define ASSAY_PLAN_SPANPROBES_H
@@ -19,9 +19,9 @@ struct span_point {
 
 struct span_probe {
 	const char *name;              /* "Database::commit", "parse..execute" */
-	const struct span_point *from; /* each begins the span */
+	const struct span_point *from; /* places where a span begins */
 	size_t nr_from;
-	const struct span_point *to; /* each ends it; none: the return of the function of `from` */
+	const struct span_point *to; /* places where it ends; none: at the return of the function */
 	size_t nr_to;
 };
 
@@ -35,8 +35,8 @@ struct span_probes {
 
 void span_probes_release(struct span_probes *p);
 /*
- * Finds all @spans in target @t; NULL: in the binary of @command. -ENOENT: no such function, the
- * hint has similar names. -EINVAL: not a valid span.
+ * Finds all @spans in the target @t; if @t is NULL, in the binary of @command. -ENOENT: there is no
+ * such function; the hint has similar names. -EINVAL: a span has invalid syntax.
  */
 int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_spans,
 		     const struct target *t, char **command, struct err *err);

@@ -1,11 +1,11 @@
 /*
  * Writes charts over time as one self-contained SVG file: stacked areas and lines of bytes, marks,
- * a legend, and the values at the pointer, which the arrow keys move as well. Without a script only
- * the values at the pointer are missing. Colours follow the reader's light or dark preference. The
- * same input gives the same bytes; nothing in the file refers to another file.
+ * and a legend. A script in the file shows the values at the mouse position, or at a position that
+ * the arrow keys change. Colours follow the browser's light or dark setting. The same input gives
+ * the same bytes.
  *
- * More than CHART_POINTS_MAX points are downsampled: of each group the row with the highest areas
- * is kept, so peaks remain.
+ * More than CHART_POINTS_MAX points are downsampled: of each group the point with the largest sum
+ * of areas is kept, so peaks remain.
  */
 #ifndef ASSAY_RENDER_CHART_H
 #define ASSAY_RENDER_CHART_H

@@ -16,8 +16,8 @@
 struct screen {
 	int rows; /* at the last drawing */
 	int columns;
-	bool has_keys;
-	struct termios before;
+	bool has_keys;         /* keys are read from standard input */
+	struct termios before; /* settings that screen_close restores */
 };
 
 /* Opens the screen. Standard output and standard input must be a terminal. */
@@ -28,8 +28,9 @@ void screen_close(struct screen *s);
 bool screen_measure(struct screen *s);
 /* Draws lines of text. Lines that do not fit are omitted, long ones are truncated. */
 void screen_draw(struct screen *s, const struct buf *lines);
-/* screen_fd: the descriptor to poll for keys, -1 = none. screen_key: the next key, 0 = none. */
+/* Returns the descriptor to poll for keys, -1 = none. */
 int screen_fd(const struct screen *s);
+/* Returns the next key without blocking, 0 = none. */
 char screen_key(struct screen *s);
 
 #endif

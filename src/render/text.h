@@ -1,7 +1,7 @@
 /*
  * Writes a report as text for a terminal or a pipe: facts, losses, notes, tables, trees, and
- * suggested next commands. Plain ASCII, no colour; the bytes depend only on the report. With a
- * width (terminals only) long names are shortened in the middle.
+ * suggested next commands. The text that assay adds is ASCII. The bytes depend only on the report
+ * and the style. With text_style.width (terminals only) long names are shortened in the middle.
  */
 #ifndef ASSAY_RENDER_TEXT_H
 #define ASSAY_RENDER_TEXT_H
@@ -12,7 +12,7 @@
 
 struct text_style {
 	unsigned width;   /* columns; 0 = no limit */
-	bool has_color;   /* headings stand out */
+	bool has_color;   /* headings are bold (escape sequences) */
 	bool is_brief;    /* omit facts and hints; losses and notes remain */
 	bool has_details; /* include facts about the recorder, not only about the target */
 	/* Appends a hint as a command line; false if there is none for it. NULL: no hints. */

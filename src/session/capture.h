@@ -3,8 +3,8 @@
  * every second. Runs on the calling thread until the time is up, the target or the launched command
  * exits, or a signal stops it (stop.h). Prints nothing: the caller reports.
  *
- * A capture has any set of sources: CPU samples, off-CPU accounting, event counts, I/O, spans, heap.
- * All share one sampler (mappings, thread names, forks and exits), one set of BPF programs
+ * A capture has any set of sources: CPU samples, off-CPU accounting, event counts, I/O, spans,
+ * heap. All share one sampler (mappings, thread names, forks and exits), one set of BPF programs
  * (engine.h), one builder and one recording; sources.c lists them. Where BPF programs cannot be
  * loaded, sources that do not need them are used.
  */
@@ -37,13 +37,13 @@ enum capture_flags {
 struct counts_spec;
 struct heapsource_spec;
 
-/* Callbacks for a launched command: `assay limit` moves it to a cgroup and samples that. */
+/* Callbacks for a launched command: `assay limit` moves it to a cgroup and reads that cgroup. */
 struct capture_hooks {
-	int (*before_exec)(void *ctx, int32_t pid,
-			   struct err *err);         /* forked, held before execve */
-	void (*poll)(void *ctx);                     /* many times a second, and when it exits */
+	/* Called when the child is forked and blocked before execve. */
+	int (*before_exec)(void *ctx, int32_t pid, struct err *err);
+	void (*poll)(void *ctx); /* called many times a second, and when the command exits */
 	void (*facts)(void *ctx, struct profile *p); /* adds facts at the end */
-	int fd;                                      /* poll is called when readable; -1 = none */
+	int fd; /* `poll` is also called when this is readable; -1 = none */
 	void *ctx;
 };
 
@@ -54,7 +54,7 @@ struct capture_options {
 	const struct counts_spec *counts;   /* with TABLE_EVENTS */
 	const struct spans_spec *spans;     /* with TABLE_SPANS */
 	const struct heapsource_spec *heap; /* with TABLE_LIVE */
-	uint64_t memory_spacing_ns;         /* with TABLE_MEMORY: 0 = one second */
+	uint64_t memory_spacing_ns;         /* with TABLE_MEMORY: between readings, 0 = 1 s */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
 	const struct capture_hooks *hooks;  /* with a command; may be NULL */

@@ -32,8 +32,8 @@ void dumpset_release(struct dumpset *set)
 	vec_foreach(f, &set->files)
 		file_release(f);
 	vec_release(&set->files);
-	free(set->about);
-	set->about = NULL;
+	free(set->not_selected);
+	set->not_selected = NULL;
 }
 
 static bool is_dir(const char *path)
@@ -221,7 +221,7 @@ static bool is_chosen(const struct dumpset *set, size_t i, const struct choice *
 	return false;
 }
 
-/* Sets set->about to the other processes that have dumps in the folder. */
+/* Sets set->not_selected to the other processes that have dumps in the folder. */
 static void say_others(struct dumpset *set, const char *process)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -235,9 +235,9 @@ static void say_others(struct dumpset *set, const char *process)
 			buf_addf(&b, "%s%d", b.n ? ", " : "", f->pid);
 	}
 	if (nr)
-		set->about = xasprintf("%zu other process%s dumps there%s%s", nr,
-				       nr == 1 ? " has" : "es have", b.n ? ", by PID: " : "",
-				       buf_str(&b));
+		set->not_selected = xasprintf("%zu other process%s dumps there%s%s", nr,
+					      nr == 1 ? " has" : "es have", b.n ? ", by PID: " : "",
+					      buf_str(&b));
 }
 
 static void keep_chosen(struct dumpset *set, const struct choice *c, const char *process)
@@ -333,8 +333,9 @@ static int by_place(const void *a, const void *b)
 }
 
 /*
- * Divides by @nr dumps, rounded so that the sum of the rows is the mean of the sums. The same blocks
- * are in several dumps, so their errors are not independent: the variance is the mean variance.
+ * Divides by @nr dumps, rounded so that the sum of the rows is the mean of the sums. The same
+ * blocks are in several dumps, so their errors are not independent: the variance is the mean
+ * variance.
  */
 static void add_means(struct profile *p, size_t nr)
 {
@@ -397,8 +398,8 @@ static void say_series(struct profile *p, const struct dumpset *set, uint64_t la
 	} else {
 		buf_add_str(&b, path_base(set->files.p[0].path));
 	}
-	if (set->about)
-		buf_addf(&b, "; %s", set->about);
+	if (set->not_selected)
+		buf_addf(&b, "; %s", set->not_selected);
 	profile_fact(p, FACT_DUMPS, buf_str(&b));
 }
 

@@ -1,5 +1,6 @@
 /*
- * Selects jemalloc dump files by folder, pattern or name, and reads a series of them as one profile.
+ * Selects jemalloc dump files by folder, pattern or name, and reads a series of them as one
+ * profile.
  *
  *	DIR, "jeprof.*.heap", a.heap b.heap
  *	    -> files, by process (jeprof.<pid>.<seq>.<kind>.heap; else by the name before its number
@@ -31,7 +32,7 @@ struct dump_file {
 
 struct dumpset {
 	VEC(struct dump_file) files; /* selected, by process and time */
-	char *about;                 /* text about what was not selected; NULL: nothing */
+	char *not_selected; /* text: other processes that have dumps in the folder; NULL: none */
 };
 
 /* Returns whether an operand names dumps: a folder, a pattern, or a file with a dump's name. */
@@ -44,7 +45,9 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 		   const char *selection, struct err *err);
 void dumpset_release(struct dumpset *set);
 
-/* Reads each file with @read (which returns an unsealed, owned profile) and merges them into one. */
+/*
+ * Reads each file with @read (which returns an unsealed, owned profile) and merges them into one.
+ */
 typedef int (*dumpset_read)(void *ctx, struct profile **ret_p, const char *path, struct err *err);
 int dumpset_read_all(struct profile **ret_p, const struct dumpset *set, dumpset_read read,
 		     void *ctx, struct err *err);

@@ -1,12 +1,13 @@
 /*
- * Caches the kernel's function symbols between runs: printing /proc/kallsyms takes the kernel 70 ms,
- * as long as reading 200,000 samples.
+ * Caches the kernel's function symbols between runs: printing /proc/kallsyms takes the kernel 70
+ * ms, as long as reading 200,000 samples.
  *
  * The cache is one file, <cache_dir>/kallsyms: a line that identifies this boot and the loaded
  * modules, then lines as in /proc/kallsyms of functions of the kernel and its modules. Symbols that
  * come and go without a module (BPF programs, trampolines) are not cached: an address that is not
- * found there has to be looked up in /proc/kallsyms. The file is used only if it belongs to the user
- * and nobody else may write it; only its owner, who could read kallsyms, may read it.
+ * found in the cache has to be looked up in /proc/kallsyms. The file is used only if it belongs to
+ * the user and nobody else may write it. Only its owner may read it, because other users may not be
+ * permitted to read kernel addresses.
  */
 #ifndef ASSAY_SESSION_KERNELSYMS_H
 #define ASSAY_SESSION_KERNELSYMS_H
@@ -16,7 +17,7 @@
 
 /* Appends the cached symbols of this boot; -ENOENT: none (@cache_dir may be NULL: no cache). */
 int kernelsyms_load(struct buf *to, const char *cache_dir);
-/* Appends /proc/kallsyms and updates the cache, if there is one; -errno. */
+/* Appends the text of /proc/kallsyms and updates the cache, if there is one. 0 or -errno. */
 int kernelsyms_read(struct buf *to, const char *cache_dir);
 
 #endif

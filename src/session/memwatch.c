@@ -88,7 +88,7 @@ static void read_stats(struct memwatch *w, uint64_t now)
 		return;
 	}
 	w->stats = (struct memallocator){.is_known = s.has_stats,
-					 .asked_ns = now,
+					 .query_ns = now,
 					 .in_use_bytes = s.allocated_bytes,
 					 .active_bytes = s.active_bytes,
 					 .resident_bytes = s.resident_bytes,

@@ -1,9 +1,10 @@
 /*
  * Decides which live blocks count as leaked.
  *
- * If the program was launched by assay and has exited, all blocks that were not freed. Else blocks
- * live at the end that are older than half of the capture, or than the age given by the user. Ages
- * have a resolution of one second; a block counts if all of its second is old enough.
+ * If assay launched the program and the program has exited, all blocks that were not freed are
+ * leaked. Else those blocks are leaked that are live at the end and older than half of the capture,
+ * or older than the age that the user gives. Allocation times have a resolution of one second. A
+ * block counts as older only if the end of the second in which it was allocated is.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKS_H
 #define ASSAY_ANALYZE_MEMORY_LEAKS_H
@@ -13,8 +14,8 @@
 #include "base/err.h"
 
 enum leak_rule {
-	LEAKS_OLDER,  /* than min_age_ns */
-	LEAKS_ALL,    /* the program has exited */
+	LEAKS_OLDER,  /* blocks older than min_age_ns */
+	LEAKS_ALL,    /* all live blocks: the program has exited */
 	LEAKS_UNKNOWN /* ages are not known: a dump */
 };
 
@@ -29,7 +30,7 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 		struct err *err);
 /* True if a live row counts as leaked, by the second of its allocation. */
 bool leaks_has(const struct leak_limit *l, uint64_t time_ns);
-/* Age of a row's oldest blocks at the end; CELL_NS_NONE (report.h): not known. */
+/* Age of a row's oldest blocks at the end of the capture; CELL_NS_NONE (report.h): not known. */
 uint64_t leaks_age_ns(const struct leak_limit *l, uint64_t time_ns);
 
 #endif

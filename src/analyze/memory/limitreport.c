@@ -81,7 +81,7 @@ static void add_allocators(struct buf *to, const struct profile *p)
 	}
 }
 
-static void kill_sentence(struct buf *to, const struct limit_end *e)
+static void kill_sentence(struct buf *to, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
 	uint64_t nr = s->numbers.nr_oom_kill;
@@ -118,8 +118,8 @@ void limit_facts(struct profile *p, const struct limit_spec *spec, const struct 
 	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
 	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
 	profile_factf(p, FACT_AT_LIMIT, "%" PRIu64 " times", s->numbers.nr_at_limit);
-	const struct limit_end end = {.spec = spec,
-				      .outcome = s}; /* functions are not symbolized yet */
+	const struct limit_result end = {.spec = spec,
+					 .outcome = s}; /* functions are not symbolized yet */
 	kill_sentence(&b, &end);
 	if (b.n)
 		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));
@@ -133,7 +133,7 @@ static const struct report_column byte_columns[] = {
 	{"what", "memory", CELL_TEXT, NULL},
 };
 
-static void add_memory(struct report *r, const struct limit_end *e)
+static void add_memory(struct report *r, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
 	const struct memgroup_numbers *n = &s->numbers;
@@ -171,7 +171,7 @@ static const struct report_column count_columns[] = {
 	{"what", "what", CELL_TEXT, NULL},
 };
 
-static void add_counts(struct report *r, const struct limit_end *e)
+static void add_counts(struct report *r, const struct limit_result *e)
 {
 	const struct memgroup_numbers *n = &e->outcome->numbers;
 	const struct tag_row reclaim = reclaim_of(e->profile);
@@ -216,7 +216,7 @@ static void add_time(struct report *r, struct report_table *t, const struct limi
 	report_add_row(r, t, cells);
 }
 
-static void add_times(struct report *r, const struct limit_end *e)
+static void add_times(struct report *r, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
 	const struct memgroup_numbers *n = &s->numbers;
@@ -262,7 +262,7 @@ static void add_points(struct report *r, const struct limit_outcome *s, size_t m
 	}
 }
 
-static void add_notes(struct report *r, const struct limit_end *e)
+static void add_notes(struct report *r, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
 	CLEANUP(buf_release) struct buf b = {0};
@@ -282,7 +282,7 @@ static void add_notes(struct report *r, const struct limit_end *e)
 			    s->nr_moved == 1 ? "has" : "have");
 }
 
-void limit_report(struct report *r, const struct limit_end *e, size_t max_rows)
+void limit_report(struct report *r, const struct limit_result *e, size_t max_rows)
 {
 	r->title = "memory under a limit";
 	r->has_no_samples = true;

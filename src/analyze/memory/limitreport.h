@@ -7,17 +7,17 @@
 #include "model/memory.h"
 #include "model/profile.h"
 
-struct limit_end {
+struct limit_result {
 	const struct limit_spec *spec;
 	const struct limit_outcome *outcome;
 	const char *command;
-	const struct profile *profile; /* reclaim, live memory; may be NULL */
+	const struct profile *profile; /* with direct reclaim and live memory; may be NULL */
 	bool has_reclaim;              /* direct reclaim was recorded (BPF) */
-	int exit_code;                 /* of the command, as a shell has it */
+	int exit_code;                 /* of the command, as a shell reports it: 128 + signal */
 };
 
 void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s);
-/* @max_rows: of memory over time; 0: all. */
-void limit_report(struct report *r, const struct limit_end *e, size_t max_rows);
+/* @max_rows: rows of the table of memory over time; 0: all. */
+void limit_report(struct report *r, const struct limit_result *e, size_t max_rows);
 
 #endif

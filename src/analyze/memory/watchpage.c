@@ -16,7 +16,7 @@ void watchpage_add(struct watchpage *p, const struct memreading *t)
 {
 	const struct memallocator *a = &t->allocator;
 	/* An answer of the allocator is shown until the next one, but counted only once. */
-	bool is_fresh = a->is_known && a->asked_ns != p->last.allocator.asked_ns;
+	bool is_fresh = a->is_known && a->query_ns != p->last.allocator.query_ns;
 	const struct mempoint point = {
 		.time_ns = t->time_ns,
 		.rss_bytes = t->m.rss_bytes,

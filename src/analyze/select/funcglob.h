@@ -1,7 +1,8 @@
 /*
- * Glob patterns for function names as shown, used by the tables of known functions. '*' is any
- * text, '?' any one byte. A pattern is anchored at the start of the name, and at its end, where a
- * parameter list, template arguments, "@version" and ".part.0" may follow. "a|b" matches either.
+ * Glob patterns for function names in the form that reports show, used by the tables of known
+ * functions. '*' is any text, '?' any one byte. A pattern must match the whole name. After the
+ * match, the name may continue with a parameter list, template arguments, "@version" or ".part.0".
+ * "a|b" matches a or b.
  */
 #ifndef ASSAY_ANALYZE_SELECT_FUNCGLOB_H
 #define ASSAY_ANALYZE_SELECT_FUNCGLOB_H

@@ -401,7 +401,7 @@ static unsigned judge(const struct row_filter *plan, size_t i)
 		return verdict;
 	if (plan->only_phase != NO_ROW && select_phase(plan, i) != plan->only_phase)
 		return 1 + SELECT_OUT_PHASE;
-	return selecttags_judge(&plan->tags, i, &reason);
+	return selecttags_test(&plan->tags, i, &reason);
 }
 
 static uint64_t samples_of(const struct table *t, size_t i)
@@ -528,7 +528,7 @@ static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t
 		uint32_t phase = select_phase(plan, i);
 		struct select_row *row = rows->n ? vec_last(rows) : NULL;
 		enum wait_reason synth_leaf;
-		(void)selecttags_judge(&plan->tags, i, &synth_leaf); /* it is selected */
+		(void)selecttags_test(&plan->tags, i, &synth_leaf); /* it is selected */
 		if (!row || row->stack != t->stack[i] || row->task != t->task[i] ||
 		    row->phase != phase || row->synth_leaf != synth_leaf) {
 			row = new_row(rows, t->stack[i], t->task[i], phase);

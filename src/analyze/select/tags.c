@@ -118,7 +118,7 @@ static int keep_durations(const struct select_spec *spec, struct tagplan *plan,
 	for (uint32_t i = 0; i < plan->p->tags.n; i++) {
 		uint8_t k = plan->p->tags.p[i].log2_ns;
 		if (k == LOG2_NONE || k < first || k > last)
-			selecttags_reject(&plan->verdict[i], SELECT_OUT_DURATION);
+			selecttags_reject(&plan->rejected[i], SELECT_OUT_DURATION);
 	}
 	return 0;
 }
@@ -134,7 +134,7 @@ static int keep_objects(const char *wanted, struct tagplan *plan, struct err *er
 		struct sv object = profile_sv(plan->p, plan->p->tags.p[i].object);
 		bool is_in = object.n && regex_match(re, object);
 		if (!is_in)
-			selecttags_reject(&plan->verdict[i], SELECT_OUT_OBJECT);
+			selecttags_reject(&plan->rejected[i], SELECT_OUT_OBJECT);
 		if (object.n)
 			near_add(&near, profile_text(plan->p, plan->p->tags.p[i].object));
 		nr += is_in;
@@ -162,7 +162,7 @@ static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan
 		bool is_in = (tag->other && regex_match(re, profile_sv(p, comm))) ||
 			     has[tag->other_stack];
 		if (!is_in)
-			selecttags_reject(&plan->verdict[i], SELECT_OUT_WAKER);
+			selecttags_reject(&plan->rejected[i], SELECT_OUT_WAKER);
 		if (tag->other)
 			near_add(&near, profile_text(p, comm));
 		nr += is_in;
@@ -186,15 +186,18 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 		return err_hint(err, "waits have them: assay offcpu, assay cpu --offcpu");
 	}
 	plan->t = t;
-	plan->is_of_other = t->id == TABLE_BLAME;
-	/* For blame, reasons are what blocking threads were doing; waiters that were idle are excluded. */
-	plan->is_of_waits = plan->is_of_other || t->id == TABLE_OFF_CPU;
-	bool asks = spec->reason && !plan->is_of_other;
+	plan->is_blame = t->id == TABLE_BLAME;
+	/*
+	 * For blame, reasons are those of the threads that caused the wait; idle waiters are
+	 * excluded.
+	 */
+	plan->is_of_waits = plan->is_blame || t->id == TABLE_OFF_CPU;
+	bool asks = spec->reason && !plan->is_blame;
 	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
 	if (spec->reason)
 		TRY(parse_reasons(spec->reason, &plan->reasons_shown, err));
-	plan->verdict = arena_calloc(a, sel->p->tags.n, 1);
+	plan->rejected = arena_calloc(a, sel->p->tags.n, 1);
 	if (spec->min_duration || spec->max_duration)
 		TRY(keep_durations(spec, plan, sel, err));
 	if (spec->object)
@@ -205,21 +208,21 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 static enum wait_reason reason_at(const struct tagplan *plan, stack_id stack, uint32_t tag_idx)
 {
 	const struct tag *tag = &plan->p->tags.p[tag_idx];
-	if (!plan->is_of_other)
+	if (!plan->is_blame)
 		return reason_of(plan->reasons, stack, tag);
-	struct tag of_other = *tag;
-	of_other.evidence = 0; /* the evidence is about the waiter */
-	return reason_of(plan->reasons, tag->other_stack, &of_other);
+	struct tag cause = *tag;
+	cause.evidence = 0; /* the evidence is about the waiter */
+	return reason_of(plan->reasons, tag->other_stack, &cause);
 }
 
 /* True for idle waits. For blame, the waiter decides: it waited on a futex, parked or not. */
 static bool is_idle(const struct tagplan *plan, stack_id stack, enum wait_reason r)
 {
-	return plan->is_of_other ? reason_of_frames(plan->reasons, stack) == SYNC_PARK
-				 : wait_is_idle(r);
+	return plan->is_blame ? reason_of_frames(plan->reasons, stack) == SYNC_PARK
+			      : wait_is_idle(r);
 }
 
-unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason)
+unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason)
 {
 	*ret_reason = WAIT_NONE;
 	if (!plan->t)
@@ -229,8 +232,8 @@ unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason
 	*ret_reason = r;
 	if (!(plan->reasons_shown >> r & 1))
 		return 1 + SELECT_OUT_REASON;
-	if (plan->verdict[tag])
-		return plan->verdict[tag];
+	if (plan->rejected[tag])
+		return plan->rejected[tag];
 	return plan->hides_idle && is_idle(plan, plan->t->stack[i], r) ? 1 + SELECT_OUT_IDLE : 0;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Filters on the tags of rows: wait reason, duration, object, waker. select.c compiles them with
- * selecttags_compile, tests each row with selecttags_judge and aggregates the rows that remain with
+ * selecttags_compile, tests each row with selecttags_test and aggregates the rows that remain with
  * selecttags_aggregate.
  */
 #ifndef ASSAY_ANALYZE_SELECT_TAGS_H
@@ -13,18 +13,18 @@ struct tagplan {
 	const struct profile *p;
 	const struct table *t; /* NULL: a table without tags, all rows pass */
 	struct reasons *reasons;
-	uint8_t *verdict;       /* by tag: 0: passes, else 1 + enum select_out; NULL: all pass */
+	uint8_t *rejected;      /* by tag: 0: passes, else 1 + enum select_out; NULL: all pass */
 	uint32_t reasons_shown; /* bits by enum wait_reason */
-	bool is_of_other;       /* reasons are those of the blocker (table "blame") */
+	bool is_blame;          /* table "blame": reasons are those of the thread that caused it */
 	bool is_of_waits;       /* table "off-cpu" or "blame" */
 	bool hides_idle;
 };
 
-/* Records a rejection; of several the first one in enum order counts. */
-static inline void selecttags_reject(uint8_t *verdict, enum select_out out)
+/* Stores why a tag is rejected; of several reasons, the first one in the order of the enum. */
+static inline void selecttags_reject(uint8_t *rejected, enum select_out out)
 {
-	if (!*verdict || *verdict > 1 + (uint8_t)out)
-		*verdict = 1 + (uint8_t)out;
+	if (!*rejected || *rejected > 1 + (uint8_t)out)
+		*rejected = 1 + (uint8_t)out;
 }
 
 /* True if the spec has a filter that needs tags. */
@@ -33,8 +33,8 @@ bool selecttags_is_needed(const struct select_spec *spec);
 int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
 		       struct selection *sel, struct err *err);
 /* Tests row @i. Returns 0 if it passes, else 1 + enum select_out; sets *ret_reason. */
-unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
-/* Aggregates the samples into rows and tagged of the selection, sorted by stack. */
+unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
+/* Aggregates @samples (row numbers) into sel->rows and sel->tagged, sorted by stack. */
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
 			  const uint32_t *samples, size_t n, const struct row_filter *row_filter);
 

@@ -15,9 +15,13 @@ struct window {
 	uint64_t to_ns;
 };
 
-/* Returns start and end of the capture: of its header, else of its samples (the last included). */
+/*
+ * Returns the window of the whole capture: from_ns and to_ns are start and end of the capture in
+ * the profile; where these are not known, the times of the first and of the last row. {0, 0}: the
+ * profile has no times. To include a row at to_ns, add 1.
+ */
 struct window window_of_profile(const struct profile *p);
-/* -EINVAL: syntax, the hint has the forms. -ENOENT: the profile has no timestamps. */
+/* -EINVAL: syntax error; the hint lists the valid forms. -ENOENT: the profile has no timestamps. */
 int window_parse(const struct profile *p, const char *text, struct window *ret_w, struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Adds a call tree for reading as text: heaviest child first, nodes below the limit merged into
- * "<other>". Children and self add up to their parent, except for remainders below the limit.
+ * Adds a call tree that is printed as text: children sorted by weight, the heaviest first. Nodes
+ * below min_pct or max_depth are merged into "<other>". The weights of the children and the self
+ * weight add up to the weight of the parent, unless "<other>" itself is below min_pct and omitted.
  */
 #ifndef ASSAY_ANALYZE_STACKS_CALLTEXT_H
 #define ASSAY_ANALYZE_STACKS_CALLTEXT_H

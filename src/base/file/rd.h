@@ -62,7 +62,10 @@ RD_FIXED(i8, int8_t)
 RD_FIXED(i16, int16_t)
 RD_FIXED(i32, int32_t)
 RD_FIXED(i64, int64_t)
-/* Bits past 64 are dropped, as the DWARF and protobuf encodings require of readers. */
+/*
+ * LEB128 (DWARF), the same as protobuf varints. Bits above bit 63 are dropped, as both formats
+ * require. rd_zigzag: a protobuf sint64.
+ */
 uint64_t rd_uleb_slow(struct rd *r);
 static inline uint64_t rd_uleb(struct rd *r)
 {
@@ -72,9 +75,9 @@ static inline uint64_t rd_uleb(struct rd *r)
 }
 int64_t rd_sleb(struct rd *r);
 int64_t rd_zigzag(struct rd *r);
-/* Returns a NUL-terminated string without its NUL; without a NUL before the end sets is_bad. */
+/* Returns a NUL-terminated string without its NUL, borrowed. Sets is_bad if there is no NUL. */
 struct sv rd_cstr(struct rd *r);
-/* Returns a reader over the next n bytes and skips them in @r. */
+/* Returns a reader of the next n bytes and skips them in @r; an empty reader if @r has fewer. */
 struct rd rd_sub(struct rd *r, size_t n);
 
 #endif

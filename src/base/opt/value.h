@@ -6,8 +6,12 @@
 #include "base/err.h"
 #include "base/opt/opt.h"
 
+/* Whether the option has an argument, optional or not. */
 bool opt_takes_arg(const struct opt *o);
-/* Stores the value of @arg in the bound structure @to. @arg may be NULL if optional or not taken. */
+/*
+ * Converts @arg and stores the value in the structure @to, to which the option is bound. @arg NULL:
+ * the option takes no argument, or its optional argument is missing.
+ */
 int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err);
 
 /* Iterates over the options of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
@@ -16,9 +20,12 @@ struct opt_at {
 	const struct opt *opt;
 };
 bool opt_next(const struct opt_cmd *cmd, struct opt_at *at);
-/* The reason why the command refuses the option (@choice NULL) or this choice; NULL = accepted. */
+/*
+ * Returns why the command refuses the option, or with @choice why it refuses that value of the
+ * option. NULL: it is accepted.
+ */
 const char *opt_why_excluded(const struct opt_cmd *cmd, const struct opt *o, const char *choice);
-/* Is it in help, man page and completion? */
+/* Whether the option is listed in help, man page and completion. */
 bool opt_is_listed(const struct opt_cmd *cmd, const struct opt *o);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * Starts a command in two steps, so that events and probes can be attached to the process before
  * it runs: spawn_open forks a child that blocks on a pipe; spawn_exec lets it execute the command.
- * As root under sudo the child becomes the invoking user again (SUDO_UID, SUDO_GID). The command
- * gets the signal handling that assay was started with and none of assay's descriptors.
+ * If assay runs as root under sudo, the child switches to the invoking user (SUDO_UID, SUDO_GID).
+ * The command gets the signal handling that assay was started with, and of assay's descriptors only
+ * standard input, output and error.
  */
 #ifndef ASSAY_BASE_PROCESS_SPAWN_H
 #define ASSAY_BASE_PROCESS_SPAWN_H
@@ -20,16 +21,20 @@ struct spawn {
 	int wait_status;
 };
 
+/* The caller calls spawn_release also if it does not call spawn_exec. */
 int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err);
-/* Lets the child execute the command. -ENOENT, -EACCES, ...: exec failed (exit 127 or 126). */
+/*
+ * Lets the child execute the command. @name: for messages. If execve fails, returns its -errno; the
+ * child has then exited with 127 (ENOENT) or 126 (other errors), and is reaped.
+ */
 int spawn_exec(struct spawn *s, const char *name, struct err *err);
-/* Returns whether the child has ended, and reaps it then. Does not block. */
+/* Returns whether the child has ended; if so, reaps it. Does not block. */
 bool spawn_has_ended(struct spawn *s);
 /* Waits for the child to end. Returns false if interrupted by a signal that has a handler. */
 bool spawn_wait(struct spawn *s);
 /* Returns the exit status as a shell reports it: status, or 128 + signal. */
 int spawn_exit_code(const struct spawn *s);
-/* Closes the pipes. A child that did not execute the command yet exits; a running one goes on. */
+/* Closes the pipes. A child that waits for spawn_exec exits. A running command continues. */
 void spawn_release(struct spawn *s);
 
 #endif

@@ -12,8 +12,8 @@
 
 struct json {
 	struct buf *to;
-	uint64_t is_array_bits; /* by depth */
-	unsigned depth;
+	uint64_t is_array_bits; /* bit n: the object or array at depth n is an array */
+	unsigned depth;         /* at most 63 */
 	bool needs_comma;
 	bool has_key;
 };

@@ -19,7 +19,7 @@ void num_add_bytes(struct buf *to, uint64_t v);
 void num_add_ns(struct buf *to, uint64_t ns);
 /* A percentage without the "%" sign: "70.3", "5.12", "0.041", "<0.001", "0", "100". */
 void num_add_pct(struct buf *to, double pct);
-/* The same as values: buf_addf(b, "%s of %s", num_bytes(part).s, num_bytes(all).s). */
+/* The same, returned as text: buf_addf(b, "%s of %s", num_bytes(part).s, num_bytes(all).s). */
 struct num_text {
 	char s[32];
 };

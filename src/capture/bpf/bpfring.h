@@ -17,7 +17,7 @@ struct bpfring {
 	const uint64_t *producer;
 	const uint8_t *data;
 	uint64_t nr_data_bytes;
-	uint64_t tail; /* position of the reader; published to the kernel or not */
+	uint64_t tail; /* position of the reader; *consumer follows at bpfring_publish */
 };
 
 enum bpfring_state {
@@ -30,7 +30,7 @@ enum bpfring_state {
 /* Maps the ring. @fd: the map; @nr_bytes: its max_entries. */
 int bpfring_open(struct bpfring *ret_r, int fd, uint64_t nr_bytes, struct err *err);
 void bpfring_release(struct bpfring *r);
-/* The state of the oldest record; discarded records are skipped. */
+/* Returns the state of the oldest record. Skips records that the BPF program discarded. */
 enum bpfring_state bpfring_peek(struct bpfring *r, const void **ret_record, uint32_t *ret_nr_bytes);
 /* Bytes between the reader's and the producer's position. */
 uint64_t bpfring_used(const struct bpfring *r);

@@ -1,10 +1,10 @@
 /*
- * Stack references for stacks that come as registers and copied bytes (perf samples without BPF): a
- * reference is a hash, so equal stacks get the same one without being walked, and each is delivered
- * once. Hashed are the parts that decide how the stack is unwound: registers that are addresses,
- * and the copied words that point to code or into the copy itself, with their positions. Stacks
- * with the same reference unwind alike. The same stack may get several references if unused words
- * on it differ.
+ * Stack references for stacks that come as registers and copied bytes (perf samples without BPF). A
+ * reference is a hash, so equal stacks get the same reference without being unwound, and each is
+ * delivered once. The hash covers what decides how the stack is unwound: registers that are
+ * addresses, and the copied words that point to code or into the copy itself, with their positions.
+ * Stacks with the same reference unwind to the same frames. One call stack may get several
+ * references if words that the unwinder does not use differ.
  */
 #ifndef ASSAY_CAPTURE_BPF_COPYREF_H
 #define ASSAY_CAPTURE_BPF_COPYREF_H

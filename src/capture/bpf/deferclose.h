@@ -1,8 +1,8 @@
 /*
  * Detaches from tracepoints and probes without waiting. Closing such a descriptor waits for a grace
- * period on all CPUs (40 to 110 ms, one after the other: 4 s for the system calls that `assay io`
- * counts). Here a short-lived child process inherits the descriptors and closes them last, so that
- * the caller's own close returns at once. The child has no other descriptors, so no reader of
+ * period on all CPUs (40 to 110 ms each; closing those of all system calls that `assay io` counts
+ * takes 4 s). Here a short-lived child process inherits the descriptors and closes them last, so
+ * that the caller's own close returns at once. The child has no other descriptors, so no reader of
  * assay's output waits for it. It exits by itself.
  *
  * The programs remain attached until the child closes them: they must have been switched off
@@ -15,8 +15,8 @@
 #include "base/vec.h"
 
 /*
- * Starts the child; the caller closes its own descriptors afterwards. If fork fails, that close
- * waits.
+ * Starts the child. The caller closes its own descriptors afterwards. If fork fails, there is no
+ * child, and the caller's close waits for the grace period.
  */
 void deferclose(const int *fds, size_t nr_fds);
 

@@ -11,9 +11,11 @@
 #include "kernel_io.h"
 
 /*
- * Appends "/var/lib/db/data.mdb", "/tmp/x (deleted)", "pipe:[4711]", "[eventfd]", "tcp
- * 10.0.0.5:5432" (the peer is the service), "tcp :6379 from 10.0.0.7" (this process is), or "unix
- * /run/x.sock".
+ * Appends the text:
+ *
+ *	/var/lib/db/data.mdb, /tmp/x (deleted), pipe:[4711], [eventfd], unix /run/x.sock
+ *	tcp 10.0.0.5:5432          the remote side is the service
+ *	tcp :6379 from 10.0.0.7    this process is the service
  */
 void filename_add(struct buf *to, const struct kernel_file *r);
 

@@ -1,11 +1,11 @@
 /*
  * A queue of the records in the engine's BPF ring buffer, which keeps the ring from overflowing
- * while the capture's thread is busy. Opening a large binary that a target has just mapped takes a
- * while, on a hanging file system longer; meanwhile every stack comes as a copy and fills the ring.
- * A thread of the queue polls the ring and moves records to memory when more than a quarter of it
- * is in use.
+ * while the capture's thread is busy. Opening a large binary that a target has just mapped can take
+ * long, for example on a slow file system. During that time every stack comes as a copy, and the
+ * copies fill the ring. A thread of the queue polls the ring and moves records to memory when more
+ * than a quarter of the ring is in use.
  *
- * For one reader thread.
+ * All functions must be called by the same thread.
  */
 #ifndef ASSAY_CAPTURE_BPF_RECORDQUEUE_H
 #define ASSAY_CAPTURE_BPF_RECORDQUEUE_H
@@ -29,7 +29,7 @@ enum recordqueue_state {
 /* Takes the oldest record. Invalid headers are counted in *nr_bad and skipped. */
 enum recordqueue_state recordqueue_next(struct recordqueue *q, const void **ret_record,
 					uint32_t *ret_nr_bytes, uint64_t *nr_bad);
-/* Frees the space of taken records in the ring now; otherwise that happens once in a while. */
+/* Frees the ring space of the records taken so far; else this happens every 256 records. */
 void recordqueue_publish(struct recordqueue *q);
 /* The largest number of bytes that were held in memory. */
 size_t recordqueue_max_held(struct recordqueue *q);

@@ -15,8 +15,8 @@ enum syscallprobe_at { SYSCALLPROBE_ENTER, SYSCALLPROBE_EXIT };
 
 /*
  * Attaches @p to system call @name ("pread64") and adds the link to @links. @tracefs_fd: from
- * tracefs_open. -ENOENT: this kernel has no such system call. -EACCES: not permitted; the hint has
- * the remedy.
+ * tracefs_open. @cookie: what bpf_get_attach_cookie returns in the program. -ENOENT: this kernel
+ * has no such system call. -EACCES: not permitted; the hint has the remedy.
  */
 int syscallprobe_attach(struct bpf_links *links, int tracefs_fd, const struct bpf_program *p,
 			enum syscallprobe_at at, const char *name, uint64_t cookie,

@@ -388,7 +388,7 @@ static void counts_facts(const void *s, struct profile *p)
 		profile_fact(p, FACT_EVENTS_OF_MACHINE, buf_str(&machine));
 	profile_lose(p, LOSS_EVENTS_NO_ROW, nr_no_room);
 	if (c->singles_end_ns)
-		profile_fact_ns(p, FACT_EVENTS_SINGLY,
+		profile_fact_ns(p, FACT_EVENTS_SINGLE_FOR,
 				c->singles_end_ns - MIN(c->singles_end_ns, c->start_ns));
 	profile_lose(p, LOSS_EVENTS_MISSED, c->nr_missed);
 }

@@ -7,8 +7,8 @@
  * block there is found in the same slot. When a part is full, it is rebuilt without the addresses
  * that were not reused.
  *
- * The time to match frees with allocations is mostly cache misses of these lookups; call
- * heapblocks_prefetch some records ahead.
+ * Most of the time to match frees with allocations is spent on cache misses of these lookups. So
+ * call heapblocks_prefetch some records ahead.
  */
 #ifndef ASSAY_CAPTURE_HEAP_BLOCKS_H
 #define ASSAY_CAPTURE_HEAP_BLOCKS_H
@@ -64,7 +64,10 @@ struct heapblocks {
 	uint64_t seed;
 };
 
-/* @seed: of the hash; secret if a target could choose addresses that collide. */
+/*
+ * @max_bytes: limit of nr_bytes. @seed: of the hash; random, so that a target cannot choose
+ * addresses that collide.
+ */
 void heapblocks_init(struct heapblocks *t, uint64_t max_bytes, uint64_t seed);
 void heapblocks_release(struct heapblocks *t);
 /* The hash of @addr, for calls that take both. */
@@ -73,8 +76,8 @@ void heapblocks_prefetch(const struct heapblocks *t, uint64_t hash);
 /* Finds a live block; NULL: none. Valid until the next call that changes the table. @addr not 0. */
 struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr, uint64_t hash);
 /*
- * Finds or adds the block at @addr; if *ret_is_new, the caller fills it. NULL: it is new, but
- * max_bytes are used.
+ * Finds or adds the block at @addr. If *ret_is_new, the caller fills it. NULL: the block is new,
+ * but the table cannot grow beyond max_bytes.
  */
 struct heapblock *heapblocks_put(struct heapblocks *t, uint64_t addr, uint64_t hash,
 				 bool *ret_is_new);

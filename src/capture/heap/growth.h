@@ -1,7 +1,7 @@
 /*
- * Records first touches of memory (page faults) and memory-mapping calls by stack: the heap method
- * that needs nothing inside the target (bpf/growth.bpf.h). Part of the source io.h, which delivers
- * the rows (IO_PART_GROWTH): tables "growth" and "mapped" (model/heap.h).
+ * Records page faults (first accesses to memory) and memory-mapping calls by stack: the heap method
+ * GROWTH, which changes nothing in the target (bpf/growth.bpf.h). The source in capture/io/io.h
+ * delivers the rows (IO_PART_GROWTH) of tables "growth" and "mapped" (model/heap.h).
  */
 #ifndef ASSAY_CAPTURE_HEAP_GROWTH_H
 #define ASSAY_CAPTURE_HEAP_GROWTH_H

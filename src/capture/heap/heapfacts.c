@@ -81,15 +81,15 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	if (i->unpatched)
 		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
 	if (i->late)
-		profile_fact(p, FACT_HEAP_LATE, i->late);
+		profile_fact(p, FACT_HEAP_LOADED_LATER, i->late);
 	if (i->has_timed_out)
-		profile_fact(p, FACT_HEAP_STOPPED, "yes");
+		profile_fact(p, FACT_HEAP_RECORDER_STOPPED, "yes");
 	if (i->is_tsc_forbidden)
-		profile_fact(p, FACT_HEAP_UNTIL,
+		profile_fact(p, FACT_HEAP_RECORDED_UNTIL,
 			     "the program forbade itself the time stamp "
 			     "counter (strict seccomp)");
 	if (i->had_to_stop_all)
-		profile_fact(p, FACT_HEAP_ALL_STOPPED, "all, for the moment of patching");
+		profile_fact(p, FACT_HEAP_THREADS_STOPPED, "all, for the moment of patching");
 	if (i->nr_processes) {
 		profile_fact_ns(p, FACT_HEAP_LONGEST_THREAD_STOP, i->stopped_ns);
 		profile_fact_ns(p, FACT_HEAP_RING_READING, i->drain_ns);

@@ -21,31 +21,31 @@ struct waitv {
 	uint32_t reserved;
 };
 
-void ringwait_begin(struct ringwait *n)
+void ringwait_begin(struct ringwait *w)
 {
-	__atomic_store_n(&n->is_woken, 0, __ATOMIC_SEQ_CST);
-	n->nr_wake_futexes = 0;
+	__atomic_store_n(&w->is_woken, 0, __ATOMIC_SEQ_CST);
+	w->nr_wake_futexes = 0;
 }
 
-bool ringwait_add(struct ringwait *n, uint32_t *wake_futex)
+bool ringwait_add(struct ringwait *w, uint32_t *wake_futex)
 {
-	if (n->nr_wake_futexes == RINGWAIT_FUTEXES_MAX)
+	if (w->nr_wake_futexes == RINGWAIT_FUTEXES_MAX)
 		return false;
 	__atomic_store_n(wake_futex, 0, __ATOMIC_SEQ_CST);
-	n->wake_futexes[n->nr_wake_futexes++] = wake_futex;
+	w->wake_futexes[w->nr_wake_futexes++] = wake_futex;
 	return true;
 }
 
-int ringwait_sleep(struct ringwait *n, uint64_t until_ns)
+int ringwait_sleep(struct ringwait *w, uint64_t until_ns)
 {
 	struct waitv v[RINGWAIT_FUTEXES_MAX + 1] = {
-		{.uaddr = (uintptr_t)&n->is_woken, .flags = WAITV_32 | WAITV_PRIVATE}};
-	for (uint32_t i = 0; i < n->nr_wake_futexes; i++)
+		{.uaddr = (uintptr_t)&w->is_woken, .flags = WAITV_32 | WAITV_PRIVATE}};
+	for (uint32_t i = 0; i < w->nr_wake_futexes; i++)
 		v[i + 1] =
-			(struct waitv){.uaddr = (uintptr_t)n->wake_futexes[i], .flags = WAITV_32};
+			(struct waitv){.uaddr = (uintptr_t)w->wake_futexes[i], .flags = WAITV_32};
 	struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
 				 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
-	if (syscall(SYS_FUTEX_WAITV, v, n->nr_wake_futexes + 1, 0, &until, CLOCK_MONOTONIC) >= 0)
+	if (syscall(SYS_FUTEX_WAITV, v, w->nr_wake_futexes + 1, 0, &until, CLOCK_MONOTONIC) >= 0)
 		return 1;
 	if (errno == ETIMEDOUT)
 		return 0;
@@ -53,8 +53,8 @@ int ringwait_sleep(struct ringwait *n, uint64_t until_ns)
 	return errno == ENOSYS || errno == EPERM || errno == EINVAL ? -ENOSYS : 1;
 }
 
-void ringwait_wake(struct ringwait *n)
+void ringwait_wake(struct ringwait *w)
 {
-	__atomic_store_n(&n->is_woken, 1, __ATOMIC_SEQ_CST);
-	(void)syscall(SYS_futex, &n->is_woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	__atomic_store_n(&w->is_woken, 1, __ATOMIC_SEQ_CST);
+	(void)syscall(SYS_futex, &w->is_woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

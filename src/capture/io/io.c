@@ -385,7 +385,8 @@ static int drain_map(struct io *s, const struct bpf_map *map, const struct event
 static int drain_page(struct io *s, unsigned page, const struct event_sink *sink, struct err *err)
 {
 	TRY(drain_map(s, page ? s->skel->maps.io_rows_b : s->skel->maps.io_rows_a, sink, err));
-	return drain_map(s, page ? s->skel->maps.io_rest_b : s->skel->maps.io_rest_a, sink, err);
+	return drain_map(s, page ? s->skel->maps.io_overflow_b : s->skel->maps.io_overflow_a, sink,
+			 err);
 }
 
 static int io_drain(void *self, const struct event_sink *sink, struct err *err)
@@ -444,7 +445,7 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 	/* If calls read much too, the bytes read by faults are not known. */
 	if (nr_major && call_bytes < disk_bytes / 10)
 		buf_addf(&b, ": %s each", num_bytes(disk_bytes / nr_major).s);
-	profile_fact(p, FACT_READ_FOR, buf_str(&b));
+	profile_fact(p, FACT_DISK_READS, buf_str(&b));
 }
 
 static void add_pressure_facts(struct profile *p, const struct io *s)
@@ -475,7 +476,7 @@ static void io_facts(const void *self, struct profile *p)
 {
 	const struct io *s = self;
 	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
-	profile_fact_nr(p, FACT_IO_UNDER_WAY, c->nr_no_start);
+	profile_fact_nr(p, FACT_IO_CALLS_AT_START, c->nr_no_start);
 	profile_lose(p, LOSS_IO_NO_ROW, c->nr_rows_full);
 	profile_lose(p, LOSS_IO_UNCOUNTED, c->nr_lost);
 	profile_lose(p, LOSS_IO_NO_NAME, c->nr_files_lost);

@@ -1,8 +1,8 @@
 /*
  * Finds what a thread waits for without BPF: maps the system call that it is in and the call's
- * arguments to a wait reason and an object. On x86-64 no register that perf samples holds the call's
- * number, so it is decoded from the code before the syscall instruction, or, for a call site of
- * syscall(2), read once from /proc/TID/syscall.
+ * arguments to a wait reason and an object. On x86-64 no register that perf samples holds the
+ * call's number, so it is decoded from the code before the syscall instruction, or, for a call site
+ * of syscall(2), read once from /proc/TID/syscall.
  */
 #ifndef ASSAY_CAPTURE_WAIT_CALLS_H
 #define ASSAY_CAPTURE_WAIT_CALLS_H
@@ -14,7 +14,7 @@
 
 /* A system call in progress. */
 struct call {
-	int nr; /* or CALL_NONE, CALL_UNKNOWN */
+	int nr; /* number of the system call, or CALL_NONE, CALL_UNKNOWN */
 	uint64_t args[6];
 	uint64_t ip;
 	uint64_t sp;
@@ -29,11 +29,12 @@ struct waitcalls {
 };
 
 void waitcalls_release(struct waitcalls *w);
-/* Drops the cached files of descriptors, since descriptors are reused; called once per second. */
+/* Empties the cache of files by descriptor, since descriptors are reused. Call once per second. */
 void waitcalls_forget_files(struct waitcalls *w);
 /*
- * Returns the call that a sample's user registers (mask ARCH_PERF_REGS_MASK) show. @caller: the word
- * at the top of the stack, which tells callers of syscall(2) apart.
+ * Returns the call that a sample's user registers (mask ARCH_PERF_REGS_MASK) show. @caller: the
+ * word at the top of the stack, which is the return address of syscall(2) and so identifies its
+ * caller.
  */
 struct call waitcalls_from_regs(struct waitcalls *w, int32_t pid, const uint64_t *regs,
 				uint64_t caller);

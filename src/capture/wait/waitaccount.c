@@ -162,15 +162,15 @@ static void add_polled_cause(struct waitaccount_thread *t, const struct wait_cau
 {
 	unsigned least = 0;
 	for (unsigned i = 0; i < POLLED_CAUSES_MAX; i++) {
-		if (t->polled[i].hits && is_same(&t->polled[i].cause, cause)) {
-			t->polled[i].hits++;
+		if (t->polled[i].nr_polls && is_same(&t->polled[i].cause, cause)) {
+			t->polled[i].nr_polls++;
 			return;
 		}
-		if (t->polled[i].hits < t->polled[least].hits)
+		if (t->polled[i].nr_polls < t->polled[least].nr_polls)
 			least = i;
 	}
 	t->polled[least].cause = *cause;
-	t->polled[least].hits = 1;
+	t->polled[least].nr_polls = 1;
 }
 
 /* Adds the open interval up to @time_ns to the rows. @is_end: the interval ends there. */
@@ -261,26 +261,28 @@ void waitaccount_add_poll(struct waitaccount *a, struct waitaccount_thread *t, u
 
 /* ---- end of a second ---------------------------------------------------------------------- */
 
-/* Distributes the unattributed time of short waits over the polled causes, by their hits. */
+/*
+ * Distributes the unattributed time of short waits over the polled causes, by how often each was
+ * polled.
+ */
 static void attribute_short_waits(struct waitaccount *a, struct waitaccount_thread *t,
 				  uint64_t time_ns)
 {
 	if (!t->unattributed_ns && !t->nr_unattributed)
 		return;
-	uint32_t hits = 0;
+	uint32_t nr_polls = 0;
 	for (unsigned i = 0; i < POLLED_CAUSES_MAX; i++)
-		hits += t->polled[i].hits;
+		nr_polls += t->polled[i].nr_polls;
 	uint64_t left_ns = t->unattributed_ns;
 	uint32_t nr_left = t->nr_unattributed;
 	uint64_t each_ns =
 		t->nr_unattributed ? t->unattributed_ns / t->nr_unattributed : t->unattributed_ns;
-	for (unsigned i = 0; i < POLLED_CAUSES_MAX && hits; i++) {
-		if (!t->polled[i].hits)
+	for (unsigned i = 0; i < POLLED_CAUSES_MAX && nr_polls; i++) {
+		if (!t->polled[i].nr_polls)
 			continue;
-		uint64_t ns = (uint64_t)((double)left_ns * t->polled[i].hits / hits);
-		uint32_t nr = (uint32_t)((uint64_t)nr_left * t->polled[i].hits / hits);
-		hits -= t->polled[i]
-				.hits; /* shares are of the rest: the last cause gets all of it */
+		uint64_t ns = (uint64_t)((double)left_ns * t->polled[i].nr_polls / nr_polls);
+		uint32_t nr = (uint32_t)((uint64_t)nr_left * t->polled[i].nr_polls / nr_polls);
+		nr_polls -= t->polled[i].nr_polls; /* the last cause gets all that is left */
 		add_off(a, t, time_ns, ns, each_ns, nr, OFFCPU_WAIT, &t->polled[i].cause);
 		left_ns -= ns;
 		nr_left -= nr;
@@ -289,7 +291,7 @@ static void attribute_short_waits(struct waitaccount *a, struct waitaccount_thre
 		add_off(a, t, time_ns, left_ns, each_ns, nr_left, OFFCPU_WAIT, &unknown);
 	t->unattributed_ns = t->nr_unattributed = 0;
 	for (unsigned i = 0; i < POLLED_CAUSES_MAX; i++) /* recent polls weigh more */
-		t->polled[i].hits = (t->polled[i].hits + 1) / 2;
+		t->polled[i].nr_polls = (t->polled[i].nr_polls + 1) / 2;
 }
 
 void waitaccount_end_second(struct waitaccount *a, uint64_t time_ns)

@@ -4,9 +4,9 @@
  *
  * A thread is on a CPU or off it. When that changes, the interval that ends is added to the row of
  * its cause. At the end of each second the open intervals are split, so that the rows of a thread
- * and second add up to the time for which the thread was observed. Off-CPU time of short intervals
- * whose cause nobody polled stays unattributed until the end of the second; it is then distributed
- * over the causes that were polled in short intervals of the same thread.
+ * and second add up to the time for which the thread was recorded. A short interval may end before
+ * any poll finds its cause. Its time stays unattributed until the end of the second. It is then
+ * distributed over the causes that polls found in other short intervals of the same thread.
  *
  * All times are CLOCK_MONOTONIC ns and must not go backwards, except those of polls
  * (waitaccount_add_poll). One thread uses an account at a time.
@@ -36,7 +36,7 @@ enum offcpu_kind {
 	OFFCPU_WAIT = 0,      /* it blocked */
 	OFFCPU_PREEMPTED = 1, /* it was preempted and is on the run queue */
 	OFFCPU_YIELDED = 2,   /* sched_yield: on the run queue */
-	OFFCPU_WOKEN = 3      /* it is runnable (woken or new) and has not run yet */
+	OFFCPU_WOKEN = 3      /* it was woken or is new, and is on the run queue */
 };
 
 #define POLLED_CAUSES_MAX 6 /* different causes of short waits kept per thread */
@@ -60,7 +60,7 @@ struct waitaccount_thread {
 	uint32_t nr_unattributed;
 	struct {
 		struct wait_cause cause;
-		uint32_t hits;
+		uint32_t nr_polls;
 	} polled[POLLED_CAUSES_MAX];
 	uint32_t first_row;          /* of this second, index + 1 */
 	uint64_t queue_accounted_ns; /* run queue time in rows since queue_schedstat_ns was read */
@@ -71,7 +71,8 @@ struct waitaccount_row;
 
 struct waitaccount {
 	uint64_t start_ns; /* second 0 begins here */
-	uint64_t short_ns; /* waits shorter than this are short: distributed if not polled */
+	uint64_t
+		short_ns; /* waits shorter than this are short; distributed if no poll found them */
 	struct intern objects;
 	struct map thread_by_tid; /* tid -> index + 1 */
 	VEC(struct waitaccount_thread) threads;
@@ -103,7 +104,7 @@ void waitaccount_exit(struct waitaccount *a, struct waitaccount_thread *t, uint6
  */
 void waitaccount_add_poll(struct waitaccount *a, struct waitaccount_thread *t, uint64_t from_ns,
 			  uint64_t to_ns, const struct wait_cause *cause);
-/* Adds @ns off the CPU of which only the sum is known. @nr: intervals that ended in it. */
+/* Adds @ns off the CPU of which only the sum is known. @nr: intervals that ended in this time. */
 void waitaccount_add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,
 			 uint64_t ns, uint32_t nr, enum offcpu_kind kind,
 			 const struct wait_cause *cause);

@@ -101,12 +101,12 @@ static int page(struct capture_job *job, const struct capture_result *r, struct 
 		struct err *err)
 {
 	const struct limit_opts *o = job->own;
-	const struct limit_end end = {.spec = &o->spec,
-				      .outcome = limitgroup_outcome(o->group),
-				      .command = job->args.command[0],
-				      .profile = r->profile,
-				      .has_reclaim = r->has_engine,
-				      .exit_code = r->has_exit_code ? r->exit_code : 0};
+	const struct limit_result end = {.spec = &o->spec,
+					 .outcome = limitgroup_outcome(o->group),
+					 .command = job->args.command[0],
+					 .profile = r->profile,
+					 .has_reclaim = r->has_engine,
+					 .exit_code = r->has_exit_code ? r->exit_code : 0};
 	(void)err;
 	limit_report(report, &end, renderer_is_text(&job->common.form) ? job->common.nr_rows : 0);
 	return 0;

@@ -50,7 +50,7 @@ const struct opt_group heap_capture_group = {"Allocations", table};
 
 void heap_capture_release(struct heap_capture *heap)
 {
-	heap_method_choice_release(&heap->way);
+	heap_method_choice_release(&heap->choice);
 	heaptargets_free(heap->targets);
 	free(heap->last_reason);
 }
@@ -96,7 +96,7 @@ void heap_capture_print_losses(const struct capture_job *job, const struct captu
 	const char *unpatched = profile_get_fact(p, FACT_HEAP_UNPATCHED_NAME);
 	if (unpatched)
 		log_warn("some allocator functions are not recorded: %s", unpatched);
-	const char *late = profile_get_fact(p, FACT_HEAP_LATE);
+	const char *late = profile_get_fact(p, FACT_HEAP_LOADED_LATER);
 	if (late)
 		log_warn(
 			"'%s' has its own allocator and was loaded after the start: its allocations are not recorded",
@@ -108,9 +108,9 @@ void heap_capture_print_losses(const struct capture_job *job, const struct captu
 	if (lost[LOSS_HEAP_TOO_SHORT])
 		log_note("%" PRIu64 " child processes ended before assay could attach to them",
 			 lost[LOSS_HEAP_TOO_SHORT]);
-	if (profile_get_fact(p, FACT_HEAP_UNTIL))
-		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_UNTIL));
-	if (profile_get_fact(p, FACT_HEAP_STOPPED))
+	if (profile_get_fact(p, FACT_HEAP_RECORDED_UNTIL))
+		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_RECORDED_UNTIL));
+	if (profile_get_fact(p, FACT_HEAP_RECORDER_STOPPED))
 		log_warn("the recorder in the process stopped: assay got no CPU for 2 s");
 }
 
@@ -145,19 +145,19 @@ int heap_capture_check(const struct heap_capture *heap, const struct capture_job
 static int choose_method(struct heap_capture *heap, const struct capture_job *job, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	struct heap_method_choice *way = &heap->way;
+	struct heap_method_choice *choice = &heap->choice;
 	enum heap_method forced = (enum heap_method)heap->method;
 	const struct target *t = job->options.target;
 	/* errors of a process are printed when assay attaches to it */
 	bool has_plan = forced == HEAP_METHOD_NONE && t && t->pids.pids.n &&
 			!heapplanner_plan(heap->targets, t->pids.pids.p[0], forced, &plan, NULL);
-	heapchoice_method(way, forced, has_plan ? &plan : NULL);
+	heapchoice_method(choice, forced, has_plan ? &plan : NULL);
 	if (!job->common.has_no_bpf)
 		return 0;
-	way->has_no_bpf = true;
-	if (way->method == HEAP_METHOD_UPROBES)
+	choice->has_no_bpf = true;
+	if (choice->method == HEAP_METHOD_UPROBES)
 		return err_set(err, -ENOTSUP, "cannot record this heap without BPF programs: %s",
-			       way->reason);
+			       choice->reason);
 	return 0;
 }
 
@@ -197,8 +197,8 @@ int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, str
 	job->options.memory_spacing_ns = heap->every_ns;
 	warn_of_stopped(t);
 	TRY(choose_method(heap, job, err));
-	apply_method(&heap->way, &job->options, &heap->spec);
-	if (heap->way.method == HEAP_METHOD_GROWTH)
-		log_note("recording growth of memory by call stack: %s", heap->way.reason);
+	apply_method(&heap->choice, &job->options, &heap->spec);
+	if (heap->choice.method == HEAP_METHOD_GROWTH)
+		log_note("recording growth of memory by call stack: %s", heap->choice.reason);
 	return 0;
 }

@@ -4,9 +4,9 @@
  *
  *	struct heap_capture heap = {0};
  *	... .groups = {{&heap_capture_group, offsetof(struct own, heap)}}
- *	heap_capture_check(&own->heap, job, &err)      in the command's check
- *	heap_capture_prepare(&own->heap, job, &err)    in its prepare: fills job->options
- *	heap_capture_print_losses                      in its print_notes
+ *	heap_capture_check(&own->heap, job, &err)      called by the command's `check`
+ *	heap_capture_prepare(&own->heap, job, &err)    by its `prepare`: fills job->options
+ *	heap_capture_print_losses                      by its `print_notes`
  *	heap_capture_release(&own->heap)               after the capture
  */
 #ifndef ASSAY_CMD_CAPTURE_HEAP_CAPTURE_H
@@ -30,15 +30,15 @@ struct heap_capture {
 
 	/* Set by heap_capture_prepare. */
 	struct heaptargets *targets;
-	struct heap_method_choice way;
+	struct heap_method_choice choice;
 	struct heapsource_spec spec;
-	bool is_many;      /* several processes: messages name the pid */
-	char *last_reason; /* of a method, so that the same one is not printed again */
+	bool is_many;      /* there are several processes, so messages contain the pid */
+	char *last_reason; /* the reason for a method that was printed last, to print it once */
 };
 
 extern const struct opt_group heap_capture_group;
 
-/* Frees what prepare allocated. Accepts a zeroed structure. */
+/* Frees what heap_capture_prepare allocated. Accepts a zeroed structure. */
 void heap_capture_release(struct heap_capture *heap);
 /* Returns -EINVAL if options exclude each other. */
 int heap_capture_check(const struct heap_capture *heap, const struct capture_job *job,

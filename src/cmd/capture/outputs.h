@@ -1,6 +1,6 @@
 /*
- * Files and messages that a capture writes: the recording, flame graphs and folded stacks beside it,
- * the printed report, and the last lines (cost, files, next command).
+ * Files and messages that a capture writes: the recording, flame graphs and folded stacks beside
+ * it, the printed report, and the last lines (cost, files, next command).
  *
  *	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};
  *	if (outputs_open(&out, path, target, kind, &err)) ...
@@ -25,12 +25,12 @@
 
 enum outputs_flags {
 	OUTPUTS_ONE_OF_RUNS = 1 << 0, /* one run of --runs: the caller prints one report of all */
-	OUTPUTS_HAS_COMMAND = 1 << 1, /* -- CMD owns standard output; text goes to stderr */
+	OUTPUTS_HAS_COMMAND = 1 << 1, /* a launched command uses stdout; text goes to stderr */
 };
 
 struct outputs {
 	struct store_place place; /* path of the recording; other files share its stem */
-	int recording_fd;         /* the capture takes it over */
+	int recording_fd;         /* capture_run takes ownership */
 	unsigned flags;           /* enum outputs_flags, set by the caller */
 	/* Format of reports, set by the caller. JSON and Markdown always go to standard output. */
 	struct renderer_choice form;
@@ -52,8 +52,8 @@ void outputs_abandon(struct outputs *o);
 /* Writes a file beside the recording, whole or not at all. Returns an exit status. */
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text);
 /*
- * Writes a flame graph of @pic beside the recording. @title: printed after the path, or NULL. Returns
- * an exit status; EXIT_NOTHING: no row has a weight.
+ * Writes a flame graph of @pic beside the recording. @title: printed after the path, or NULL.
+ * Returns an exit status; EXIT_NOTHING: no row has a weight.
  */
 int outputs_flame(struct outputs *o, const char *suffix, const char *title,
 		  const struct picture *pic);
@@ -63,15 +63,15 @@ int outputs_folded(const struct outputs *o, const struct picture *pic);
 int outputs_folded_samples(const struct outputs *o, const struct profile *p);
 
 /*
- * Prints the report to standard output, or text to standard error with OUTPUTS_HAS_COMMAND. Returns
- * an exit status. A failed write of text is no failure, since the recording has the same data.
+ * Prints the report to standard output; with OUTPUTS_HAS_COMMAND text goes to standard error.
+ * Returns an exit status. Ignores a failed write of text, since the recording has the same data.
  */
 int outputs_print(const struct outputs *o, const struct report *r);
 /* Prints an error if rows could not be written to the recording. */
 void outputs_print_disk_error(const struct outputs *o, const struct capture_result *r);
-/* Notes the CPU time that assay used. */
+/* Prints the CPU time that assay used. */
 void outputs_print_cost(const struct capture_result *r);
-/* Notes the files written and the command to type next. */
+/* Prints the files written and a suggested next command. */
 void outputs_print_files(const struct outputs *o, const struct capture_result *r);
 
 #endif

@@ -214,12 +214,12 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 	options.folded.synth_leaf_of = reason_frame;
 	options.folded.synth_leaf_ctx = &waits;
 	options.heapwrite = convert_heap_options(&a, p);
-	enum zkind packed = convert_heap_packing(f, path);
+	enum zkind packed = convert_heap_compression(f, path);
 	TRY(out_open(&out, path, 0666, err));
 	struct format_output to = {.file = packed == ZKIND_NONE ? &out : NULL};
 	int rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
 	if (!rc && packed != ZKIND_NONE)
-		rc = convert_heap_pack(&to, packed, &out, err);
+		rc = convert_heap_compress(&to, packed, &out, err);
 	if (!rc)
 		rc = format_flush(&to, err);
 	if (!rc)
@@ -259,7 +259,9 @@ static int choose_outputs(struct output *outputs, size_t nr, const struct conver
 	return EXIT_OK;
 }
 
-/* Applies --weight. Some weights of memory are no column of a table: only flame graphs take them. */
+/*
+ * Applies --weight. Some weights of memory are no column of a table: only flame graphs take them.
+ */
 static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struct err *err)
 {
 	enum heap_weight w;

@@ -149,8 +149,8 @@ static int choose_of_series(struct comparison *c, const char *operand, const cha
 	}
 	c->before.path = c->series.files.p[0].path;
 	c->after.path = c->series.files.p[n - 1].path;
-	if (c->series.about)
-		log_note("%s", c->series.about);
+	if (c->series.not_selected)
+		log_note("%s", c->series.not_selected);
 	return 0;
 }
 

@@ -59,7 +59,7 @@ struct heapwrite_options convert_heap_options(struct arena *a, const struct prof
 	return (struct heapwrite_options){.trim = trim_stack, .trim_ctx = t};
 }
 
-enum zkind convert_heap_packing(const struct format *f, const char *path)
+enum zkind convert_heap_compression(const struct format *f, const char *path)
 {
 	if (!f || strcmp(f->name, "heaptrack"))
 		return ZKIND_NONE;
@@ -69,7 +69,8 @@ enum zkind convert_heap_packing(const struct format *f, const char *path)
 	return sv_has_suffix(s, SV(".zst")) ? ZKIND_ZSTD : ZKIND_NONE;
 }
 
-int convert_heap_pack(struct format_output *to, enum zkind kind, struct out *out, struct err *err)
+int convert_heap_compress(struct format_output *to, enum zkind kind, struct out *out,
+			  struct err *err)
 {
 	CLEANUP(buf_release) struct buf packed = {0};
 	TRY(kind == ZKIND_GZIP ? zio_compress_gzip(&packed, to->buf.p, to->buf.n, GZIP_LEVEL, err)

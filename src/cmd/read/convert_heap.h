@@ -15,9 +15,13 @@
 
 /* Returns options for heap formats. They borrow the profile and are allocated in the arena. */
 struct heapwrite_options convert_heap_options(struct arena *a, const struct profile *p);
-/* Returns the compression for the suffix .gz or .zst of heaptrack files, else ZKIND_NONE. @f may be NULL. */
-enum zkind convert_heap_packing(const struct format *f, const char *path);
+/*
+ * Returns the compression of a heaptrack file by the suffix of @path, .gz or .zst; else ZKIND_NONE.
+ * @f may be NULL.
+ */
+enum zkind convert_heap_compression(const struct format *f, const char *path);
 /* Compresses to->buf, writes it to @out and clears it. */
-int convert_heap_pack(struct format_output *to, enum zkind kind, struct out *out, struct err *err);
+int convert_heap_compress(struct format_output *to, enum zkind kind, struct out *out,
+			  struct err *err);
 
 #endif

@@ -1,12 +1,13 @@
 /*
  * Creates cgroups, limits them and removes them, also if assay is killed.
  *
- *	assay ──mkdir, flock──► assay-PID-N ◄──flock (inherited), rmdir── keeper
+ *	assay ──mkdir, flock──► assay-PID-N ◄──flock (inherited), rmdir── cleanup process
  *	  └── write end of a pipe ──────────────── read end: end of file ──┘
  *
- * The keeper is forked before any process is moved in and waits for end of file on a pipe whose
- * write end only the creator has. It has its own session, so that a signal to the creator's process
- * group does not kill it. Creator and keeper share the open file description that holds the lock.
+ * The cleanup process is forked before any process is moved in and waits for end of file on a pipe
+ * whose write end only the creator has. It has its own session, so that a signal to the creator's
+ * process group does not kill it. Creator and cleanup process share the open file description that
+ * holds the lock.
  */
 #include "base/base.h"
 #include "host/memory/cgroup.h"
@@ -60,7 +61,9 @@ static int dup_fd(int fd)
 
 /* ---- the parent --------------------------------------------------------------------------- */
 
-/* Enables the memory controller for the cgroup's children. *ret_is_new: it was not enabled before. */
+/*
+ * Enables the memory controller for the cgroup's children. *ret_is_new: it was not enabled before.
+ */
 static bool enable_memory(int fd, bool *ret_is_new)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -85,9 +88,9 @@ static bool go_up(const struct memgroup_tree *t, struct memgroup *at)
 }
 
 /*
- * Version 2: a cgroup that contains processes cannot enable controllers for its children, except the
- * root. Finds the nearest cgroup, from the caller's upwards, where the memory controller is enabled
- * or can be.
+ * Version 2: a cgroup that contains processes cannot enable controllers for its children, except
+ * the root. Finds the nearest cgroup, from the caller's upwards, where the memory controller is
+ * enabled or can be.
  */
 static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, bool *ret_is_new,
 			  struct err *err)
@@ -311,15 +314,15 @@ int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err)
 	int rc = remove_group(g->parent_fd, g->name, g->fd, g->creator_fd, g->has_enabled, &nr);
 	if (ret_nr_moved)
 		*ret_nr_moved = nr;
-	close_p(&g->keeper_fd);
-	if (g->keeper > 0)
-		while (waitpid(g->keeper, NULL, 0) < 0 && errno == EINTR)
+	close_p(&g->cleanup_fd);
+	if (g->cleanup_pid > 0)
+		while (waitpid(g->cleanup_pid, NULL, 0) < 0 && errno == EINTR)
 			;
-	g->keeper = 0;
+	g->cleanup_pid = 0;
 	return rc ? refused(err, rc, "remove", g->path) : 0;
 }
 
-/* ---- the keeper --------------------------------------------------------------------------- */
+/* ---- the cleanup process ---------------------------------------------------------------- */
 
 static void close_others(const int *keep, size_t nr)
 {
@@ -335,15 +338,17 @@ static void close_others(const int *keep, size_t nr)
 	}
 }
 
-static void keeper(const struct memgroup *g, int end_fd) NORETURN;
-static void keeper(const struct memgroup *g, int end_fd)
+static void cleanup_process(const struct memgroup *g, int end_fd) NORETURN;
+static void cleanup_process(const struct memgroup *g, int end_fd)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM};
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 		(void)signal(ends[i], SIG_IGN);
 	(void)setsid();
-	(void)prctl(PR_SET_NAME, "assay-keeper");
-	/* the keeper must not hold assay's output open: readers wait for its end of file */
+	(void)prctl(PR_SET_NAME, "assay-cleanup");
+	/*
+	 * the cleanup process must not hold assay's output open: readers wait for its end of file
+	 */
 	const int keep[] = {g->fd, g->parent_fd, g->creator_fd, end_fd};
 	close_others(keep, ARRAY_LEN(keep));
 	(void)!chdir("/");
@@ -358,25 +363,25 @@ static void keeper(const struct memgroup *g, int end_fd)
 	_exit(0);
 }
 
-int memgroup_keep(struct memgroup *g, struct err *err)
+int memgroup_start_cleanup(struct memgroup *g, struct err *err)
 {
 	int fds[2];
-	ASSERT(g->name && !g->keeper);
+	ASSERT(g->name && !g->cleanup_pid);
 	if (pipe2(fds, O_CLOEXEC))
 		return err_sys(err, "cannot make a pipe");
 	(void)fflush(NULL);
 	pid_t pid = fork();
 	if (!pid) {
 		close(fds[1]);
-		keeper(g, fds[0]);
+		cleanup_process(g, fds[0]);
 	}
 	close(fds[0]);
 	if (pid < 0) {
 		close(fds[1]);
 		return err_sys(err, "cannot start a process");
 	}
-	g->keeper = pid;
-	g->keeper_fd = fds[1];
+	g->cleanup_pid = pid;
+	g->cleanup_fd = fds[1];
 	return 0;
 }
 

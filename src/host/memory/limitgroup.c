@@ -32,7 +32,7 @@ void limitgroup_free(struct limitgroup *l)
 {
 	if (!l)
 		return;
-	(void)limitgroup_close(l, NULL); /* on failure the keeper tries again */
+	(void)limitgroup_close(l, NULL); /* on failure the cleanup process tries again */
 	close_p(&l->event_fd);
 	memgroup_release(&l->group);
 	memgroup_tree_release(&l->tree);
@@ -45,10 +45,10 @@ static int open_group(struct limitgroup *l, struct err *err)
 	bool has_swap = false;
 	size_t nr_left;
 	TRY(memgroup_tree_open(&l->tree, "/", err));
-	/* removes cgroups of runs that were killed together with their keepers */
+	/* removes cgroups of runs that were killed together with their cleanup processes */
 	(void)memgroup_clean(&l->tree, &nr_left, NULL);
 	TRY(memgroup_make(&l->group, &l->tree, err));
-	TRY(memgroup_keep(&l->group, err));
+	TRY(memgroup_start_cleanup(&l->group, err));
 	TRY(memgroup_limit(&l->group, l->spec.memory_bytes, l->spec.swap_bytes, &has_swap, err));
 	l->outcome.has_group = true;
 	l->outcome.has_swap = has_swap && l->spec.swap_bytes != MEMGROUP_NO_LIMIT;

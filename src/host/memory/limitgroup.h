@@ -2,8 +2,7 @@
  * Runs a command under a memory limit: creates its cgroup, samples the memory in use while it runs,
  * and returns the outcome (limit, peak, OOM kills).
  *
- *	limitgroup_open    creates the cgroup with its limits, and the process that removes it
- *	                   if assay is killed (keeper in cgroup.h)
+ *	limitgroup_open    creates the cgroup with its limits and its cleanup process (cgroup.h)
  *	limitgroup_put     moves the command in, before its execve
  *	limitgroup_sample  called many times a second, and when limitgroup_fd is readable
  *	limitgroup_close   reads the last numbers and removes the cgroup

@@ -2,15 +2,16 @@
  * Reads the mappings of a process with the resident bytes of each from /proc/PID/smaps, or, where
  * that is not permitted, their sizes alone from /proc/PID/maps; and classifies them.
  *
- * A file of which any part is mapped executable is a binary, any other a mapped file. A stack is a
- * private writable anonymous mapping that holds the stack pointer of a thread
- * (/proc/PID/task/TID/syscall, readable while the thread does not run); it stays a stack as long as
- * it is mapped. For threads that were running at every read, mappings with a guard page below and
- * the size of a known stack, or of 8 MiB, are taken to be their stacks.
+ * A file counts as a binary if any part of it is mapped executable, else as a mapped file. A stack
+ * is a private writable anonymous mapping that contains the stack pointer of a thread
+ * (/proc/PID/task/TID/syscall, readable while the thread does not run). Once found, it counts as a
+ * stack as long as it is mapped. The stack pointer of a thread that was running at every read is
+ * not known. For each such thread one mapping counts as its likely stack: one with a guard page
+ * below, whose size is 8 MiB or that of a known stack.
  *
  * Paths are in the target's root and may hold any bytes: escape them when printing. Reading smaps
- * walks the page tables under the target's mmap lock, as smaps_rollup does, and the kernel prints
- * about 700 bytes per mapping: 10 us each.
+ * walks the page tables under the target's mmap lock, as smaps_rollup does. The kernel prints about
+ * 700 bytes per mapping, which takes 10 us.
  */
 #ifndef ASSAY_HOST_MEMORY_MAPS_H
 #define ASSAY_HOST_MEMORY_MAPS_H

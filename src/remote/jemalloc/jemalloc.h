@@ -5,8 +5,8 @@
  * (jemalloc_stats_read does that).
  *
  * The address of mallctl comes from the target's binary. jemalloc_open verifies it by reading
- * `version`, which must be a version number, and the one in the binary if mallctl was found without
- * a symbol; otherwise it returns -ENOTSUP.
+ * `version`, which must be a version number; if mallctl was found without a symbol, it must also be
+ * the version number found in the binary. If not, it returns -ENOTSUP.
  *
  * Names of values: jemalloc's manual, section MALLCTL NAMESPACE (5.0 to 5.3).
  */
@@ -26,7 +26,7 @@ struct remote;
 struct jemalloc {
 	struct remote *r;
 	uint64_t mallctl; /* address in the target */
-	uint64_t at;      /* address of argument memory in the target; by jemalloc_prepare */
+	uint64_t at; /* address of memory for arguments in the target; set by jemalloc_prepare */
 };
 
 /* Opens a session. -ENOTSUP: no mallctl, or the verification failed. Others as remote_open. */
@@ -36,12 +36,12 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 int jemalloc_prepare(struct jemalloc *j, struct err *err);
 void jemalloc_close(struct jemalloc *j);
 void jemalloc_close_p(struct jemalloc **j);
-/* How long the thread has been stopped. */
+/* How long the thread has been stopped in this session. */
 uint64_t jemalloc_stopped_ns(const struct jemalloc *j);
 
 /*
- * Calls mallctl: reads the value into @old and sets it from @new, each unless NULL. -ENOENT: this
- * jemalloc has no such name.
+ * Calls mallctl: reads the value into @old (unless NULL), then sets it from @new (unless NULL).
+ * -ENOENT: this jemalloc has no such name.
  */
 int jemalloc_control(struct jemalloc *j, const char *name, void *old, size_t nr_old,
 		     const void *new, size_t nr_new, struct err *err);

@@ -1,6 +1,7 @@
 /*
- * A snapshot of a target's mappings, to find what an earlier attach left, where binaries begin, and
- * free address space. As the target may map memory meanwhile, new mappings use MAP_FIXED_NOREPLACE.
+ * A snapshot of a target's mappings, to find the recorder's mappings of an earlier attach, the
+ * first page of a binary, and free address space. Because the target may map memory after the
+ * snapshot, new mappings are made with MAP_FIXED_NOREPLACE.
  */
 #ifndef ASSAY_REMOTE_PATCH_HEAPSPACE_H
 #define ASSAY_REMOTE_PATCH_HEAPSPACE_H
@@ -61,8 +62,8 @@ uint64_t heapspace_find_near(const struct heapspace *s, uint64_t lo, uint64_t hi
 uint64_t heapspace_find_free(const struct heapspace *s, uint64_t nr_bytes);
 
 /*
- * Under RLIMIT_AS the recorder reduces the address space of the program. -ENOMEM if 4 * @nr_bytes
- * exceed what is left.
+ * Checks RLIMIT_AS, because the recorder's mappings reduce the address space that is left for the
+ * program. -ENOMEM if less than 4 * @nr_bytes are left.
  */
 int heapspace_check_limit(const struct heapspace *s, int32_t pid, uint64_t nr_bytes,
 			  struct err *err);

@@ -59,7 +59,7 @@ struct heapinject;
 int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *spec,
 		      struct err *err);
 /*
- * Patches the functions of @plan, of a library loaded since. They become sites of the recorder,
+ * Patches the functions of @plan, of a library loaded after heapinject_attach. They become sites,
  * numbered from heapinject_nr_sites() in the order of @plan, and are recorded at once if it is
  * started. If on failure heapinject_nr_sites() has grown, some may be patched.
  */
@@ -76,15 +76,15 @@ bool heapinject_has_function(const struct heapinject *h, uint64_t addr);
 int heapinject_start(struct heapinject *h, struct err *err);
 int heapinject_stop(struct heapinject *h, struct err *err);
 /*
- * Checks whether the target has enabled seccomp since; to be called often, by any thread. With a
- * filter the recorder makes no more system calls; with strict mode, which also forbids rdtsc, it
- * stops recording.
+ * Checks whether the target has enabled seccomp since the last check. To be called often; any
+ * thread may call it. With a seccomp filter the recorder makes no more system calls. With strict
+ * mode, which also forbids rdtsc, the recorder stops recording.
  */
 void heapinject_poll_seccomp(struct heapinject *h);
 /* Whether the recorder makes system calls in the target (as of the last check). */
 bool heapinject_may_syscall(const struct heapinject *h);
 int heapinject_detach(struct heapinject *h, struct err *err);
-/* Unmaps assay's side and frees. Does not detach. */
+/* Unmaps the shared memory in assay and frees @h. Does not detach. */
 void heapinject_free(struct heapinject *h);
 DEFINE_FREE_P(heapinject, struct heapinject)
 
@@ -93,7 +93,7 @@ struct heap_shared *heapinject_shared(const struct heapinject *h);
 struct heap_slot *heapinject_slots(const struct heapinject *h, uint32_t *ret_nr);
 /* The ring of slot @i; *ret_nr_bytes: its maximum size, a power of two. */
 const uint8_t *heapinject_ring(const struct heapinject *h, uint32_t i, uint32_t *ret_nr_bytes);
-/* To fill with capture/bpf/kerneltables.h (space 0). */
+/* The unwind tables in shared memory, which capture/bpf/kerneltables.h fills (space 0). */
 struct ktables_head *heapinject_tables(const struct heapinject *h, uint32_t *ret_nr_rows);
 struct heapinject_info heapinject_info(const struct heapinject *h);
 

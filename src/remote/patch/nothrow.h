@@ -1,8 +1,8 @@
 /*
  * Functions that throw an exception when there is no memory, and their nothrow variants. No
  * exception can propagate through the recorder's frames (heap_data.nothrow in wire/heap_wire.h), so
- * such a function is patched only if there is one with the same arguments that returns NULL
- * instead.
+ * such a function is patched only if the plan has a function with the same arguments that returns
+ * NULL instead (the nothrow variant).
  */
 #ifndef ASSAY_REMOTE_PATCH_NOTHROW_H
 #define ASSAY_REMOTE_PATCH_NOTHROW_H

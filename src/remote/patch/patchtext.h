@@ -10,20 +10,23 @@
 struct heapinject;
 struct remote;
 
-/* Applies or reverts all patches that are single stores. -ESTALE: the code has changed. */
+/*
+ * Apply or revert the patches that one aligned store can change (all but PATCH_MULTI, patch.h).
+ * -ESTALE: the code has changed.
+ */
 int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err);
 int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err);
 /*
- * Applies or reverts all PATCH_MULTI patches, with all threads stopped unless the target is held.
- * No session may be open.
+ * Applies or reverts all PATCH_MULTI patches. Stops all threads for that, unless the target is held
+ * before its first instruction (heapinject_spec.is_held). No session (remote.h) may be open.
  */
 int heaptext_change_multi(struct heapinject *h, bool is_restore, struct err *err);
 /*
- * After heaptext_restore: waits until no thread executes padding, stubs or image, then restores the
- * padding.
+ * After heaptext_restore: waits until no thread executes patched padding, stubs or the recorder's
+ * image, then restores the padding.
  */
 int heaptext_quiesce(struct heapinject *h, struct err *err);
-/* Writes the heads of all regions. */
+/* Writes struct stub_head (stubs.h) of each region to the target. */
 int heaptext_write_heads(struct heapinject *h, struct err *err);
 
 #endif

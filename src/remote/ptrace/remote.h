@@ -2,11 +2,11 @@
  * Makes system calls and calls functions in a running process, by ptrace on one of its threads; the
  * other threads keep running. While a session is open that thread is stopped or executes the
  * session's calls, so sessions must be short: prepare everything before. remote_stopped_ns returns
- * the duration.
+ * the duration so far.
  *
  * Choice of the thread: with remote_options.avoid, no frame of the thread may be in these ranges
- * (the allocator's code): its stack is searched for return addresses into them. If there is one,
- * another thread is tried, or the same thread a little later.
+ * (the allocator's code). The thread's stack is searched for return addresses in the ranges. If one
+ * is found, another thread is tried, or the same thread again after a short time.
  *
  * After remote_close the thread is as before: registers, red zone, vector and floating point state,
  * direction flag, pending signals; an interrupted system call is restarted. Signals that arrive
@@ -81,7 +81,7 @@ int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err);
 int32_t remote_tid(const struct remote *r);
 uint64_t remote_thread_pointer(const struct remote *r);
 bool remote_has_filter(const struct remote *r); /* a seccomp filter that could not be suspended */
-/* How long the thread has been kept from its own work. */
+/* How long the thread has been stopped, or executing the session's calls, since remote_open. */
 uint64_t remote_stopped_ns(const struct remote *r);
 
 #endif

@@ -35,9 +35,9 @@ int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *er
  */
 int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_stop *ret_s);
 /*
- * Interrupts a seized thread and waits for its stop; delivers signals that stop it before. Returns
- * registers, adjusted so that an interrupted system call restarts. -ETIMEDOUT: the request to stop
- * stays pending.
+ * Interrupts a seized thread and waits for its stop. Signals that stop it before that are
+ * delivered. Returns its registers, adjusted so that an interrupted system call restarts.
+ * -ETIMEDOUT: the request to stop stays pending.
  */
 int tracee_interrupt(int32_t tid, bool is_child, uint64_t deadline_ns,
 		     struct user_regs_struct *ret_regs);

@@ -1,4 +1,6 @@
-/* host/memory/cgroup.c, host/memory/cgroup_own.c: cgroups of both versions, shown by made folders. */
+/*
+ * host/memory/cgroup.c, host/memory/cgroup_own.c: cgroups of both versions, shown by made folders.
+ */
 #include "base/base.h"
 
 #include "host/memory/cgroup.h"
@@ -334,7 +336,7 @@ TEST(memgroup_clean_leaves_groups_alone_that_somebody_holds_or_that_are_not_ours
 	drop_tree();
 }
 
-TEST(memgroup_is_removed_by_its_keeper_when_its_maker_is_killed)
+TEST(memgroup_is_removed_by_its_cleanup_process_when_its_creator_is_killed)
 {
 	make_v1();
 	CLEANUP(free_p) char *dir = xasprintf("%s/" V1, root);
@@ -346,7 +348,7 @@ TEST(memgroup_is_removed_by_its_keeper_when_its_maker_is_killed)
 		struct memgroup g = MEMGROUP_INIT;
 		close(ready[0]);
 		bool is_made = !memgroup_tree_open(&t, root, NULL) &&
-			       !memgroup_make(&g, &t, NULL) && !memgroup_keep(&g, NULL);
+			       !memgroup_make(&g, &t, NULL) && !memgroup_start_cleanup(&g, NULL);
 		(void)!write(ready[1], is_made ? "y" : "n", 1);
 		(void)pause();
 		_exit(0);
