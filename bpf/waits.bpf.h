@@ -240,7 +240,7 @@ __noinline int sums_flush(struct wait_state *w, __u64 ids)
 	RETURN_NOTHING();
 }
 
-/* Counts the time of an ended thread's last rows as lost if the map was full and they remain. */
+/* For a thread that has ended: counts the time that did not fit into the map as lost. */
 static __always_inline void sums_drop(struct wait_state *w)
 {
 	__u64 ns = w->unaccounted_ns + w->unaccounted_run_ns;

@@ -138,7 +138,7 @@ static void memory_facts(const void *self, struct profile *p)
 	const struct memory_info *i = &((const struct memory *)self)->info;
 	if (i->is_refused)
 		profile_fact(p, FACT_MEMORY_REFUSED,
-			     "PSS and stacks: no right to trace the target");
+			     "PSS and stacks: no permission to ptrace the target");
 	if (i->nr_walks)
 		profile_factf(p, FACT_MEMORY_READINGS,
 			      "%" PRIu64 " reading%s, %" PRIu64

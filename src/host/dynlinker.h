@@ -20,8 +20,7 @@ struct dynlinker {
 
 /*
  * Reads the program's addresses from its auxv. -EAGAIN: the kernel is still mapping it (execve);
- * -ENOEXEC: a 32-bit program. Other
- * errors: auxv cannot be read.
+ * -ENOEXEC: a 32-bit program. Other errors: auxv cannot be read.
  */
 int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd);
 

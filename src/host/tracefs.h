@@ -30,8 +30,10 @@ struct tracefs_names {
 };
 void tracefs_names_release(struct tracefs_names *n);
 int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err);
-/* Appends the format file of "system:event" (source: Documentation/trace/events.rst).
- * -ENOENT: there is no such tracepoint. */
+/*
+ * Appends the format file of "system:event" (source: Documentation/trace/events.rst).
+ * -ENOENT: there is no such tracepoint.
+ */
 int tracefs_format(struct buf *to, int fd, struct sv name, struct err *err);
 
 /*

@@ -19,7 +19,7 @@ enum fact_id {
 	/* the recording */
 	FACT_RECORDER,
 	FACT_KIND,
-	FACT_SOURCE,
+	FACT_SOURCE, /* the program or format that a file of another program came from */
 	FACT_HOST,
 	FACT_KERNEL,
 	FACT_ARCH,
@@ -29,14 +29,14 @@ enum fact_id {
 	FACT_COMMAND,
 	FACT_EVENT,
 	FACT_FREQUENCY,
-	FACT_MODE,
-	FACT_STACKS,
+	FACT_MODE,   /* "user only" or "user and kernel" */
+	FACT_STACKS, /* how call stacks were recorded */
 	FACT_CPU_TIME,
 	FACT_ACCURACY,
-	FACT_REMEDY,
-	FACT_PROBLEM,
-	FACT_RECORDING_NOTE,
-	FACT_DUMPS, /* the dumps of a folder that were read */
+	FACT_REMEDY,         /* how to make a later capture more accurate */
+	FACT_PROBLEM,        /* what is wrong with the file that was read */
+	FACT_RECORDING_NOTE, /* "written by a newer assay: N sections skipped" */
+	FACT_DUMPS,          /* the dumps of a folder that were read */
 	/* the heap */
 	FACT_HEAP_ALLOCATOR, /* "jemalloc 5.3.0, static, prefix _rjem_" */
 	FACT_HEAP_METHOD,    /* "patch", ...; after ": " the reason for this method */
@@ -61,7 +61,7 @@ enum fact_id {
 	FACT_HEAP_LONGEST_GAP, /* longest time between two drains of a ring */
 	FACT_HEAP_TABLE_BYTES,
 	FACT_HEAP_PROBES,
-	FACT_GROWTH,
+	FACT_GROWTH, /* how page faults were counted for the growth of memory */
 	/* memory */
 	FACT_MEMORY_MACHINE, /* RAM of the machine, bytes */
 	FACT_MEMORY_LIMIT,   /* limit of the cgroup, bytes; `assay limit`: a text; absent: none */

@@ -95,7 +95,7 @@ static void add_facts(struct memrecord *w, const struct memwatch *from)
 		profile_fact_nr(w->p, FACT_MEMORY_LIMIT, limit);
 	if (from->refused)
 		profile_fact(w->p, FACT_MEMORY_REFUSED,
-			     "PSS and stacks: no right to trace the target");
+			     "PSS and stacks: no permission to ptrace the target");
 }
 
 void memrecord_abandon(struct memrecord *w)

@@ -77,7 +77,7 @@ int64_t rd_sleb(struct rd *r);
 int64_t rd_zigzag(struct rd *r);
 /* Returns a NUL-terminated string without its NUL, borrowed. Sets is_bad if there is no NUL. */
 struct sv rd_cstr(struct rd *r);
-/* Returns a reader of the next n bytes and skips them in @r; an empty reader if @r has fewer. */
+/* Returns a reader of the next n bytes and skips them in @r. If @r has fewer, both are bad. */
 struct rd rd_sub(struct rd *r, size_t n);
 
 #endif

@@ -26,7 +26,7 @@ void zio_reader_free(struct zio_reader *r);
  * -EBADMSG: it is corrupt. After an error the reader can only be freed.
  */
 int zio_reader_take(struct zio_reader *r, void *to, uint64_t n, struct err *err);
-/* Checks that the stream ends here. -EBADMSG: it does not, or its checksum is wrong. */
+/* Checks that the stream ends here. -EBADMSG: more data follows, or the data is corrupt. */
 int zio_reader_finish(struct zio_reader *r, struct err *err);
 
 #endif

@@ -86,8 +86,8 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		profile_fact(p, FACT_HEAP_RECORDER_STOPPED, "yes");
 	if (i->is_tsc_forbidden)
 		profile_fact(p, FACT_HEAP_RECORDED_UNTIL,
-			     "the program forbade itself the time stamp "
-			     "counter (strict seccomp)");
+			     "the program enabled strict seccomp, which forbids "
+			     "the time stamp counter");
 	if (i->had_to_stop_all)
 		profile_fact(p, FACT_HEAP_THREADS_STOPPED, "all, for the moment of patching");
 	if (i->nr_processes) {

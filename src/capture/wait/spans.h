@@ -4,8 +4,8 @@
  * rows (EVENT_AGGREGATE) of
  *
  *	TABLE_SPANS          calls, time, longest; object = the span's name
- *	TABLE_SPAN_TIME      the same time by wait reason; its sum is the time in TABLE_SPANS (the
- *	                     column calls is 0)
+ *	TABLE_SPAN_TIME      the same time by wait reason; its sum is the time in TABLE_SPANS.
+ *	                     Column `calls` is 0
  *	TABLE_SLOWEST_SPANS  the slowest calls of each span: one row without reason (1 call, its
  *	                     time), rows by reason (0 calls, time), and a row "longest wait" with
  *	                     the stack of that wait. All rows of a call have its start time and its

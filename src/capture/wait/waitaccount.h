@@ -71,8 +71,7 @@ struct waitaccount_row;
 
 struct waitaccount {
 	uint64_t start_ns; /* second 0 begins here */
-	uint64_t
-		short_ns; /* waits shorter than this are short; distributed if no poll found them */
+	uint64_t short_ns; /* shorter waits are distributed if no poll found their cause */
 	struct intern objects;
 	struct map thread_by_tid; /* tid -> index + 1 */
 	VEC(struct waitaccount_thread) threads;

@@ -10,10 +10,9 @@
  * A cgroup that assay creates is named "assay-<pid>-<n>", and its creator holds a file lock on its
  * folder. A cleanup process (forked, in its own session) removes the cgroup when the creator exits
  * or is killed. If the cleanup process is killed, too, memgroup_clean of a later run removes every
- * such cgroup whose lock is free. Processes still in the cgroup are moved to the
- * creator's cgroup, not killed. If the memory controller had to be enabled for the parent's
- * children (version 2), it is disabled again afterwards, unless the parent has other children by
- * then.
+ * such cgroup whose lock is free. Processes still in the cgroup are moved to the creator's cgroup,
+ * not killed. If the memory controller had to be enabled for the parent's children (version 2), it
+ * is disabled again afterwards, unless the parent has other children by then.
  *
  * File formats: Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst of the kernel.
  */

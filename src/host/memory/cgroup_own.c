@@ -346,9 +346,7 @@ static void cleanup_process(const struct memgroup *g, int end_fd)
 		(void)signal(ends[i], SIG_IGN);
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "assay-cleanup");
-	/*
-	 * the cleanup process must not hold assay's output open: readers wait for its end of file
-	 */
+	/* this process must not hold assay's output open: readers wait for end of file */
 	const int keep[] = {g->fd, g->parent_fd, g->creator_fd, end_fd};
 	close_others(keep, ARRAY_LEN(keep));
 	(void)!chdir("/");
