@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Stacks that the BPF walk could not finish. They are sent as registers and copied stack bytes, and
- * user space walks them. The reference is a hash of the frames that were found, where they stopped,
- * and every word above that could be a return address. So a stack that occurs again with other data
- * in it is sent once, and two stacks that differ in a caller never share a reference.
+ * user space walks them. The reference is a hash of the frames that were found, of where and why the
+ * walk stopped, and of each word above (at most COPY_WORDS_MAX) that could be a return address. So a
+ * stack that occurs again with other data in it is sent once, and stacks that differ in a caller
+ * have different references.
  */
 #ifndef ASSAY_BPF_STACK_COPY_H
 #define ASSAY_BPF_STACK_COPY_H
 
+/* Ring space reserved for a copy; larger ones reserve COPY_BYTES_SAMPLE. */
 #define COPY_ROOM_SMALL  (16u << 10)
 #define COPY_ROOM_MIDDLE (40u << 10)
-/* The stack is taken to end where so many bytes are not readable. */
+/* So many unreadable bytes in sequence are taken as the end of the stack. */
 #define COPY_HOLE_BYTES (64u << 10)
-/* Words that are hashed into the reference, at most. */
+/* The most words that are hashed into the reference. */
 #define COPY_WORDS_MAX 4096
-/* Bytes of a copy, at most: of a waiting thread and of a CPU sample. */
+/* The largest copy: of a waiting thread and of a CPU sample. */
 #define COPY_BYTES_WAIT   (16u << 10)
 #define COPY_BYTES_SAMPLE (128u << 10)
-/* Limit for each CPU: bounds the cost of programs whose stacks never repeat. */
+/* Limit for each CPU: bounds the cost of targets whose stacks never repeat. */
 #define COPY_BYTES_PER_SECOND (24u << 20)
 /* A word with a value this close to the stack pointer is a pointer into the stack, not code. */
 #define COPY_STACK_REACH (16ull << 20)
@@ -44,7 +46,10 @@ static __always_inline bool copy_is_within_budget(__u32 nr_bytes)
 	return b->nr_bytes <= COPY_BYTES_PER_SECOND;
 }
 
-/* bpf_loop callback: adds word @i of the stack to the hash if it could be a return address. */
+/*
+ * bpf_loop callback: adds word @i of the stack to the hash if it could be a return address. w->lo is
+ * the last unreadable page, w->hi the number of unreadable pages.
+ */
 static long copy_hash_word(__u32 i, struct walker *k)
 {
 	struct walk *w = k->w;
@@ -145,7 +150,7 @@ __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 		return false;
 	nr = copy_readable(w->sp_0, max);
 	if (!copy_is_within_budget(nr)) {
-		count_done(nr_copies_refused);
+		count_done(nr_copies_over_limit);
 		return false;
 	}
 	/* One page less, since the first piece may be less than a page. */

@@ -17,8 +17,8 @@
  *	1. writes each binary that is not there yet: rows, then specials, then pages. pages[i] is
  *	   the index into rows[] (of all binaries) of the first row whose pc is in page i or later
  *	   (unwind_table.pages + the binary's first row); there are nr_pages + 1 of them. The range
- *	   first page + nr_pages must stay with the binary until the capture ends and cannot be
- *	   given to another binary, since the rule cache of the BPF walker is keyed by
+ *	   first page + nr_pages belongs to the binary until the capture ends and cannot be
+ *	   reused for another binary, since the rule cache of the BPF walker is keyed by
  *	   (first page << 12 | offset);
  *	2. writes the mappings to a free range of maps[], sorted by start, disjoint;
  *	3. stores spaces[idx].now = kspace_pack(first, nr, generation) by compare-and-swap against
@@ -28,8 +28,8 @@
  * Processes with equal mappings (forks) share range and generation. Stack references are hashes
  * seeded with the generation.
  *
- * exec: the BPF program sets exec_ns, then stores a value without maps whose generation part is a
- * time. User space reads `now`, then exec_ns. If exec_ns is later than the events that user space
+ * exec: the BPF program sets exec_ns, then stores a value in `now` that has no maps and whose
+ * generation part is derived from the time. User space reads `now`, then exec_ns. If exec_ns is later than the events that user space
  * has applied, it publishes nothing. Else it does the compare-and-swap; if that fails, it starts
  * over.
  *
@@ -52,7 +52,7 @@
 #define KTABLES_ROWS_MAX     (1u << 24)
 
 enum kmap_kind {
-	KMAP_NONE = 0,    /* no rows: the stack is left to user space */
+	KMAP_NONE = 0,    /* no rows: user space walks the stack */
 	KMAP_RULES = 1,   /* has rows; the vDSO too */
 	KMAP_JIT = 2,     /* anonymous executable memory: walked by frame pointers */
 	KMAP_MISSING = 3, /* as NONE: the file could not be opened, or there was no room */
@@ -75,8 +75,9 @@ struct kmap {
 
 /* The published mappings of a process. */
 struct kspace {
-	wire_u64 now;     /* kspace_pack */
-	wire_u64 exec_ns; /* creation or last exec of the process (CLOCK_MONOTONIC), 0 = before */
+	wire_u64 now; /* kspace_pack */
+	wire_u64
+		exec_ns; /* creation or last exec of the process (CLOCK_MONOTONIC), 0 = before the capture */
 };
 
 /* generation << 32 | nr << 16 | first; nr == 0: nothing published. */
@@ -111,8 +112,8 @@ enum kproc_flags {
 
 /* What the BPF programs lost: index into the per-CPU array "losses" of u64 counters. */
 enum kernel_loss {
-	KLOSS_RING_FULL = 0, /* records: the ring was full; a stack among them is sent again */
-	KLOSS_SAMPLES,       /* CPU samples among these */
+	KLOSS_RING_FULL = 0, /* records: the ring was full; stacks among them are sent later */
+	KLOSS_SAMPLES,       /* CPU samples among the records of KLOSS_RING_FULL */
 	KLOSS_STATE,         /* events of a thread: no memory for its state */
 	KLOSS_SCRATCH,       /* stacks: programs were nested too deeply */
 	KLOSS_PROCS_FULL,    /* processes: no room */
@@ -122,9 +123,9 @@ enum kernel_loss {
 
 /* What the BPF programs did: the one element of the per-CPU array "engine_counts". */
 struct kernel_counts {
-	wire_u64 nr_stacks;         /* RECORD_STACK sent */
-	wire_u64 nr_copies;         /* RECORD_COPY sent */
-	wire_u64 nr_copies_refused; /* copies not sent: over the limit of bytes in this second */
+	wire_u64 nr_stacks;            /* RECORD_STACK sent */
+	wire_u64 nr_copies;            /* RECORD_COPY sent */
+	wire_u64 nr_copies_over_limit; /* not sent: over the limit of bytes per second */
 	wire_u64 nr_walks;
 	wire_u64 nr_stack_cache_hits; /* stacks found in the per-thread cache, not walked */
 	wire_u64 nr_frames;           /* walked */
@@ -150,7 +151,7 @@ enum kernel_cost_id {
 struct kernel_cost {
 	wire_u64 nr_runs;
 	wire_u64 nr_timed; /* runs that were timed */
-	wire_u64 timed_ns; /* of these */
+	wire_u64 timed_ns; /* sum of the timed runs */
 };
 
 #ifndef __bpf__

@@ -324,7 +324,7 @@ enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dump_proces
 				err_release(err);
 			} else if (rc) {
 				p->has_exited = true;
-				return is_end(rc) && p->nr_dumps ? DUMPS_ENDED : DUMPS_FAILED;
+				return is_end(rc) && p->nr_dumps ? DUMPS_EXITED : DUMPS_FAILED;
 			} else if (p->nr_dumps > nr_before) {
 				return DUMPS_MADE;
 			}

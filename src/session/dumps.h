@@ -36,12 +36,12 @@ struct dump_process {
 	/* The newest dump. */
 	char *newest; /* path */
 	uint64_t nr_bytes;
-	uint64_t stopped_ns;  /* how long one thread was stopped for it */
+	uint64_t stopped_ns;  /* how long a thread was stopped to make the newest dump */
 	bool is_sampling_off; /* prof.active is off: only older samples are in the dump */
 	/* Of a series. */
 	bool has_enabled_sampling; /* assay set prof.active */
-	bool has_exited;
-	uint64_t last; /* the trigger's value at the last dump: ns or bytes */
+	bool has_exited;           /* or a dump failed: no more dumps */
+	uint64_t last;             /* the trigger's value at the last dump: ns or bytes */
 	uint64_t next_check_ns;
 	size_t nr_dumps;
 	VEC(struct store_place) kept; /* oldest first */
@@ -51,16 +51,16 @@ struct dumps {
 	const char *name; /* of the target, for folders */
 	const char *path; /* of -o: of the only dump; NULL = in the store */
 	struct dump_trigger trigger;
-	uint64_t keep; /* newest dumps of a series that stay */
+	uint64_t keep; /* number of the newest dumps of a series that are kept */
 	struct heaptargets *targets;
 	VEC(struct dump_process) list;
-	size_t next; /* process to check next */
+	size_t next; /* index of the process to check next */
 };
 
 void dumps_release(struct dumps *d);
 /*
- * Adds a process. -ENOTSUP: it has no usable jemalloc; @what ("dumps") names the feature in the
- * message. The process is added to the list also then.
+ * Adds a process to the list. -ENOTSUP: it has no usable jemalloc, but is added as well. @what
+ * ("dumps") is the feature that the message names.
  */
 int dumps_add(struct dumps *d, int32_t pid, const char *what, struct err *err);
 /* Makes a dump of one process now. For a series it also enables sampling. */
@@ -69,9 +69,9 @@ int dumps_make(struct dumps *d, struct dump_process *p, struct err *err);
 void dumps_open_roots(struct dumps *d);
 
 enum dumps_event {
-	DUMPS_OVER, /* the time is up, a signal stopped it, or all processes have exited */
-	DUMPS_MADE,
-	DUMPS_ENDED,  /* the process has exited */
+	DUMPS_OVER,   /* the time is up, a signal stopped it, or all processes have exited */
+	DUMPS_MADE,   /* a dump was made */
+	DUMPS_EXITED, /* the process has exited */
 	DUMPS_FAILED, /* a dump failed, see @err; the process gets no more dumps */
 };
 /* Waits for the next event of a series, at most until @end_ns. */

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 							     .build_id = i & 1};
 			struct event ev;
 			(void)record_time_ns(&attr, record);
-			if (record_decode(&attr, record, &ev) == RECORD_EVENT)
+			if (record_decode(&attr, record, &ev) == RECORD_DECODED)
 				check_event(&ev, from, from + h.size);
 		}
 		free(record);

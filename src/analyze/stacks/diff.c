@@ -53,7 +53,7 @@ enum diff_how diff_how_of(const struct selection *before, const struct selection
 	return ratio > 1.01 || ratio < 0.99 ? DIFF_PER_TIME : DIFF_AMOUNTS;
 }
 
-bool diff_is_certain(double change, double error)
+bool diff_is_significant(double change, double error)
 {
 	return fabs(change) > error;
 }
@@ -286,8 +286,8 @@ static bool is_none(const struct weight *w)
 /* Insignificant differences get only this note. */
 static const char *note_of(const struct diff_item *it)
 {
-	bool is_certain = diff_is_certain(it->change, it->error) ||
-			  diff_is_certain(it->total_change, it->total_error);
+	bool is_certain = diff_is_significant(it->change, it->error) ||
+			  diff_is_significant(it->total_change, it->total_error);
 	if (it->change == 0 && it->total_change == 0)
 		return "same";
 	if (!is_certain)

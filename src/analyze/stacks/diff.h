@@ -1,13 +1,13 @@
 /*
  * Compares two selections: which rows weigh more or less than before, and whether the difference is
- * larger than its confidence interval. Rows are aligned by name, so the profiles may come from
- * different runs, builds or machines.
+ * larger than its confidence interval. Rows are aligned by name, so the profiles may be captures of
+ * different builds or machines.
  *
  * Amounts are compared directly, as shares of their totals, or, if the captures differ in duration,
  * with the amounts of "before" scaled to the duration of "after". A difference is significant if it
- * is larger than its 95 % interval, whose half width is sqrt(a^2 + b^2) of the half widths of the
- * two amounts (they were sampled independently). Differences of exact amounts are always
- * significant.
+ * is larger than the half width of its 95 % interval, sqrt(a^2 + b^2), where a and b are the half
+ * widths of the two amounts (they were sampled independently). Differences of exact amounts are
+ * always significant.
  */
 #ifndef ASSAY_ANALYZE_STACKS_DIFF_H
 #define ASSAY_ANALYZE_STACKS_DIFF_H
@@ -39,9 +39,9 @@ struct diff_item {
 	const char *module;
 	struct weight self[2]; /* before (scaled, with DIFF_PER_TIME), after */
 	struct weight total[2];
-	double change; /* of self: after - before, in the unit or in percentage points */
-	double error;  /* half width of its 95 % interval */
-	double total_change;
+	double change;       /* of self: after - before, in the unit or in percentage points */
+	double error;        /* half width of its 95 % interval */
+	double total_change; /* of total: as change */
 	double total_error;
 };
 
@@ -56,9 +56,10 @@ struct diff {
 
 /* Compares; the result lives in the arena and borrows the selections. */
 void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec);
-/* The default way to compare two selections. */
+/* Returns the default way to compare two selections. */
 enum diff_how diff_how_of(const struct selection *before, const struct selection *after);
-bool diff_is_certain(double change, double error);
+/* Returns whether a change is larger than the half width of its interval. */
+bool diff_is_significant(double change, double error);
 
 /*
  * Adds tables "total" and "functions" ("modules", ..., "stacks") and notes on the comparison. The

@@ -21,14 +21,14 @@ void quantile_add(struct quantile *q, unsigned log2_ns, uint64_t nr, uint64_t ns
 	if (longest_ns && nr)
 		longest_ns = MAX(longest_ns, ns / nr);
 	q->longest_ns = MAX(q->longest_ns, longest_ns);
-	unsigned k = log2_ns < QUANTILE_CLASSES ? log2_ns : class_of(nr ? ns / nr : ns);
+	unsigned k = log2_ns < QUANTILE_BUCKETS ? log2_ns : class_of(nr ? ns / nr : ns);
 	q->nr[k] += nr;
 	q->ns[k] += ns;
 }
 
 void quantile_merge(struct quantile *to, const struct quantile *from)
 {
-	for (unsigned k = 0; k < QUANTILE_CLASSES; k++) {
+	for (unsigned k = 0; k < QUANTILE_BUCKETS; k++) {
 		to->nr[k] += from->nr[k];
 		to->ns[k] += from->ns[k];
 	}
@@ -59,7 +59,7 @@ uint64_t quantile_at(const struct quantile *q, double share)
 		return 0;
 	double rank = share * (double)q->nr_all;
 	double below = 0;
-	for (unsigned k = 0; k < QUANTILE_CLASSES; k++) {
+	for (unsigned k = 0; k < QUANTILE_BUCKETS; k++) {
 		double nr = (double)q->nr[k];
 		if (!q->nr[k] || below + nr < rank) {
 			below += nr;

@@ -11,11 +11,11 @@
 
 #include "base/base.h"
 
-#define QUANTILE_CLASSES 64
+#define QUANTILE_BUCKETS 64
 
 struct quantile {
-	uint64_t nr[QUANTILE_CLASSES];
-	uint64_t ns[QUANTILE_CLASSES];
+	uint64_t nr[QUANTILE_BUCKETS];
+	uint64_t ns[QUANTILE_BUCKETS];
 	uint64_t nr_all;
 	uint64_t ns_all;
 	uint64_t longest_ns;

@@ -60,7 +60,7 @@ static void add_histogram(struct spansum *s)
 	vec_foreach(g, &s->spans->groups) {
 		const struct quantile *q = &g->amounts->q;
 		uint64_t sum = 0;
-		for (unsigned k = 0; k < QUANTILE_CLASSES - 1; k++) {
+		for (unsigned k = 0; k < QUANTILE_BUCKETS - 1; k++) {
 			if (!q->nr[k])
 				continue;
 			sum += q->nr[k];

@@ -20,7 +20,7 @@ bool btf_has_tracepoints(const char *const *names)
 }
 
 /* typedef void (*btf_trace_x)(void *, arguments of the tracepoint ...) */
-bool btf_has_tracepoint_of(const char *name, unsigned nr_args)
+bool btf_has_tracepoint_with_args(const char *name, unsigned nr_args)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	CLEANUP(free_p) char *type = xasprintf("btf_trace_%s", name);

@@ -4,9 +4,12 @@
 
 #include "base/base.h"
 
-/* Whether it has all of @names (NULL after the last). False without BTF. */
+/* Returns whether the kernel has all of @names (NULL after the last). False without BTF. */
 bool btf_has_tracepoints(const char *const *names);
-/* Whether it has a tracepoint with exactly @nr_args arguments, which differ between kernels. */
-bool btf_has_tracepoint_of(const char *name, unsigned nr_args);
+/*
+ * Returns whether the kernel has this tracepoint with exactly @nr_args arguments; their number
+ * differs between kernel versions.
+ */
+bool btf_has_tracepoint_with_args(const char *name, unsigned nr_args);
 
 #endif

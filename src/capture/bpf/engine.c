@@ -513,7 +513,7 @@ static void add_counts(const struct engine *e, struct engine_info *info)
 		return;
 	info->nr_stacks = c.nr_stacks;
 	info->nr_copies = c.nr_copies;
-	info->nr_copies_refused = c.nr_copies_refused;
+	info->nr_copies_over_limit = c.nr_copies_over_limit;
 	info->nr_walks = c.nr_walks;
 	info->nr_stack_cache_hits = c.nr_stack_cache_hits;
 	info->nr_frames = c.nr_frames;

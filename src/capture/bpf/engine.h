@@ -49,16 +49,16 @@ struct engine_info {
 	uint64_t nr_runs;
 	uint64_t nr_stacks; /* sent */
 	uint64_t nr_walks;
-	uint64_t nr_stack_cache_hits; /* stacks found in the per-thread cache: not walked */
-	uint64_t nr_frames;           /* walked */
-	uint64_t nr_rule_misses;      /* frames whose rule was not in the rule cache */
-	uint64_t nr_copies;           /* stacks sent as bytes, to be walked by user space */
-	uint64_t nr_copies_refused;   /* stacks truncated at the limit of copied bytes per second */
-	uint64_t nr_ring_full;        /* records dropped; stacks among them are sent again */
-	uint64_t nr_bad;              /* invalid records */
-	uint64_t nr_tables_full;      /* binaries whose unwind rows had no room */
-	uint64_t nr_rows;             /* unwind rows in the tables */
-	uint64_t map_bytes;           /* kernel memory of the maps */
+	uint64_t nr_stack_cache_hits;  /* stacks found in the per-thread cache: not walked */
+	uint64_t nr_frames;            /* walked */
+	uint64_t nr_rule_misses;       /* frames whose rule was not in the rule cache */
+	uint64_t nr_copies;            /* stacks sent as bytes, to be walked by user space */
+	uint64_t nr_copies_over_limit; /* stacks truncated: limit of copied bytes per second */
+	uint64_t nr_ring_full;         /* records dropped; stacks among them are sent again */
+	uint64_t nr_bad;               /* invalid records */
+	uint64_t nr_tables_full;       /* binaries whose unwind rows had no room */
+	uint64_t nr_rows;              /* unwind rows in the tables */
+	uint64_t map_bytes;            /* kernel memory of the maps */
 };
 
 struct engine;

@@ -118,8 +118,8 @@ static void choose_programs(struct io *s)
 	disable_unless(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
 	disable_unless(s->skel->progs.io_reclaim_node_end, has_reclaim);
 	disable_unless(s->skel->progs.io_reclaim_kswapd, has_reclaim);
-	bool has_uring = has_calls && btf_has_tracepoint_of("io_uring_submit_req", 1) &&
-			 btf_has_tracepoint_of("io_uring_complete", 3);
+	bool has_uring = has_calls && btf_has_tracepoint_with_args("io_uring_submit_req", 1) &&
+			 btf_has_tracepoint_with_args("io_uring_complete", 3);
 	disable_unless(s->skel->progs.io_uring_begin, has_uring);
 	disable_unless(s->skel->progs.io_uring_end, has_uring);
 	bool has_block = s->tables & TABLE_SET(BLOCK);

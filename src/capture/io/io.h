@@ -1,8 +1,9 @@
 /*
  * I/O and memory events as a BPF source: system calls that read, write and sync, block device
  * requests, page faults and reclaim. Every event is counted; BPF programs add them up by second,
- * thread, file, stack and duration class (wire/kernel_io.h). Delivered as rows (EVENT_AGGREGATE) of
- * those of TABLE_IO, TABLE_BLOCK, TABLE_FAULTS, TABLE_RECLAIM and TABLE_GROWTH that are wanted.
+ * thread, file, stack and duration bucket (wire/kernel_io.h). Rows come as EVENT_AGGREGATE. Tables:
+ * TABLE_IO, TABLE_BLOCK, TABLE_FAULTS, TABLE_RECLAIM and TABLE_GROWTH, of which only the wanted ones
+ * are recorded.
  *
  * Bytes are those that calls returned, not those requested. Calls in progress when counting starts
  * or ends are not counted.

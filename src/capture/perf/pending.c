@@ -22,7 +22,7 @@ void pending_forks_add(struct pending_forks *f, const struct ring *r,
 	while ((h = ring_peek(&look, &is_bad))) {
 		uint16_t nr_bytes = h->size;
 		struct event ev;
-		if (h->type == PERF_RECORD_FORK && record_decode(attr, h, &ev) == RECORD_EVENT)
+		if (h->type == PERF_RECORD_FORK && record_decode(attr, h, &ev) == RECORD_DECODED)
 			vec_push(&f->list, (struct pending_fork){.tid = ev.tid,
 								 .ptid = ev.fork.ptid,
 								 .time_ns = ev.time_ns});

@@ -59,7 +59,7 @@ static enum record_result decode_sample(const struct perf_event_attr *attr,
 	}
 	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) && !decode_user_stack(&r, s, r.end))
 		return RECORD_BAD;
-	return r.is_bad ? RECORD_BAD : RECORD_EVENT;
+	return r.is_bad ? RECORD_BAD : RECORD_DECODED;
 }
 
 /* The flag alone does not suffice: the kernel leaves it set for the next event of the record. */
@@ -99,7 +99,7 @@ static enum record_result decode_other(const struct perf_event_attr *attr,
 {
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:
-		return decode_map(h, attr->build_id, r, ev) ? RECORD_EVENT : RECORD_BAD;
+		return decode_map(h, attr->build_id, r, ev) ? RECORD_DECODED : RECORD_BAD;
 	case PERF_RECORD_COMM:
 		ev->kind = EVENT_COMM;
 		ev->pid = rd_i32(r);
@@ -132,7 +132,7 @@ static enum record_result decode_other(const struct perf_event_attr *attr,
 	default:
 		return RECORD_IGNORED;
 	}
-	return r->is_bad ? RECORD_BAD : RECORD_EVENT;
+	return r->is_bad ? RECORD_BAD : RECORD_DECODED;
 }
 
 enum record_result record_decode(const struct perf_event_attr *attr,

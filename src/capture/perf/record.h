@@ -14,7 +14,7 @@
 uint64_t record_time_ns(const struct perf_event_attr *attr, const struct perf_event_header *h);
 
 enum record_result {
-	RECORD_EVENT,   /* *ret_ev is filled; it points into the record */
+	RECORD_DECODED, /* *ret_ev is filled; it points into the record */
 	RECORD_IGNORED, /* a kind of record that is not used */
 	RECORD_BAD,     /* invalid */
 };

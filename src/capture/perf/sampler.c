@@ -435,7 +435,7 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 {
 	struct event ev;
 	enum record_result r = record_decode(&s->how.attr, h, &ev);
-	if (r != RECORD_EVENT) {
+	if (r != RECORD_DECODED) {
 		s->info.nr_bad += r == RECORD_BAD;
 		return 0;
 	}

@@ -92,10 +92,10 @@ static int emit_stack(const struct procpoll_env *to, const struct event *at,
 		      const struct call *call, uint64_t *ret_ref, struct err *err)
 {
 	*ret_ref = 0;
-	if (!call->sp || !to->nr_copy)
+	if (!call->sp || !to->nr_copy_bytes)
 		return 0;
-	CLEANUP(free_p) uint8_t *copy = xmalloc(to->nr_copy);
-	size_t n = procpoll_read(at->pid, call->sp, copy, to->nr_copy);
+	CLEANUP(free_p) uint8_t *copy = xmalloc(to->nr_copy_bytes);
+	size_t n = procpoll_read(at->pid, call->sp, copy, to->nr_copy_bytes);
 	if (!n)
 		return 0;
 	uint64_t regs[64] = {0};

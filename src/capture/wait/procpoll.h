@@ -1,7 +1,8 @@
 /*
  * Polls threads through /proc: what they wait for, their stacks and their scheduler statistics.
- * Processes of the same user need no rights. Other users' processes need the rights of ptrace,
- * except for schedstat, which everybody may read. The target is neither stopped nor changed.
+ * Processes of the same user need no privileges. Other users' processes need the permissions of
+ * ptrace, except for schedstat, which every user may read. The target is neither stopped nor
+ * changed.
  */
 #ifndef ASSAY_CAPTURE_WAIT_PROCPOLL_H
 #define ASSAY_CAPTURE_WAIT_PROCPOLL_H
@@ -26,22 +27,24 @@ struct procpoll_schedstat {
 int procpoll_schedstat(int32_t pid, int32_t tid, struct procpoll_schedstat *ret_s);
 /*
  * Reads the system call that the thread is blocked in. -EAGAIN: the thread is running or runnable;
- * -EACCES: no right to see it; -ESRCH, -ENOENT: it has exited.
+ * -EACCES: not permitted to read it; -ESRCH, -ENOENT: the thread has exited.
  */
 int procpoll_call(int32_t pid, int32_t tid, struct call *ret_c);
-/* Copies memory of the process; returns the bytes up to the first page that cannot be read. */
+/* Copies @n bytes at @addr of the process. Returns the number copied before an unreadable page. */
 size_t procpoll_read(int32_t pid, uint64_t addr, void *to, size_t n);
 
-/* What polls use and feed; all borrowed. */
+/* What a poll reads from and writes to; all pointers are borrowed. */
 struct procpoll_env {
 	struct waitaccount *account;
 	struct waitcalls *calls;
 	struct copyrefs *refs;
 	const struct event_sink *sink;
-	size_t nr_copy; /* bytes of stack to copy */
+	size_t nr_copy_bytes; /* of the stack to copy; 0: none */
 };
-/* Polls a thread: returns the cause of its wait, delivers its stack to the sink. Errors as
- * procpoll_call. */
+/*
+ * Polls a thread: returns the cause of its wait and delivers its stack to the sink. Errors as
+ * procpoll_call.
+ */
 int procpoll_thread(const struct procpoll_env *to, int32_t pid, int32_t tid,
 		    struct wait_cause *ret_cause, struct err *err);
 

@@ -58,7 +58,7 @@ struct switches {
 	struct waitaccount account;
 	struct waitcalls calls;
 	struct copyrefs refs;
-	size_t nr_copy;
+	size_t nr_copy_bytes;
 	uint64_t second_end_ns; /* of the current second */
 	uint64_t stop_ns;       /* later events are not accounted */
 	uint64_t next_poll_ns;
@@ -118,7 +118,7 @@ static int switches_open(void **ret_s, const struct source_env *env, struct err 
 	CLEANUP(err_release) struct err refusal = {0};
 	s->target = env->target;
 	s->has_sampler = env->has_sampler;
-	s->nr_copy = COPY_MIN;
+	s->nr_copy_bytes = COPY_MIN;
 	s->level = SWITCHES_STACKS;
 	int rc = open_sampler(s, 0, &refusal);
 	if (rc && rc != -ESRCH) {
@@ -178,7 +178,7 @@ static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
 
 static struct procpoll_env poll_env(struct switches *s)
 {
-	return (struct procpoll_env){&s->account, &s->calls, &s->refs, s->sink, s->nr_copy};
+	return (struct procpoll_env){&s->account, &s->calls, &s->refs, s->sink, s->nr_copy_bytes};
 }
 
 static void apply_polls(struct switches *s, uint64_t time_ns)
@@ -434,8 +434,8 @@ static void switches_grow(void *self, int32_t tid, uint64_t nr_bytes)
 	struct switches *s = self;
 	if (s->level == SWITCHES_STACKS)
 		sampler_grow(s->sampler, tid, nr_bytes);
-	else if (nr_bytes >= s->nr_copy && s->nr_copy < COPY_MAX)
-		s->nr_copy *= 4;
+	else if (nr_bytes >= s->nr_copy_bytes && s->nr_copy_bytes < COPY_MAX)
+		s->nr_copy_bytes *= 4;
 }
 
 static void switches_facts(const void *self, struct profile *p)

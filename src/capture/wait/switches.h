@@ -1,6 +1,6 @@
 /*
  * Off-CPU accounting without BPF, as a source: context switches from perf events or polls of /proc.
- * The best level that the user's rights allow is chosen:
+ * The best level that the user's privileges permit is chosen:
  *
  *	SWITCHES_STACKS  perf records each switch with registers and a copy of the stack: times,
  *	                 counts, reasons and stacks are exact. Needs perf events that sample the
@@ -16,8 +16,8 @@
  * distributed over that thread's waits by their number. Wakers and blame are not recorded.
  *
  * Rows come as EVENT_AGGREGATE of TABLE_ON_CPU and TABLE_OFF_CPU, stacks as EVENT_STACK with
- * registers and bytes. Where no sampler runs beside it, the source also delivers mappings, thread
- * names, forks and exits, as sampler.h does.
+ * registers and bytes. If the capture has no CPU sampler, the source also delivers mappings,
+ * thread names, forks and exits, as sampler.h does.
  */
 #ifndef ASSAY_CAPTURE_WAIT_SWITCHES_H
 #define ASSAY_CAPTURE_WAIT_SWITCHES_H

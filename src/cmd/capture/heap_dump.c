@@ -143,8 +143,8 @@ static int dump_series(struct dumps *d, uint64_t duration_ns)
 		case DUMPS_MADE:
 			emit_dump(p);
 			break;
-		case DUMPS_ENDED:
-			log_note("%s has ended", p->label);
+		case DUMPS_EXITED:
+			log_note("%s has exited", p->label);
 			break;
 		case DUMPS_FAILED:
 			status = cmd_fail(&err);

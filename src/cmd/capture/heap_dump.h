@@ -12,19 +12,20 @@
 #include "render/renderers.h"
 
 struct heap_dump_opts {
-	bool is_once;
-	const char *every;
-	uint64_t keep; /* 0 = not given */
-	bool is_stats;
+	bool is_once;                /* --dump */
+	const char *every;           /* of --dump-every, see dump_trigger_parse; NULL = not given */
+	uint64_t keep;               /* newest dumps that stay; 0 = not given */
+	bool is_stats;               /* --stats */
 	struct renderer_choice form; /* format of the statistics */
 };
 
 extern const struct opt_group heap_dump_group;
 
-/* Was one of the three modes chosen? */
+/* Returns whether one of the three modes was chosen. */
 bool heap_dump_is_asked(const struct heap_dump_opts *o);
 /*
- * Runs the mode. @path: of -o; NULL: dumps go below ./profiling, statistics to standard output.
+ * Runs the mode. @path: of -o; NULL: dumps are written below ./profiling, statistics to standard
+ * output.
  * Prints errors. Returns the exit status.
  */
 int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *target,

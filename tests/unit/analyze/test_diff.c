@@ -92,7 +92,7 @@ TEST(diff_aligns_by_name_and_sorts_by_change)
 	CHECK(find(&x.d, "main")->change == 0);
 	CHECK(find(&x.d, "main")->total_change == (200 - 10 + 50 - 5) * 64);
 	CHECK(x.d.all.change == (200 - 10 + 50 - 5) * 64);
-	CHECK(diff_is_certain(find(&x.d, "old")->change, find(&x.d, "old")->error));
+	CHECK(diff_is_significant(find(&x.d, "old")->change, find(&x.d, "old")->error));
 	double sum = 0;
 	for (size_t i = 0; i < x.d.n; i++)
 		sum += x.d.items[i].change;
@@ -143,10 +143,10 @@ TEST(diff_of_samples_knows_what_is_chance)
 	const struct diff_item *few = find(&x.d, "few");
 	const struct diff_item *many = find(&x.d, "many");
 	const struct diff_item *rare = find(&x.d, "rare");
-	CHECK(!diff_is_certain(few->change, few->error));
-	CHECK(diff_is_certain(many->change, many->error));
+	CHECK(!diff_is_significant(few->change, few->error));
+	CHECK(diff_is_significant(many->change, many->error));
 	/* both doubled; two samples that became none prove nothing */
-	CHECK(!diff_is_certain(rare->change, rare->error));
+	CHECK(!diff_is_significant(rare->change, rare->error));
 	/* 1.96 sqrt(1200) intervals, and a little for skew */
 	CHECK(many->error > 67 * (double)r && many->error < 72 * (double)r);
 }
@@ -207,11 +207,11 @@ TEST(diff_of_cpu_samples_is_by_share)
 	compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
 	CHECK(x.d.spec.how == DIFF_SHARES);
 	const struct diff_item *a = find(&x.d, "a");
-	CHECK(fabs(a->change - 25) < 1e-9 && diff_is_certain(a->change, a->error));
+	CHECK(fabs(a->change - 25) < 1e-9 && diff_is_significant(a->change, a->error));
 	CLEANUP(pair_release) struct pair few = {.p = {cpu_with(5, 5), cpu_with(6, 5)}};
 	compare(&few, &(struct select_spec){0}, -1, BY_FUNCTION);
 	a = find(&few.d, "a");
-	CHECK(!diff_is_certain(a->change, a->error));
+	CHECK(!diff_is_significant(a->change, a->error));
 }
 
 /* ---- growth -------------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ TEST(record_sample_has_its_fields)
 	add_user_stack(&b, ARCH_PERF_ABI_64, 64, 40);
 	const struct perf_event_header *h = finish(&b);
 	struct event ev;
-	CHECK(record_decode(&with_stack, h, &ev) == RECORD_EVENT);
+	CHECK(record_decode(&with_stack, h, &ev) == RECORD_DECODED);
 	CHECK_U64(record_time_ns(&with_stack, h), 5000);
 	CHECK(ev.kind == EVENT_SAMPLE && ev.pid == 70 && ev.tid == 71 && ev.cpu == 2);
 	CHECK_U64(ev.time_ns, 5000);
@@ -105,13 +105,13 @@ TEST(record_sample_of_an_exiting_task_has_no_registers)
 	start_sample(&b, PERF_RECORD_MISC_KERNEL);
 	add_chain(&b);
 	add_user_stack(&b, 0, 0, 0);
-	CHECK(record_decode(&with_stack, finish(&b), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&with_stack, finish(&b), &ev) == RECORD_DECODED);
 	CHECK(!ev.sample.regs && !ev.sample.stack && !ev.sample.nr_stack && !ev.sample.is_user);
 
 	start_sample(&b, PERF_RECORD_MISC_USER);
 	add_chain(&b);
 	add_user_stack(&b, ARCH_PERF_ABI_64 - 1, 16, 16);
-	CHECK(record_decode(&with_stack, finish(&b), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&with_stack, finish(&b), &ev) == RECORD_DECODED);
 	CHECK(ev.sample.is_compat && ev.sample.is_stack_full);
 }
 
@@ -160,7 +160,7 @@ TEST(record_with_wrong_counts_is_bad)
 	start_sample(&b, 0);
 	add_chain(&b);
 	add_user_stack(&b, ARCH_PERF_ABI_64, 16, UINT64_MAX);
-	CHECK(record_decode(&with_stack, finish(&b), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&with_stack, finish(&b), &ev) == RECORD_DECODED);
 	CHECK_U64(ev.sample.nr_stack, 16);
 }
 
@@ -191,7 +191,7 @@ TEST(record_map_is_by_inode_or_build_id)
 	CLEANUP(buf_release) struct buf b = {0};
 	struct event ev;
 	add_map(&b, 0, "/bin/x\0\0", 8);
-	CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_DECODED);
 	CHECK(ev.kind == EVENT_MAP && ev.pid == 70 && ev.cpu == 3 && ev.map.is_exec);
 	CHECK_U64(ev.time_ns, 9000);
 	CHECK_U64(ev.map.inode, 4711);
@@ -200,7 +200,7 @@ TEST(record_map_is_by_inode_or_build_id)
 	static const uint8_t lengths[] = {1, 16, 20, 21, 255}; /* the last two do not fit */
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		add_map(&b, lengths[i], "/bin/x\0\0", 8);
-		CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_EVENT);
+		CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_DECODED);
 		CHECK_U64(ev.map.nr_build_id, MIN(lengths[i], 20));
 		CHECK_U64(ev.map.build_id[0], 1);
 		CHECK_U64(ev.map.build_id[19], lengths[i] < 20 ? 0 : 5);
@@ -210,7 +210,7 @@ TEST(record_map_is_by_inode_or_build_id)
 	/* The flag of another perf user, which the kernel left set in this record. */
 	add_map(&b, 0, "/bin/x\0\0", 8);
 	((struct perf_event_header *)(void *)b.p)->misc = PERF_RECORD_MISC_MMAP_BUILD_ID;
-	CHECK(record_decode(&no_build_ids, finish_side(&b, 9000), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&no_build_ids, finish_side(&b, 9000), &ev) == RECORD_DECODED);
 	CHECK_U64(ev.map.inode, 4711);
 	CHECK_U64(ev.map.nr_build_id, 0);
 	add_map(&b, 0, "/without", 8);
@@ -224,7 +224,7 @@ TEST(record_fork_comm_and_exit_are_decoded)
 	start(&b, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
 	add_ids(&b, 80, 81);
 	buf_add(&b, "worker\0\0", 8);
-	CHECK(record_decode(&plain, finish_side(&b, 1), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&plain, finish_side(&b, 1), &ev) == RECORD_DECODED);
 	CHECK(ev.kind == EVENT_COMM && ev.pid == 80 && ev.tid == 81 && ev.comm.is_exec);
 	CHECK_STR(ev.comm.name, "worker");
 
@@ -235,7 +235,7 @@ TEST(record_fork_comm_and_exit_are_decoded)
 		add_ids(&b, 80, 1);
 		add_ids(&b, 81, 2);
 		buf_add_u64le(&b, 77);
-		CHECK(record_decode(&plain, finish_side(&b, 1), &ev) == RECORD_EVENT);
+		CHECK(record_decode(&plain, finish_side(&b, 1), &ev) == RECORD_DECODED);
 		CHECK(ev.kind == (type == PERF_RECORD_FORK ? EVENT_FORK : EVENT_EXIT));
 		CHECK(ev.pid == 80 && ev.tid == 81 && ev.fork.ppid == 1 && ev.fork.ptid == 2);
 	}
@@ -243,7 +243,7 @@ TEST(record_fork_comm_and_exit_are_decoded)
 	start(&b, PERF_RECORD_LOST, 0);
 	buf_add_u64le(&b, 1);
 	buf_add_u64le(&b, 12);
-	CHECK(record_decode(&plain, finish_side(&b, 1), &ev) == RECORD_EVENT);
+	CHECK(record_decode(&plain, finish_side(&b, 1), &ev) == RECORD_DECODED);
 	CHECK(ev.kind == EVENT_LOST && ev.lost.nr == 12);
 }
 
