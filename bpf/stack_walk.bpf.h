@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Walks the current thread's user stack by the published unwind rows (wire/kernel_tables.h). The
- * steps are those of wire/unwind_core.h, as in src/unwind/walk.c; tests/oracle/kstack compares the
- * two walkers. Stacks that this one cannot finish are left to user space (stack_copy.bpf.h).
+ * steps are those of wire/unwind_core.h, as in src/unwind/walk.c; tests/oracle/kstack.c compares the
+ * two walkers. Stacks that this walker cannot finish are sent to user space (stack_copy.bpf.h).
  *
  * A frame costs three checks and reads: whether the address is in the mapping of the previous
  * frame; the unwind rule, from a cache; two stack words, from a window that was read at once.
  *
- * The rule cache is keyed by `code`: the number of the address among all published code (first page
- * of the binary << 12 | offset in it). So the key is exact, the cache needs no flush when mappings
+ * The rule cache is keyed by `code`, an address in the space of all published code: first page of
+ * the binary << 12 | offset in it. So the key is exact, the cache needs no flush when mappings
  * change, and all processes that run a binary share it. An entry {code, rule} is one 64-bit store.
  * Interrupted addresses have a cache of their own, since there are far more of them than return
  * addresses.
@@ -46,7 +46,7 @@ DEFINE_MAP(ARRAY, rule_cache, 1, __u32, struct rule_cache);
 struct walk_map {
 	__u64 start;
 	__u64 nr_bytes; /* 0: unused */
-	__u32 code;     /* of start */
+	__u32 code;     /* of start; see above */
 	__u16 kind;     /* enum kmap_kind */
 	__u16 idx;      /* into ktables_head.maps */
 };
@@ -63,8 +63,8 @@ struct walk_step {
 };
 
 /*
- * The state of one walk. It is too large for the stack of a BPF program, so it is an element of a
- * per-CPU map, one for each program that can be active on a CPU at the same time.
+ * The state of one walk. It is too large for the stack of a BPF program, so it is in a per-CPU map,
+ * which has WALK_NESTING elements because one program can interrupt another.
  */
 struct walk {
 	__u32 is_in_use;
@@ -96,8 +96,8 @@ struct walk {
 	__u32 recent_generation;
 	__u32 recent_idx;
 	struct walk_map recent[WALK_RECENT];
-	__u32 lo; /* bounds of a binary search */
-	__u32 hi;
+	__u32 lo;     /* bounds of a binary search; copy_hash_word: the last unreadable page */
+	__u32 hi;     /* copy_hash_word: number of unreadable pages */
 	bool is_call; /* pc is a return address */
 	bool is_call_0;
 	bool is_chained;     /* the frame was found by a frame pointer */
@@ -119,7 +119,7 @@ struct walk {
 	__u64 frames[WALK_FRAMES_MAX];
 };
 
-/* A program can interrupt another (a sample during a switch), to this depth. */
+/* How deep programs can interrupt each other (a sample during a switch). */
 #define WALK_NESTING 6
 DEFINE_MAP(PERCPU_ARRAY, walks, WALK_NESTING, __u32, struct walk);
 
@@ -235,7 +235,7 @@ __noinline bool walk_search_map(struct walk *w, __u64 addr)
 	return true;
 }
 
-/* The same, from the recently used mappings first. */
+/* Like walk_search_map, but tries the recently used mappings first. */
 static __always_inline bool walk_find_map(struct walk *w, __u64 addr)
 {
 #pragma unroll
@@ -319,7 +319,7 @@ __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 	return row_kind(rule) == ROW_NONE ? ROW_PSEUDO : rule;
 }
 
-/* The same, from the rule cache; a miss is searched for and stored. */
+/* Like walk_find_rule, but tries the rule cache first; stores the rule there after a miss. */
 static __always_inline __u32 walk_rule(struct walker *k, __u64 addr, bool is_leaf)
 {
 	struct walk *w = k->w;
@@ -340,7 +340,7 @@ static __always_inline __u32 walk_rule(struct walker *k, __u64 addr, bool is_lea
 	return rule;
 }
 
-/* Fills w->regs with the registers of the leaf, by DWARF number. */
+/* Fills w->regs with the registers of the leaf, by DWARF number, if they are not yet. */
 __noinline bool walk_load_regs(struct walk *w)
 {
 	if (!w)
@@ -355,6 +355,7 @@ __noinline bool walk_load_regs(struct walk *w)
 	return true;
 }
 
+/* For unwind_core.h, which describes it; also marks the walk as uncacheable. */
 static __always_inline bool walk_leaf_reg(struct walk *w, __u32 reg, __u64 *ret_v)
 {
 	if (!w->is_leaf || reg >= ARCH_NR_DWARF_REG || !walk_load_regs(w))
@@ -364,6 +365,7 @@ static __always_inline bool walk_leaf_reg(struct walk *w, __u32 reg, __u64 *ret_
 	return true;
 }
 
+/* For unwind_core.h, which describes it. */
 static __always_inline bool walk_is_caller(struct walk *w, __u64 ra, bool needs_rule)
 {
 	w->is_call = true;
@@ -396,7 +398,7 @@ __noinline int walk_step_norule(struct walk *w)
 	__u32 kind = w->map_kind;
 	int end = WALK_NO_RULE;
 
-	/* An interrupted leaf may not have set up its frame yet: that is left to user space. */
+	/* An interrupted leaf may not have set up its frame yet: user space walks such a stack. */
 	if (!w->is_leaf || w->is_call || kind == KMAP_JIT)
 		end = unwind_step_chain(w);
 	if (end != WALK_NO_RULE)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * State of each watched thread (BPF task storage). Each part of the programs declares its own
- * member struct. The whole must stay below 1.5 KB, since every watched thread has one.
+ * State of a thread of the target, or of any thread in system-wide captures (BPF task storage). Each
+ * of the files named below declares a struct for its member. Must stay below 1.5 KB, since each such
+ * thread has one.
  */
 #ifndef ASSAY_BPF_TASK_STATE_H
 #define ASSAY_BPF_TASK_STATE_H
@@ -21,7 +22,7 @@
 /* Owner: bpf/stack.bpf.h */
 #include "stack_cache_state.bpf.h"
 
-/* Whether the thread is a target; stored at the first look-up. */
+/* TASK_IS_TARGET is valid if TASK_IS_KNOWN is set: stored at the first look-up. */
 enum task_flags { TASK_IS_KNOWN = 1, TASK_IS_TARGET = 2 };
 
 struct task_state {

@@ -1,11 +1,11 @@
 /*
- * Sampling by allocated bytes, and the set of sampled blocks, which tells whether a free has to be
- * recorded.
+ * Sampling by allocated bytes, and the set of sampled blocks: a free is recorded if its block is in
+ * the set.
  *
  * Each thread draws sample points in the sequence of bytes that it allocates, with exponentially
- * distributed distances of interval_bytes on average. A block is sampled if a point falls into it,
- * so P(sampled) = 1 - exp(-size / interval), independent of earlier allocations. Blocks of at least
- * interval_bytes are always sampled.
+ * distributed distances of interval_bytes on average. A block smaller than interval_bytes is sampled
+ * if a point falls into it, so P(sampled) = 1 - exp(-size / interval_bytes), independent of earlier
+ * allocations. Larger blocks are always sampled.
  */
 #ifndef ASSAY_INJECT_HEAP_SAMPLE_H
 #define ASSAY_INJECT_HEAP_SAMPLE_H

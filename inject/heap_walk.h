@@ -9,16 +9,17 @@
 #include "heap_recorder.h"
 
 /*
- * Makes the stack of the caller of @c the thread's last stack. Returns the index of its leaf in
- * thread->frames; the stack ends at index HEAP_FRAMES_MAX - 1. The thread must be inside the
- * recorder. With @ret_stack_id (0 before the call): if the stack is in the stack cache, sets its id
- * and leaves the last stack as it was. NULL: the caller needs the frames.
+ * Unwinds the stack of the caller of @c into thread->frames. Returns the index of its leaf there; the
+ * stack ends at index HEAP_FRAMES_MAX - 1. The thread must be inside the recorder. @is_hook: called
+ * by jemalloc, so the innermost frames in jemalloc's code are omitted. @ret_stack_id: 0 before the
+ * call; if the stack is in the stack cache, it is set to the stack's id and thread->frames is not
+ * changed. NULL: the caller needs the frames.
  */
 uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook,
 		    uint32_t *ret_stack_id);
 /*
- * Returns the id of that stack and writes a STACK record if it is new; 0: no id. In
- * heap_stackid.c.
+ * Unwinds in the same way, returns the id of the stack and writes a STACK record if it is new; 0: no
+ * id. Implemented in heap_stackid.c.
  */
 uint32_t walk_stack_id(struct heap_ctx *x, const struct heap_call *c, bool is_hook);
 

@@ -22,7 +22,6 @@ struct kernel_heap {
 };
 
 /* Key of the set of sampled blocks. */
-
 struct kernel_heap_block {
 	wire_u64 block;
 	wire_u32 tgid;
@@ -31,13 +30,14 @@ struct kernel_heap_block {
 
 /* Sums over all processes. */
 struct kernel_heap_counts {
-	wire_u64 nr_hits;   /* of probes at function entries */
+	wire_u64 nr_hits;   /* runs of the probes at function entries */
 	wire_u64 nr_allocs; /* allocation calls: exact, also with sampling */
 	wire_u64 nr_bytes;  /* requested by them */
 	wire_u64 nr_frees;
 	wire_u64 nr_dropped;    /* records for which the ring had no room */
-	wire_u64 dropped_bytes; /* of allocations among them */
-	wire_u64 nr_no_room;    /* sampled blocks not in the set, which was full: free not seen */
+	wire_u64 dropped_bytes; /* allocated bytes in dropped records */
+	/* Sampled blocks that could not be added to the full set: their frees are not recorded. */
+	wire_u64 nr_no_room;
 };
 
 #ifndef __bpf__

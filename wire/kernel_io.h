@@ -67,7 +67,7 @@ struct io_key {
 	wire_s16 syscall; /* its number, -1 = none */
 	wire_u8 table;    /* enum io_table */
 	wire_u8 what;     /* enum io_what; IO_FAILED is or-ed in */
-	wire_u8 log2_ns;  /* duration class: log2 of the duration, 0xff = none */
+	wire_u8 log2_ns;  /* duration bucket: log2 of the duration, 0xff = none */
 	wire_u8 pad[3];
 };
 

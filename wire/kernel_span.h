@@ -1,10 +1,11 @@
 /*
  * Spans of operations (bpf/spans.bpf.h): a span is the time from a function's entry to its return,
- * or from one function to another. Sums by second, thread, stack and duration class come in a pair
- * of maps; slow spans also come singly through the ring (RECORD_SPAN).
+ * or from one function to another. Sums by second, thread, stack and duration bucket are in two maps:
+ * BPF programs write one while user space reads and empties the other. Slow spans are also sent one
+ * by one through the ring (RECORD_SPAN).
  *
  * by_reason_ns[reason] is the time of a span by wait reason (enum wait_reason). WAIT_ON_CPU is the
- * rest of its wall time, so the array always adds up to the wall time.
+ * rest of its duration, so the array always adds up to the duration.
  */
 #ifndef ASSAY_WIRE_KERNEL_SPAN_H
 #define ASSAY_WIRE_KERNEL_SPAN_H
@@ -17,18 +18,18 @@
 
 struct span_key {
 	wire_u64 stack; /* reference of the stack at its start; the function is the leaf */
-	wire_u32 slice; /* second in which it ended, since the capture's start */
+	wire_u32 slice; /* index of the second in which it ended, from the capture's start */
 	wire_s32 tgid;
 	wire_s32 pid;
 	wire_u16 span;   /* index of the probed function or pair (the attachment's cookie) */
-	wire_u8 log2_ns; /* duration class: log2 of the duration */
+	wire_u8 log2_ns; /* duration bucket: floor(log2(duration in ns)) */
 	wire_u8 pad;
 };
 
 struct span_sum {
 	wire_u64 nr;         /* of spans */
-	wire_u64 ns;         /* of all of them */
-	wire_u64 longest_ns; /* of one span */
+	wire_u64 ns;         /* sum of their durations */
+	wire_u64 longest_ns; /* longest duration of one span */
 	wire_u64 by_reason_ns[SPAN_REASONS];
 };
 
@@ -38,7 +39,7 @@ struct span_slot {
 	wire_u64 nr_ended;
 	wire_u64 nr_abandoned; /* never returned: longjmp, an exception, the thread's end */
 	wire_u64 nr_inside;    /* calls within a span of another function: not measured */
-	wire_u64 nr_lost;      /* not counted: no room in the map */
+	wire_u64 nr_lost;      /* spans not counted: no room in the map */
 	wire_u64 nr_unsent;    /* slow spans that were not sent: the ring was full */
 };
 

@@ -43,7 +43,7 @@ enum wait_evidence {
 	EVIDENCE_POLLED = 1 << 6,   /* seen by polling /proc, not by context switches */
 };
 
-/* Duration class (floor(log2(ns))) of rows that have none. */
+/* Duration bucket (floor(log2(ns))) of rows that have none. */
 #define LOG2_NONE 0xff
 
 #endif
