@@ -33,8 +33,8 @@ struct debug_search {
  * NULL: the host only.
  *
  * Finds the debug file (with .debug_info or .symtab). @binary_path: as the target sees it.
- * *ret_path (ret_path may be NULL): the path found, owned by the caller, to search dwz and .dwp
- * files.
+ * *ret_path (ret_path may be NULL) is its path, owned by the caller; the searches for dwz and .dwp
+ * files need it.
  */
 struct elf *debugfile_find(struct elf *binary, const char *binary_path,
 			   const struct debug_search *search, char **ret_path);

@@ -67,7 +67,7 @@ const struct elf_section *elf_section(const struct elf *e, const char *name);
 const struct elf_section *elf_debug_section(const struct elf *e, const char *name);
 /*
  * Returns the section's bytes, decompressed (SHF_COMPRESSED zlib and zstd, and old .zdebug). They
- * are borrowed and stay cached as long as the image. Relocations of ET_REL files are not applied.
+ * are borrowed and stay cached until elf_free. Relocations of ET_REL files are not applied.
  */
 int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret_bytes,
 		      struct err *err);

@@ -3,7 +3,7 @@
  * by a note in section .note.stapsdt with owner "stapsdt" and type 3:
  *
  *	u64 address of the nop · u64 address of section .stapsdt.base when linked ·
- *	u64 address of a u16 semaphore, the number of attached tracers, 0 = none ·
+ *	u64 address of a u16 semaphore (the number of attached tracers); 0 = no semaphore ·
  *	provider\0 name\0 arguments\0
  *
  * The section is not loaded, so its addresses are not adjusted when prelink or a separate debug
@@ -19,15 +19,15 @@
 #include "object/elf.h"
 
 struct sdt_note {
-	struct sv provider; /* borrowed from the image */
+	struct sv provider; /* borrowed from the image, as is name */
 	struct sv name;
 	uint64_t offset;           /* file offset of the nop */
-	uint64_t semaphore_offset; /* file offset, 0 = none */
+	uint64_t semaphore_offset; /* file offset, 0 = no semaphore */
 };
 
 /*
- * Calls @found for each probe until it returns a value other than 0, which is then returned.
- * Malformed notes are skipped.
+ * Calls @found for each probe. If @found returns a value other than 0, stops and returns it. Skips
+ * malformed notes. Returns 0 at the end.
  */
 int sdt_notes(struct elf *e, int (*found)(void *ctx, const struct sdt_note *n, struct err *err),
 	      void *ctx, struct err *err);

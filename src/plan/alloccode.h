@@ -1,7 +1,7 @@
 /*
- * Facts about the jemalloc in a binary: version, environment variable and whether it was built with
- * profiling, from constant strings, which stripped binaries have as well; and the address ranges of
- * all its code, internal functions included.
+ * Reads two kinds of facts about an allocator in a binary: of jemalloc the version, the environment
+ * variable and whether it was built with profiling (from string constants, which a stripped binary
+ * has, too); and the address ranges of the allocator's code, internal functions included.
  */
 #ifndef ASSAY_PLAN_ALLOCCODE_H
 #define ASSAY_PLAN_ALLOCCODE_H
@@ -14,7 +14,10 @@
 bool alloccode_has_symbols(const struct elf *e);
 /* Fills version, variable, has_prof of @f->jemalloc. */
 void alloccode_facts(struct allocfind *f, struct elf *image);
-/* Fills @f->code from the symbol tables of @symbols. */
+/*
+ * Fills @f->code from the symbol tables of @symbols: the binary itself, its debug file, or the
+ * image in its .gnu_debugdata.
+ */
 void alloccode_ranges(struct allocfind *f, struct elf *symbols);
 
 #endif

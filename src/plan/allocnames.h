@@ -1,6 +1,6 @@
 /*
- * Names of allocator functions, and the shape of each (enum heap_shape: which arguments are block
- * and size). Sources: the manuals of glibc, musl, jemalloc 5, gperftools and mimalloc 1-2, the
+ * Names of allocator functions, and the shape of each (enum heap_shape: which arguments are the
+ * block and the size). Sources: the manuals of glibc, musl, jemalloc 5, gperftools and mimalloc 1-2, the
  * Itanium C++ ABI for operator new and delete.
  */
 #ifndef ASSAY_PLAN_ALLOCNAMES_H
@@ -10,7 +10,7 @@
 #include "base/sv.h"
 #include "heap_wire.h"
 
-/* The shape of a function by its name; HEAP_SHAPE_NONE: not a name of this family. */
+/* Return the shape of a function by its name; HEAP_SHAPE_NONE: not a name of this family. */
 enum heap_shape allocnames_plain(struct sv name);    /* malloc, __libc_memalign */
 enum heap_shape allocnames_pages(struct sv name);    /* mmap, sbrk; prctl, syscall */
 enum heap_shape allocnames_operator(struct sv name); /* _Znwm, _ZdlPvm */

@@ -1,5 +1,5 @@
 /*
- * What the binaries of a process contain for a profiler: symbols, debug information, unwind tables,
+ * Reports which of these the binaries of a process have: symbols, debug information, unwind tables,
  * frame pointers. Reads files only; the process is not stopped.
  */
 #ifndef ASSAY_PLAN_BINARIES_H
@@ -15,7 +15,7 @@ struct binary_facts {
 	bool is_unreadable;  /* not permitted to read it; other fields unset */
 	const char *symbols; /* "all", "functions", "exported", "none"; NULL: no ELF file */
 	const char *debug;   /* "inside", "separate", "none" */
-	const char *frames;  /* functions with frame pointers: "yes", "some", "no", "-" */
+	const char *frames;  /* functions with frame pointers: "yes", "some", "no", "-" = unknown */
 	bool has_unwind_tables;
 	bool has_build_id;
 };

@@ -1,5 +1,5 @@
 /*
- * A plan how the heap of one process is recorded: method, functions, reason. Made by
+ * The plan for recording the heap of one process: method, functions, reason. Made by
  * plan/heapchoice.h, used by the sources of capture/ and by remote/. Addresses are runtime
  * addresses in that process at that time.
  */
@@ -52,7 +52,7 @@ enum heap_allocator {
 	HEAP_ALLOCATOR_TCMALLOC,
 	HEAP_ALLOCATOR_MIMALLOC,
 	HEAP_ALLOCATOR_OTHER, /* a malloc of another library, or the program's own */
-	HEAP_ALLOCATOR_PAGES, /* of functions: the C library's mmap, munmap, mremap, brk, sbrk */
+	HEAP_ALLOCATOR_PAGES, /* for functions only: the C library's mmap, munmap, mremap, brk, sbrk */
 	HEAP_ALLOCATOR_NR
 };
 /* Name for output: "jemalloc", "glibc". */
@@ -64,12 +64,13 @@ struct heap_plan {
 	char *allocator_text; /* "jemalloc 5.3.0, static, prefix _rjem_"; owned */
 	char *reason;         /* why this method, for output; owned */
 	VEC(struct heap_site) sites;
-	/* Code of allocators: a thread with a frame in it must not be used for calls of it. */
+	/* Code of allocators. A thread with a frame in it must not be made to call the allocator. */
 	struct heap_ranges allocator_code;
-	/* jemalloc only; 0 = not found. */
+	/* jemalloc: address of mallctl; 0 = not found. */
 	uint64_t mallctl;
 	/*
-	 * mallctl found without a symbol: the version it must report. Owned; NULL = has a symbol.
+	 * If mallctl was found without a symbol: the version that it must report. Owned; NULL = it
+	 * was found by its symbol.
 	 */
 	char *expected_version;
 	uint32_t version[3]; /* 5, 3, 0 */

@@ -2,7 +2,7 @@
  * Finds functions of a binary by name pattern, and the address at which to place a uprobe.
  *
  * A pattern is compared with the names of .symtab and .dynsym, both as linked and as displayed
- * (demangled, without hashes and parameters). `*` and `?` match as in the shell. A stripped binary
+ * (demangled, without Rust's hashes and without parameters). `*` and `?` match as in the shell. A stripped binary
  * has only its dynamic symbols; the symbol table of a separate debug file may be passed as a second
  * image.
  */
@@ -18,7 +18,7 @@ struct func_found {
 	char *name;       /* as displayed; owned */
 	uint64_t vaddr;   /* link-time */
 	uint64_t offset;  /* file offset of the instruction to probe */
-	bool is_emulated; /* the kernel emulates it instead of single-stepping: 5 times cheaper */
+	bool is_emulated; /* the uprobe is emulated, not single-stepped: a fifth of the cost */
 };
 
 struct funcs_found {
@@ -26,7 +26,7 @@ struct funcs_found {
 };
 
 /*
- * Adds the matching functions to @f, at most @max; *ret_nr_more counts those beyond it. @symbols:
+ * Adds the matching functions to @f, at most @max; *ret_nr_more is the number of further ones. @symbols:
  * the image whose symbol tables are searched, NULL = @e itself. A binary without symbols is not an
  * error.
  */

@@ -1,12 +1,12 @@
 /*
  * Kernel symbols from the text of /proc/kallsyms: functions of the kernel, of its modules and of
  * BPF programs (module "bpf"), sorted by address. A symbol ends where the next one starts; the last
- * one of the kernel and of each module ends with its page. The name of several aliases is chosen by
- * the rule of symtab.h. The text is copied.
+ * one of the kernel and of each module ends with its page. Of several symbols at one
+ * address, one is chosen by the rule of symtab.h. The text is copied.
  *
- * With kptr_restrict all addresses read as 0: kallsyms_parse then returns -EACCES and the caller
- * counts LOSS_UNSYM_KERNEL. Lines that are not symbols are skipped. No function at all is
- * -ENODATA.
+ * Under kptr_restrict all addresses are 0: kallsyms_parse then returns -EACCES and the caller
+ * counts LOSS_UNSYM_KERNEL. Lines that are not symbols are skipped. -ENODATA: the text has no
+ * functions.
  */
 #ifndef ASSAY_SYMBOL_KALLSYMS_H
 #define ASSAY_SYMBOL_KALLSYMS_H

@@ -28,8 +28,8 @@ void perfmap_free(struct perfmap *m);
 DEFINE_FREE_P(perfmap, struct perfmap)
 /*
  * Finds the function at @addr at time @time_ns (jitdump only; 0 = the last state). If no code was
- * loaded there by then, the first code loaded later is returned. *ret_file and *ret_line are empty
- * and 0 when unknown.
+ * loaded there by then, the first code loaded later is returned. Where unknown, *ret_file is empty
+ * and *ret_line is 0.
  */
 bool perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t time_ns, struct sv *ret_name,
 		  uint64_t *ret_start, struct sv *ret_file, uint32_t *ret_line);

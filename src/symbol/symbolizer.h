@@ -1,6 +1,6 @@
 /*
  * Symbolizes the addresses of one binary: link-time addresses in; functions with file, line and
- * inlined frames out. One symbolizer per binary. A batch is cheap, single calls are not: pass all
+ * inlined frames out. One symbolizer per binary. Each call has a high fixed cost: pass all
  * addresses of a binary at once, in any order. (Kernel: kallsyms.h. JIT code: perfmap.h.)
  *
  * The physical function is named by the symbol tables where a symbol with a size covers the address
@@ -45,8 +45,8 @@ enum symbol_source {
 	SYMBOL_NONE = 0,
 	SYMBOL_SYMTAB,
 	SYMBOL_DYNSYM,
-	SYMBOL_MINI,
-	SYMBOL_DEBUGFILE,
+	SYMBOL_MINI,      /* .symtab of the image in .gnu_debugdata */
+	SYMBOL_DEBUGFILE, /* .symtab of the debug file */
 	SYMBOL_DWARF,
 	SYMBOL_PLT,
 	SYMBOL_EHFRAME, /* no name: function start from .eh_frame */

@@ -22,11 +22,11 @@ struct nocfi_rule {
 
 struct nocfi_code {
 	VEC(struct nocfi_rule) rules; /* of the gap scanned last; sorted, disjoint */
-	uint64_t entry;
-	bool has_cfi;               /* FDEs cover most of the binary's code */
-	uint64_t nr_scanned_bytes;  /* searched for patterns so far; limits the cost of a binary */
-	uint64_t nr_followed_bytes; /* followed by codescan so far; the same */
-	uint8_t *chunk;
+	uint64_t entry;               /* entry point of the binary, link-time */
+	bool has_cfi;                 /* FDEs cover most of the binary's code */
+	uint64_t nr_scanned_bytes;    /* searched for patterns so far; limited per binary */
+	uint64_t nr_followed_bytes;   /* followed by codescan so far; limited per binary */
+	uint8_t *chunk;               /* buffer for reading code; owned */
 	VEC(uint64_t) starts; /* function starts from symbols and calls, link-time, sorted */
 };
 

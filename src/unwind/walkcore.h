@@ -16,8 +16,11 @@ enum pseudo_rule { PSEUDO_NO_MAP = 0, PSEUDO_NO_FILE, PSEUDO_NO_TABLE, PSEUDO_JI
 
 #define WALK_CACHE_BITS 14 /* 16 Ki entries of 16 bytes */
 #define WALK_NR_CACHE   (1u << WALK_CACHE_BITS)
-#define WALK_NR_FULL    64
-/* A read this close above the copied bytes is the rest of the stack; further off it is invalid. */
+#define WALK_NR_FULL    64 /* entries of walker.full_cache */
+/*
+ * A read at most this far above the copied bytes is a read of stack that was not copied. Further away
+ * the address is invalid.
+ */
 #define STACK_REACH_BYTES ((uint64_t)256 << 20)
 
 /* addr_map: address (48 bits) and index of the mapping (16 bits). generation 0: empty. */
@@ -36,11 +39,11 @@ struct walk_full {
 
 struct walker {
 	const struct walk_input *in;
-	uint64_t stack_start; /* address of in->stack[0] */
-	uint64_t wanted_bytes;
+	uint64_t stack_start;  /* address of in->stack[0] */
+	uint64_t wanted_bytes; /* end of the last failed read, from stack_start; 0: none */
 	uint64_t regs[ARCH_NR_DWARF_REG]; /* of frame 0, by DWARF number */
 	uint64_t valid;                   /* one bit per register: it was sampled */
-	uint64_t regs_mask;               /* the mask that reg_idx and valid were made for */
+	uint64_t regs_mask; /* walk_input.regs_mask of which valid and reg_idx are made */
 	uint8_t reg_idx[ARCH_NR_DWARF_REG];
 	uint32_t nr_frames;
 	struct walk_frame frames[WALK_DEPTH_MAX];
@@ -58,8 +61,8 @@ struct walk {
 	const struct space_map *map; /* NULL: in no mapping */
 	uint32_t rule;               /* ROW_PSEUDO: there is no row, with the reason */
 	int32_t fp_slot;             /* see unwind_core.h */
-	bool is_call;
-	bool is_chained;
+	bool is_call;                /* pc is a return address */
+	bool is_chained;             /* the frame was found by a frame pointer */
 	struct walker *walker;
 };
 

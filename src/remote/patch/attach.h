@@ -1,5 +1,5 @@
 /*
- * Puts the recorder into a process: the work of heapinject_attach (inject.h).
+ * Loads the recorder into a process: implements heapinject_attach (inject.h).
  */
 #ifndef ASSAY_REMOTE_PATCH_ATTACH_H
 #define ASSAY_REMOTE_PATCH_ATTACH_H
@@ -12,7 +12,10 @@
 struct heapinject;
 struct remote;
 
-/* Does the whole attach. -EEXIST: an address was taken meanwhile, try again. */
+/*
+ * Does the whole attach. -EEXIST: the target mapped memory at a chosen address meanwhile; the caller
+ * retries.
+ */
 int heapattach_run(struct heapinject *h, struct err *err);
 /* Maps the new stub regions. @code: from heapstubs_make. */
 int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct buf *code,

@@ -25,35 +25,35 @@ struct heapinject {
 	uint32_t tid_off;                   /* heap_local.tid_off */
 	enum heap_method method;
 	struct heapspace space;
-	uint64_t image;   /* address of the image, mapped or planned */
+	uint64_t image;   /* address of the recorder's image, mapped or planned */
 	uint64_t batch;   /* address of the batch routine, 0 = none yet */
 	bool is_changing; /* code or hooks may have been changed */
 	bool is_stopped;  /* by heapinject_stop */
 	bool is_detached;
 	struct heap_layout layout;
-	uint32_t first_site; /* number of the plan's first function: > 0 if added later */
+	uint32_t first_site; /* site number of the plan's first function; > 0: sites added later */
 	uint32_t nr_sites;   /* of all plans so far */
-	VEC(struct heap_patch) patches; /* heap_patch.site: index into the plan */
-	VEC(struct stub_region) regions;
-	struct heap_ranges avoid; /* the allocator's code, for calls of mallctl */
+	VEC(struct heap_patch) patches;  /* heap_patch.site: index into the plan */
+	VEC(struct stub_region) regions; /* memory with stubs */
+	struct heap_ranges avoid;        /* the allocator's code, for calls of mallctl */
 	uint64_t mallctl;
 	uint64_t hooks;     /* jemalloc's handle of the installed hooks, or 0 */
 	uint64_t backtrace; /* jemalloc's backtrace function that was replaced, or 0 */
 	bool is_mapped;     /* `layout` is mapped */
-	bool is_image_new;
-	bool is_local_new;
+	bool is_image_new;  /* this attach maps the image, else it reuses an earlier one */
+	bool is_local_new;  /* this attach maps the local memory, else it reuses it */
 	/*
 	 * Layouts of earlier attaches to this process, [0] sampling and [1] full trace: their sizes
 	 * differ, and each reuses its own.
 	 */
 	struct heap_layout saved_layouts[2];
-	struct heap_layout old; /* the one of them for this attach */
-	/* Mapped in assay. */
+	struct heap_layout old; /* the one of saved_layouts for this attach */
+	/* The target's shared memory and unwind tables, mapped in assay. */
 	uint8_t *shared;
 	uint8_t *tables;
 	uint32_t nr_rows;
-	uint64_t slots_off;
-	uint64_t rings_off;
+	uint64_t slots_off; /* of the slots in `shared` */
+	uint64_t rings_off; /* of the rings in `shared` */
 	struct heapinject_info info;
 };
 
@@ -74,7 +74,10 @@ int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_ca
 void heapinject_close(struct heap_session *s);
 /* Restores code and, if @has_calls, jemalloc's hooks; opens its own sessions. */
 int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err);
-/* Releases patches, regions and texts only: also for the partial copies of addsites.c. */
+/*
+ * Frees patches, regions and texts, and nothing else; addsites.c calls it for its partial copies of
+ * the state.
+ */
 void heapinject_release(struct heapinject *h);
 /* A heappatch_read_fn; @ctx: the struct heapinject. */
 int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n);

@@ -11,12 +11,13 @@
  *
  * With the first two, one aligned store of a word changes the function, so each thread executes
  * either the old instruction or the new one. If the first instruction does not qualify, a later one
- * may, provided that those before it only push, move and compare: they stay in place, the stub
- * undoes them (argument registers are unchanged), and the trampoline executes them again.
+ * is replaced, provided that the instructions before it only push, move and compare and leave the
+ * argument registers unchanged. They stay in place and are executed before the jump; the stub
+ * undoes their effect, and the trampoline (stubcode.h) executes them again.
  *
- * Padding: bytes between the end of one function and the start of the next by .eh_frame_hdr that
- * are no-op instructions; without that table, the bytes directly before the function, if they
- * follow an instruction that does not fall through.
+ * Padding: no-op instructions between the end of one function and the start of the next. Ends and
+ * starts are from .eh_frame_hdr; without that table, only no-op instructions directly before the
+ * function are used, if they follow an instruction that does not fall through.
  */
 #ifndef ASSAY_REMOTE_PATCH_PATCH_H
 #define ASSAY_REMOTE_PATCH_PATCH_H
@@ -30,17 +31,17 @@ enum patch_kind { PATCH_NONE = 0, PATCH_DIRECT, PATCH_GAP, PATCH_MULTI };
 
 struct heap_patch {
 	enum patch_kind kind;
-	uint32_t site;
-	uint64_t function;
+	uint32_t site;       /* index into heap_plan.sites */
+	uint64_t function;   /* address of its first instruction */
 	uint64_t at;         /* address of the jump */
 	size_t nr_displaced; /* bytes from function to the end of the replaced instruction */
-	uint8_t displaced[HEAPCODE_DISPLACED_MAX];
-	uint8_t undo[HEAPCODE_UNDO_MAX];
+	uint8_t displaced[HEAPCODE_DISPLACED_MAX]; /* these bytes, before the patch */
+	uint8_t undo[HEAPCODE_UNDO_MAX]; /* code that undoes the instructions before the jump */
 	size_t nr_undo;
-	uint64_t gap; /* PATCH_GAP: address of the padding */
-	uint8_t gap_old[5];
-	uint64_t stub;   /* set by heapstubs_place */
-	const char *why; /* PATCH_NONE: the reason */
+	uint64_t gap;       /* PATCH_GAP: address of the padding */
+	uint8_t gap_old[5]; /* its bytes before the patch */
+	uint64_t stub;      /* set by heapstubs_place */
+	const char *why;    /* PATCH_NONE: the reason */
 };
 
 /* Reads memory of the target; returns 0 or a negative errno. */
@@ -63,14 +64,17 @@ struct heap_gaps {
 };
 
 /*
- * Plans the patch of one function. @allow_multi: PATCH_MULTI is acceptable. If none is possible,
- * kind is PATCH_NONE and `why` the reason.
+ * Plans the patch of one function. @number: its index in the plan. @allow_multi: PATCH_MULTI is
+ * acceptable. If no patch is possible, kind is PATCH_NONE and `why` is the reason. Padding that is
+ * used is added to @gaps.
  */
 void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint32_t number,
 		    bool allow_multi, const struct heap_bounds *bounds, struct heap_gaps *gaps,
 		    heappatch_read_fn read, void *ctx);
-/* Makes the jump for p->at, to the stub (5 bytes) or the padding (2); returns its size, 0: out of
- * range. */
+/*
+ * Makes the jump at p->at: 5 bytes to the stub, or 2 bytes to the padding. Returns its size;
+ * 0: the destination is out of range.
+ */
 size_t heappatch_jump(const struct heap_patch *p, uint8_t to[5]);
 
 #endif

@@ -23,7 +23,7 @@ int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t dead
 		    uint64_t *ret_longest_ns, struct err *err);
 /*
  * Calls @change while all threads are stopped and none is in one of the ranges. @change must be
- * short and not use ptrace. -EBUSY: in all attempts a thread was inside.
+ * short and not use ptrace. -EBUSY: a thread was inside at each attempt.
  */
 int stop_all_threads(int32_t pid, const struct heap_ranges *ranges,
 		     int (*change)(void *ctx, struct err *err), void *ctx, uint64_t *ret_longest_ns,

@@ -15,9 +15,10 @@
 
 #define DW_CANDIDATES_MAX 4 /* units tried for one address; overlaps are rare */
 
+/* An address range that a unit covers. */
 struct dw_piece {
 	uint64_t lo, hi;
-	uint32_t unit;
+	uint32_t unit; /* index */
 };
 
 struct dw_index {
@@ -32,7 +33,7 @@ void dw_index_release(struct dw_index *x);
 /* One (unit, address) pair to look up. */
 struct dw_hit {
 	uint32_t unit;
-	uint32_t query;
+	uint32_t query; /* index of the address */
 };
 
 typedef VEC(struct dw_hit) dw_hits;
