@@ -14,9 +14,9 @@
 						  const struct select_spec *spec, unsigned flags)
 
 VIEWPICTURES(samples);
-VIEWPICTURES(waits); /* also of thread time */
+VIEWPICTURES(waits); /* VIEW_WAITS and VIEW_THREAD_TIME */
 VIEWPICTURES(heap);
-VIEWPICTURES(tables); /* view.drawn */
+VIEWPICTURES(tables); /* one for each bit of view.drawn */
 VIEWPICTURES(events);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Registry of views. A view answers one question about a profile: it selects rows and has a first
- * page, groupings and pictures. Commands walk the registry; no other file checks what a profile
- * contains. To add a view: an id here and a row in views.c.
+ * page, groupings and flame graphs. Commands iterate over the registry; no other file checks what a
+ * profile contains. To add a view: an id here and a row in views.c.
  *
  *	spec (names an event, a weight of memory, or nothing) --views_find--> view
- *	view: select (rows for tables and trees), page, groupings, pictures
+ *	view: select (rows for tables and trees), page, groupings, pictures (flame graphs)
  */
 #ifndef ASSAY_ANALYZE_VIEWS_H
 #define ASSAY_ANALYZE_VIEWS_H
@@ -53,10 +53,11 @@ struct view {
 	const char *title;
 	const char *palette; /* of its flame graphs; NULL: the default */
 	/* Bits by enum table_id. */
-	uint32_t tables; /* the view exists if one of these has rows; naming one selects the view */
+	uint32_t tables;   /* a profile has the view if one of these has rows; a spec whose event is
+			  * one of these selects the view */
 	uint32_t recorded; /* what a capture for this view records; 0: as .tables */
 	uint32_t drawn;    /* flame graphs that viewpictures_of_tables makes */
-	bool is_mixed;     /* several tables together: no column of one can be the weight */
+	bool is_mixed;     /* selects rows of several tables: --weight needs an event */
 	bool has_weights;  /* weights are not columns (heapweights.h) */
 	/* For views with groupings of their own (groupings.h): what rows are called, the commands that
 	 * record them, and whether a selection has such rows. */

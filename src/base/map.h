@@ -27,6 +27,7 @@ void map_clear(struct map *m);
 uint32_t *map_get(const struct map *m, uint64_t key);
 /* Finds or adds a key. A new value is 0; *ret_is_new (may be NULL) is set accordingly. */
 uint32_t *map_put(struct map *m, uint64_t key, bool *ret_is_new) __attribute__((returns_nonnull));
+/* Removes a key. Returns whether it was there. */
 bool map_del(struct map *m, uint64_t key);
 /* Iteration: start with *it = 0; returns false at the end. */
 bool map_next(const struct map *m, size_t *it, uint64_t *ret_key, uint32_t *ret_value);

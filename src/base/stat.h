@@ -3,8 +3,8 @@
  *
  * A share of n independent samples is binomial. Its 95 % interval is Wilson's score interval
  * (E. B. Wilson, JASA 22, 1927): unlike p +- 1.96 sqrt(p(1-p)/n) it stays inside [0, 1] and keeps
- * its coverage for few samples and shares near 0. Samples that a clock takes of one thread with
- * periodic work are not independent; docs/accuracy.md describes when that matters.
+ * its coverage for few samples and shares near 0. Periodic samples of one thread with periodic
+ * work are not independent; docs/accuracy.md describes when that matters.
  */
 #ifndef ASSAY_BASE_STAT_H
 #define ASSAY_BASE_STAT_H
@@ -26,10 +26,10 @@ void stat_add(struct stat_run *r, double v);
 /* Sample standard deviation (n - 1); 0 for fewer than two values. */
 double stat_stddev(const struct stat_run *r);
 
-/* NaN when n is 0. The array of the last two is sorted in place. */
+/* NaN when n is 0. stat_median and stat_quantile sort the array in place. */
 double stat_mean(const double *v, size_t n);
 double stat_median(double *v, size_t n);
-/* @q in 0..1, linear between the neighbours (type 7 of Hyndman and Fan). */
+/* @q in 0..1; interpolated linearly between neighbours (type 7 of Hyndman and Fan). */
 double stat_quantile(double *v, size_t n, double q);
 
 struct stat_interval {
@@ -37,7 +37,7 @@ struct stat_interval {
 	double high;
 };
 
-/* Interval of the share hits / n, within 0..1; n = 0 gives [0, 1]. */
+/* Interval of the share hits / n, within 0..1; n = 0 gives [0, 1]. @hits: samples of the row. */
 struct stat_interval stat_wilson(double hits, double n);
 /* Half the width of the 95 % interval in percentage points, for printing after "+-". */
 double stat_share_pct_error(double hits, double n);

@@ -92,7 +92,7 @@ struct event_aggregate {
 	uint64_t kernel_ref;
 	uint8_t reason;      /* enum wait_reason */
 	uint8_t evidence;    /* enum wait_evidence */
-	uint8_t log2_ns;     /* duration class: floor(log2(ns)); LOG2_NONE = none */
+	uint8_t log2_ns;     /* duration bucket: floor(log2(ns)); LOG2_NONE = none */
 	uint16_t size_class; /* size class of blocks (model/heap.h), 0 = none */
 	int16_t syscall;     /* -1 = none */
 	const char *object;  /* NULL = none */

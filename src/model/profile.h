@@ -141,7 +141,7 @@ struct column {
 struct tag {
 	uint8_t reason;   /* enum wait_reason */
 	uint8_t evidence; /* bits of enum wait_evidence */
-	uint8_t log2_ns;  /* duration class of the intervals: floor(log2(ns)), or LOG2_NONE */
+	uint8_t log2_ns;  /* duration bucket of the intervals: floor(log2(ns)), or LOG2_NONE */
 	int16_t syscall;  /* number on this architecture, -1 = none */
 	str_id object;    /* what was waited for or used: "lock 0x7f..", a path, a socket peer */
 	str_id detail;    /* result of an event: "EAGAIN", "woken" */

@@ -13,13 +13,13 @@
  *
  * Verdict, the first that applies. "Now" is the median of the last third of the readings.
  *
- * - inconclusive: fewer than MEMVERDICT_POINTS_MIN readings, or in less than
+ * - inconclusive: fewer than MEMVERDICT_POINTS_MIN readings, or the readings span less than
  *   MEMVERDICT_SPAN_MIN_NS.
- * - fragmentation: an allocator reports its bytes in use, and has 30 % and 16 MiB more resident
- *   than that now; or kept memory grows (as for a leak) and the bytes in use grow less than a
- *   quarter as fast; or kept memory is within 10 % of its peak while the bytes in use fell by 40 %
- *   and 16 MiB from theirs. A level of the allocator must be from the second half of the time, a
- *   change needs MEMVERDICT_ANSWERS_MIN answers over half of the time.
+ * - fragmentation: an allocator reports its bytes in use, and its resident bytes exceed these by 30 %
+ *   and by 16 MiB now; or kept memory grows (as for a leak) and the bytes in use grow less than a
+ *   quarter as fast; or kept memory is within 10 % of its peak, and the bytes in use fell by 40 % and
+ *   by 16 MiB from their peak. The allocator's last reading must be in the second half of the time;
+ *   its slope needs MEMVERDICT_ANSWERS_MIN readings that span half of the time.
  * - leak: kept memory grows. Its interval is above 0; it grew by 256 KiB and 0.1 % at least; three
  *   of four steps between batches are up; and it continues: the last third alone grows at least a
  *   third as fast as the whole, and the last batch is the highest.
@@ -30,7 +30,7 @@
  *   last third by less than 5 % or 2 MiB, without growing there as a leak does; or it rises and
  *   falls at least three times, and in the second half of the time falls as low and does not rise
  *   higher than in the first, within a tenth of its range or one step between two readings.
- * - inconclusive: anything else. It grew, but unevenly or more and more slowly, or varies too much.
+ * - inconclusive: anything else: kept memory grew unevenly or ever more slowly, or varies too much.
  *
  * A cache that is still filling up, or memory that rises and falls over a longer time than was
  * recorded, cannot be distinguished from a leak; the evidence text says so. Of series without
@@ -45,7 +45,7 @@
 
 #define MEMVERDICT_POINTS_MIN  20
 #define MEMVERDICT_SPAN_MIN_NS 5000000000ull
-#define MEMVERDICT_ANSWERS_MIN 6
+#define MEMVERDICT_ANSWERS_MIN 6 /* readings with in_use_bytes */
 #define MEMPOINT_UNKNOWN       UINT64_MAX
 
 struct mempoint {
@@ -53,7 +53,8 @@ struct mempoint {
 	uint64_t rss_bytes;
 	uint64_t anon_bytes;
 	uint64_t file_bytes;
-	uint64_t shmem_bytes; /* of several processes the maximum */
+	uint64_t
+		shmem_bytes; /* of several processes: the largest, as they may share the same pages */
 	uint64_t swap_bytes;
 	/*
 	 * Reported by the allocator: live bytes, resident bytes. MEMPOINT_UNKNOWN: not reported, or

@@ -25,8 +25,8 @@ struct grouping {
 /* The i-th grouping; those of enum group_by come first, in its order. NULL: no more. */
 const struct grouping *groupings_at(size_t i);
 /*
- * Adds the tables of the i-th grouping. A view may override the function of a key. -EINVAL: the
- * selection has not the rows that it needs; the hint has the alternatives.
+ * Adds the tables of the i-th grouping. A view may replace the function of a grouping. -EINVAL: the
+ * selection does not have the rows that the grouping needs; the hint lists the alternatives.
  */
 int groupings_add(struct report *r, size_t i, const struct selection *sel,
 		  const struct select_spec *spec, const struct view_limits *limits,

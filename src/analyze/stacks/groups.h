@@ -24,9 +24,9 @@ struct group {
 
 struct groups {
 	struct group *rows;
-	size_t n;           /* row 0 is a dummy */
-	uint32_t *by_frame; /* p->frames.n */
-	uint32_t *by_loc;   /* p->locations.n; for unsymbolized locations */
+	size_t n;           /* row 0 is not used */
+	uint32_t *by_frame; /* row of each frame; p->frames.n entries */
+	uint32_t *by_loc;   /* row of each unsymbolized location; p->locations.n entries */
 };
 
 struct groups groups_by(struct arena *a, const struct profile *p, enum group_by by);

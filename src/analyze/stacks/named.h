@@ -2,7 +2,7 @@
  * A table with rows defined by the user: "--table FILE". Each line is
  *
  *	name<TAB>regex<TAB>note          (tabs: names may contain spaces)
- *	name regex note to the end       (spaces)
+ *	name regex note                  (spaces: the note is the rest of the line)
  *
  * The note is optional; '#' starts a comment line. A sample belongs to the row whose regex matches
  * the frame nearest to its leaf (or to its root, with NAMED_NEAREST_ROOT). If several match one

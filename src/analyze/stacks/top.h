@@ -1,6 +1,6 @@
 /*
  * Reports self and total weight by function, module, crate, file or line. Self adds up to 100 %.
- * Total counts a sample once however often the row recurs on its stack, so it never exceeds 100 %.
+ * Total counts a sample once however often the row occurs on its stack, so it never exceeds 100 %.
  * Inlined functions count as functions.
  */
 #ifndef ASSAY_ANALYZE_STACKS_TOP_H
@@ -11,7 +11,10 @@
 
 void top_report(struct report *r, const struct selection *sel, enum group_by by,
 		const struct view_limits *limits);
-/* Returns how many of the up to @max heaviest functions of a phase it wrote, largest self first. */
+/*
+ * Writes the @max groups with the largest self weight in a phase to @ret_items, largest first.
+ * Returns their number; it is smaller than @max if the phase has fewer.
+ */
 size_t top_of_phase(struct arena *a, const struct selection *sel, uint32_t phase,
 		    const struct groups *groups, struct view_item *ret_items, size_t max);
 

@@ -3,8 +3,8 @@
  * time. Reads the tables "on-cpu" and "off-cpu". Filters on stacks do not apply: time without a
  * stack would be missing, and the sum would not match the total.
  *
- * A thread is a (pid, tid) under its last name. Its total time runs from its first event to its
- * end, within the time window. A breakdown lives in the caller's arena.
+ * A thread is a (pid, tid); it is shown with its last name. Its total time is from its first event
+ * to its end, within the time window. A breakdown lives in the caller's arena.
  */
 #ifndef ASSAY_ANALYZE_WAIT_BREAKDOWN_H
 #define ASSAY_ANALYZE_WAIT_BREAKDOWN_H
@@ -22,8 +22,8 @@ struct breakdown_row {
 	const char *name;
 	int32_t pid;
 	int32_t tid;
-	uint64_t nr_threads; /* 1; in a sum: number of threads */
-	uint64_t wall_ns;
+	uint64_t nr_threads;        /* 1; in a sum: number of threads */
+	uint64_t wall_ns;           /* total time */
 	uint64_t ns[WAIT_NR];       /* by reason; RUN_QUEUE includes the two below */
 	uint64_t preempted_ns;      /* in the run queue after preemption or sched_yield */
 	uint64_t woken_ns;          /* wake-up latency: in the run queue after a wake-up */
@@ -42,8 +42,8 @@ struct breakdown {
 	struct quantile woken;
 	uint64_t *on_cpu_ns;  /* by task_id: on-CPU time within the window */
 	uint64_t window_ns;   /* length of the window: whole seconds of the tables */
-	uint64_t at_start_ns; /* wait time that began before the capture */
-	uint64_t polled_ns;   /* measured by polling /proc, not from context switches */
+	uint64_t at_start_ns; /* recorded time of waits that had begun before the capture */
+	uint64_t polled_ns;   /* wait time from polls of /proc, not from context switches */
 };
 
 /* Applies only the time, thread and process filters of @spec. Errors as select_run. */

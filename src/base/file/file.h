@@ -15,7 +15,7 @@
 
 #define FILE_LIMIT ((size_t)8 << 30) /* default limit of bytes read into memory */
 
-/* Append the contents of a file (for /proc and other small files), at most @limit bytes. */
+/* Append the contents of a file (of /proc, and other small files). Fail beyond @limit bytes. */
 int file_read(struct buf *to, const char *path, size_t limit, struct err *err);
 int file_read_at(struct buf *to, int dirfd, const char *path, size_t limit, struct err *err);
 int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * Compression and decompression of whole buffers: gzip, zlib, xz, zstd, recognised by magic bytes.
+ * Compression and decompression of whole buffers: gzip, zlib, xz, zstd.
  * The caller passes a limit for the decompressed size, since sizes in files cannot be trusted.
  */
 #ifndef ASSAY_BASE_FILE_ZIO_H
@@ -11,7 +11,10 @@
 
 enum zkind { ZKIND_NONE, ZKIND_GZIP, ZKIND_XZ, ZKIND_ZSTD, ZKIND_ZLIB };
 
-/* Returns the kind by magic bytes; never ZKIND_ZLIB (a raw zlib stream, as in ELF sections). */
+/*
+ * Returns the kind by magic bytes, or ZKIND_NONE. Never ZKIND_ZLIB (as in ELF sections): a zlib stream
+ * has no magic bytes.
+ */
 enum zkind zio_sniff(const void *p, size_t n);
 /* Appends the decompressed bytes. A truncated stream appends what could be read: -ENODATA. */
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,

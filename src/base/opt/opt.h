@@ -73,7 +73,10 @@ struct opt_choice {
 typedef int (*opt_call_fn)(void *to, const char *arg, struct err *err);
 
 enum opt_flags {
-	/* --name[=ARG], STR and CALL only; -n takes none. Without ARG, STR stores `absent`. */
+	/*
+	 * --name[=ARG], STR and CALL only; the short form takes no argument. Without ARG, STR
+	 * stores `absent` and CALL gets NULL.
+	 */
 	OPT_ARG_OPTIONAL = 1 << 0,
 	OPT_HIDDEN = 1 << 1, /* accepted, omitted from help, man page and completion */
 	OPT_NO_ARG = 1 << 2, /* CALL without an argument */
@@ -89,8 +92,8 @@ struct opt {
 	unsigned flags;        /* enum opt_flags */
 	uint64_t min;          /* U64, DURATION, SIZE: smallest and largest value; max 0 = any */
 	uint64_t max;
-	int value; /* SET, BITS */
-	const char *absent;
+	int value;                        /* SET, BITS */
+	const char *absent;               /* see OPT_ARG_OPTIONAL */
 	const struct opt_choice *choices; /* ends with a NULL name */
 	opt_call_fn call;
 };
@@ -163,7 +166,7 @@ struct opt_cmd {
 	const char *name;                       /* "cpu"; NULL: the program itself */
 	const char *usage[OPT_USAGE_MAX];       /* what follows the name, one line each */
 	const char *summary;                    /* one line */
-	const char *details;                    /* a paragraph a line; may be NULL */
+	const char *details;                    /* one paragraph per line; may be NULL */
 	const char *examples;                   /* lines "command\tcomment\n"; may be NULL */
 	const struct opt_exclusion *excluded;   /* ends with a NULL long_name; may be NULL */
 	struct opt_bind groups[OPT_GROUPS_MAX]; /* ends with a NULL group */
@@ -184,11 +187,11 @@ int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, ch
 
 /* Appends the text of --help, 80 columns wide. */
 void opt_help(struct buf *to, const struct opt_cmd *cmd);
-/* Appends its last section, from lines "command\tcomment\n". */
+/* Appends the examples, the last section of --help, from lines "command\tcomment\n". */
 void opt_add_examples(struct buf *to, const char *examples);
 /* Appends the options as sections of a man page in Markdown. */
 void opt_man(struct buf *to, const struct opt_cmd *cmd);
-/* Appends one word a line for shell completion: "-o", "--output=FILE", "--json". */
+/* Appends one word per line for shell completion: "-o", "--output=FILE", "--json". */
 void opt_words(struct buf *to, const struct opt_cmd *cmd);
 
 /* Parse an operand as the value of an option. -EINVAL with a message: malformed, or too large. */

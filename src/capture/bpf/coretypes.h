@@ -1,7 +1,7 @@
 /*
- * Reduces the kernel's BTF to the types that the BPF object refers to. For each type that libbpf
- * relocates (CO-RE), it searches all of the kernel's BTF, about a hundred thousand types, which
- * takes 3 ms each. Searching once and giving libbpf a small BTF makes a capture start sooner.
+ * Reduces the kernel's BTF to the types that the BPF object refers to. For each type in a CO-RE
+ * relocation, libbpf searches the whole kernel BTF, about a hundred thousand types, in about 3 ms. One
+ * search here, and a small BTF for libbpf, make a capture start sooner.
  */
 #ifndef ASSAY_CAPTURE_BPF_CORETYPES_H
 #define ASSAY_CAPTURE_BPF_CORETYPES_H

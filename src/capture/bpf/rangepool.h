@@ -18,7 +18,7 @@ struct rangepool {
 	uint32_t nr_used;
 };
 
-/* A pool in which all of [start, start + n) is free. */
+/* Initializes a pool in which all of [start, start + n) is free. */
 void rangepool_init(struct rangepool *p, uint32_t start, uint32_t n);
 void rangepool_release(struct rangepool *p);
 /* Allocates @n elements; false: no free range is long enough. @n may be 0: an empty range. */

@@ -1,20 +1,21 @@
 /*
- * Live-block accounting of one process: which blocks are live, who allocated them and when, sums
- * per second, and the peak. Input: the recorder's events in (nearly) time order. Output: rows.
+ * Live-block accounting of one process: which blocks are live, which stack and thread allocated
+ * them and when, sums per second, and the peak. Input: the recorder's events in (nearly) time order.
+ * Output: rows.
  *
  * A site is a stack, a thread and a size class. An event costs one lookup of its block and one of
- * its site; nothing is allocated and no table is scanned for an event.
+ * its site; no table is scanned for an event.
  *
  *	peak   Each site stores its live sum at the time of the process's peak: when a site changes
- *	       for the first time after a peak, its sum before the change is saved (`at_peak`,
- *	       valid while the site's `peak` is the number of the current peak).
+ *	       for the first time after a peak, its sum before the change is saved (`at_peak`). It
+ *	       is valid while the site's `peak` equals the counter of peaks.
  *	order  A realloc's free is recorded after the call, when another thread may already have
  *	       the address: then the old block's free is implied by the new allocation, and the
  *	       FREE record that arrives later is ignored. Frees that arrive before their
  *	       allocation, and the reverse, are recognized by their time stamps.
  *
- * Sampled: a block of s bytes is recorded with probability 1 - exp(-s/R) and is weighted by the
- * inverse. Sums are doubles; the rounding remainder of a row is carried to the next row, so each
+ * Sampled: a block of s bytes is recorded with probability 1 - exp(-s/R), or 1 if s >= R, where R
+ * is interval_bytes, and is weighted by the inverse. Sums are doubles; the rounding remainder of a row is carried to the next row, so each
  * row is off by at most one and errors do not accumulate. Without sampling all sums are exact.
  *
  * Temporary: freed by the allocating thread before its next allocation; only without sampling.
@@ -55,8 +56,8 @@ struct heapaccount_spec {
 	uint64_t interval_bytes; /* mean bytes between samples; 0: full trace */
 	uint64_t max_bytes;      /* limit of the block table; 0 = default */
 	uint32_t max_sites;      /* beyond it sites are merged; 0 = default */
-	uint32_t nr_slots;
-	bool has_all; /* recorded since process start: no block is older */
+	uint32_t nr_slots;       /* struct heap_slot (heap_wire.h), one per thread */
+	bool has_all;            /* recorded since process start: no block was allocated earlier */
 	void (*on_row)(void *ctx, const struct heapaccount_row *row);
 	void *ctx;
 };
@@ -89,13 +90,16 @@ void heapaccount_free(struct heapaccount *b);
 void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock);
 /* Later events of @slot are of thread @tid. */
 void heapaccount_thread(struct heapaccount *b, uint16_t slot, int32_t tid);
-/* Names a patched function in rows of MAP and UNMAP records ("mmap"); static text. */
+/*
+ * Sets the name ("mmap", static text) of a patched function, for rows of MAP and UNMAP records.
+ * @site: index of the function in the plan, not a site as above.
+ */
 void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name);
 /* Adds events. */
 void heapaccount_add(struct heapaccount *b, const struct heapring_event *events, size_t n);
-/* All events up to @tsc have been added: emits rows of complete seconds. */
+/* Emits the rows of the seconds that end before @tsc; all events up to it have been added. */
 void heapaccount_advance(struct heapaccount *b, uint64_t tsc);
-/* Emits the last second, the live blocks and the peak. */
+/* Emits the rows of the last second, of the live blocks and of the peak. */
 void heapaccount_end(struct heapaccount *b);
 struct heapaccount_info heapaccount_info(const struct heapaccount *b);
 

@@ -5,12 +5,12 @@
  * the end of a second, are sent one by one and split at the seconds here.
  *
  * The accounting starts for all threads at once; a BPF iterator records which of them are waiting
- * then. It ends for all at the stop, when another iterator ends the open waits; the last rows are
- * delivered by finish.
+ * then. It ends for all threads at the stop, where another iterator ends the waits in progress; the
+ * last rows are delivered by finish.
  *
- * Rows refer to stacks that are sent through the engine's ring buffer. Rows of a second are delivered
- * only when the stacks that were in the ring at its end must have been read, provided that the ring
- * is drained at least every 100 ms.
+ * Rows refer to stacks, which are sent through the engine's ring buffer. The caller must drain the
+ * ring at least every 100 ms. Rows of a second are delivered 150 ms or more after its end, so that
+ * the stacks to which they refer have been read before.
  */
 #ifndef ASSAY_CAPTURE_WAIT_WAITSOURCE_H
 #define ASSAY_CAPTURE_WAIT_WAITSOURCE_H

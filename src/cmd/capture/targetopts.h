@@ -1,7 +1,7 @@
 /*
  * Selects the target of a command from its command line: the options -p -t -n -a --match
- * --all-matching --children, bare words (process names), one bare number (SECONDS), and "-- CMD".
- * The same for every command that has a TARGET.
+ * --all-matching --children, operands (process names and one number, SECONDS), and "-- CMD". All
+ * commands that have a TARGET use it.
  *
  *	struct target_opts o = {0};
  *	... .groups = {{&target_group, &o}, ...}

@@ -15,7 +15,7 @@
  *	assayfile_writer_free(w);
  *
  * A flush that fails (disk full) leaves the file unchanged and the data in the profile: a later
- * flush writes them again. While flushes fail, only some of the calls try. Samples that
+ * flush writes them again. After a failure, not every call attempts a flush. Samples that
  * assayfile_finish could not write are counted in the header and become LOSS_DISK when the file is
  * read.
  *
