@@ -32,7 +32,7 @@ static const struct opt event_opts[] = {
 	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
 		"event to show (default: the one with most samples)"),
 	OPT_STR(0, "weight", struct filter_opts, weight, "COLUMN",
-		"value to add up, if the event has several columns: calls, bytes, time ... "
+		"column to add up, if the event has several: calls, bytes, time ... "
 		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary, "
 		"temporary-bytes, freed, mapped, growth"),
 	OPT_END,
@@ -78,9 +78,9 @@ static const struct opt wait_opts[] = {
 	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
 		 "also idle waits (parked, poll, sleep), which are hidden by default"),
 	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",
-		"only waits of at least TIME: 500us, 10ms, 2s; rounded down to a power of two in ns"),
+		"only waits at least that long: 500us, 10ms, 2s; rounded to a power of two"),
 	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",
-		"only waits of at most TIME; rounded up to a power of two in ns"),
+		"only waits at most that long; rounded to a power of two"),
 	OPT_STR(0, "object", struct filter_opts, spec.object, "REGEX",
 		"only waits for a matching file, socket or lock"),
 	OPT_STR(0, "waker", struct filter_opts, spec.waker, "REGEX",

@@ -48,7 +48,7 @@ static const char details[] =
 	"first instruction, and 10 to 20 if it must single-step it; the capture prints which. "
 	"Do not measure functions that are called more than about 100,000 times a second.\n"
 	"\n"
-	"Needs root, or CAP_BPF and CAP_PERFMON.";
+	"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.";
 
 static const char examples[] =
 	"assay latency --span Database::commit myserver 10\tone function\n"

@@ -29,7 +29,7 @@ static const struct opt limit_table[] = {
 	OPT_SIZE('m', "memory", struct limit_opts, spec.memory_bytes, "SIZE",
 		 "memory limit of CMD and all that it starts: 512M, 2G"),
 	OPT_SIZE(0, "swap", struct limit_opts, spec.swap_bytes, "SIZE",
-		 "limit of swap, in addition to --memory; 0: no swap (default: no limit)"),
+		 "swap limit in addition, 0 for no swap (default: no limit)"),
 	OPT_FLAG(0, "rlimit", struct limit_opts, has_rlimit,
 		 "without a cgroup: limit what each process may allocate (RLIMIT_DATA)"),
 	OPT_FLAG(0, "heap", struct limit_opts, has_heap,

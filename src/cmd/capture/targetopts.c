@@ -21,7 +21,7 @@ static const struct opt target_opts_table[] = {
 	OPT_FLAG(0, "all-matching", struct target_opts, takes_all,
 		 "all processes that match the name or --match, if there are several"),
 	OPT_FLAG(0, "children", struct target_opts, takes_children,
-		 "also the processes that the target processes have started"),
+		 "also the descendants of these processes"),
 	OPT_FLAG('a', "all", struct target_opts, is_system, "the whole system"),
 	OPT_END,
 };

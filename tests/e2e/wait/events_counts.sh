@@ -112,5 +112,5 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
 		fail "blocked: $blocked, truth $truth"
 	grep -q 'context-switches: the kernel.s count of each thread' err || fail "no word on the accuracy: $(cat err)"
 	grep -q 'events refused: cpu-migrations' err || fail "no word on migrations"
-	! grep -Eq '0 hits|CPU migrations' err || fail "what was refused is not zero: $(cat err)"
+	! grep -Eq 'did not occur|CPU migrations' err || fail "what was refused is not zero: $(cat err)"
 fi
