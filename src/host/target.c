@@ -81,7 +81,14 @@ static void add_candidate(struct target_candidates *c, int32_t pid)
 	vec_push(&c->list, (struct target_candidate){pid, buf_detach(&text)});
 }
 
-/* Appends names that contain @name or are contained in it. */
+/* Whether one contains the other; a short part of @name is no evidence of a misspelling. */
+static bool is_similar(const char *comm, const char *name)
+{
+	return strcasestr(comm, name) ||
+	       (2 * strlen(comm) >= strlen(name) && strcasestr(name, comm));
+}
+
+/* Appends the names of running processes that are similar to @name, at most 5. */
 static void add_similar_names(struct buf *to, const struct pid_list *all, const char *name)
 {
 	size_t nr = 0;
@@ -90,7 +97,7 @@ static void add_similar_names(struct buf *to, const struct pid_list *all, const 
 		buf_clear(&comm);
 		if (proc_comm(&comm, all->pids.p[i], all->pids.p[i], NULL) || !comm.n)
 			continue;
-		if (strcasestr(comm.p, name) || strcasestr(name, comm.p))
+		if (is_similar(comm.p, name))
 			buf_addf(to, "%s%s (pid %d)", nr++ ? ", " : "", comm.p, all->pids.p[i]);
 	}
 }

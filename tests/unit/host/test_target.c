@@ -74,7 +74,7 @@ TEST(target_name_of_one_process_resolves)
 	end_child(pid);
 }
 
-TEST(target_name_of_two_processes_is_never_a_silent_first)
+TEST(target_ambiguous_name_lists_the_candidates)
 {
 	pid_t a = child_named("assay-t-pair");
 	pid_t b = child_named("assay-t-pair");
@@ -94,7 +94,22 @@ TEST(target_name_of_two_processes_is_never_a_silent_first)
 	end_child(b);
 }
 
-/* A child that has a child, whose number it tells. */
+TEST(target_similar_names_share_half_of_the_name)
+{
+	pid_t part = child_named("assay-t-sim");
+	pid_t as = child_named("as");
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.names, "assay-t-similar");
+	resolve(&r, &spec);
+	CHECK(r.rc == -ESRCH && strstr(r.err.hint, "assay-t-sim (pid"));
+	CHECK(!strstr(r.err.hint, " as (pid"));
+	clear(&r, &spec);
+	end_child(part);
+	end_child(as);
+}
+
+/* Forks a child that forks another one; returns the pid of the first. */
 static pid_t child_with_child(pid_t *ret_grandchild)
 {
 	int numbers[2];
@@ -164,7 +179,7 @@ TEST(target_names_with_blanks_and_brackets_are_names)
 	end_child(pid);
 }
 
-TEST(target_that_is_gone_or_was_never_is_said)
+TEST(target_that_does_not_exist_is_an_error)
 {
 	pid_t pid = child_named("assay-t-gone");
 	end_child(pid);
