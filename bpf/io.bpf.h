@@ -4,10 +4,14 @@
  * (block.bpf.h); io_uring requests (uring.bpf.h). Each system call has its own pair of tracepoints
  * (sys_enter_X and sys_exit_X), so other calls run no BPF program.
  *
- * There are two maps of rows. Programs write to the one that io_active_map selects. User space
- * switches io_active_map, waits until no program can still write to the other map, then reads and
- * empties the other one. So no row is lost between reading and removing it, and a row's second is
- * exact.
+ * There are two sets of maps, a and b; each has a map of rows and one for the overflow of that map.
+ * Programs write to the set that io_active_map selects. User space switches io_active_map, waits
+ * until no program can still write to the other set, then reads and empties the other set. So no
+ * row is lost between reading and removing it. Each row's key contains the second in which its
+ * operations ended.
+ *
+ * An object is what an operation acts on: a file, pipe or socket; for a page fault the mapped file,
+ * or heap, stack or other anonymous memory (struct io_key).
  *
  * The id of a file is a hash of its device, inode and generation. Its path is sent once, found by
  * walking its directory entries at the first use. So files that are open only for a moment have
@@ -85,7 +89,7 @@ struct unix_sock___io {
 DEFINE_MAP(HASH, io_rows_a, IO_ROWS, struct io_key, struct io_sum);
 DEFINE_MAP(HASH, io_rows_b, IO_ROWS, struct io_key, struct io_sum);
 
-/* Sums of the rows for which those maps had no room, without stack and object. */
+/* Sums of the rows for which io_rows_a and io_rows_b had no room: stack and object are 0. */
 DEFINE_MAP(HASH, io_overflow_a, IO_OVERFLOW_ROWS, struct io_key, struct io_sum);
 DEFINE_MAP(HASH, io_overflow_b, IO_OVERFLOW_ROWS, struct io_key, struct io_sum);
 
@@ -127,8 +131,8 @@ static __always_inline int io_row_add(void *map, const struct io_key *key, const
 }
 
 /*
- * Adds @v to the row of @key. Sets key->slice (the second since io_epoch_ns) and key->log2_ns (the
- * duration bucket).
+ * Adds @v to the row of @key. Sets key->second_idx (seconds since io_epoch_ns) and key->log2_ns
+ * (log2 of v->longest_ns; 0xff if that is 0: the duration is unknown).
  */
 static __noinline int io_account(struct io_key *key, struct io_sum *v)
 {
@@ -136,7 +140,7 @@ static __noinline int io_account(struct io_key *key, struct io_sum *v)
 	__u64 epoch = io_epoch_ns; /* read once: user space may set it to 0 meanwhile */
 	if (!key || !v || !epoch || now < epoch || (io_stop_ns && now >= io_stop_ns))
 		return 0;
-	key->slice = (now - epoch) / SECOND_NS;
+	key->second_idx = (now - epoch) / SECOND_NS;
 	key->log2_ns = v->longest_ns ? log2_of(v->longest_ns) : 0xff;
 	bool is_b = io_active_map & 1;
 	if (!(is_b ? io_row_add(&io_rows_b, key, v) : io_row_add(&io_rows_a, key, v)))
@@ -150,10 +154,13 @@ static __noinline int io_account(struct io_key *key, struct io_sum *v)
 	return 0;
 }
 
-/* Adds one operation to a row. */
-static __always_inline int io_account_one(struct io_key *key, __u64 bytes, __u64 ns)
+/*
+ * Adds one operation to the row of @key. @amount: bytes; for IO_TABLE_RECLAIM pages. @ns: duration,
+ * 0 = unknown.
+ */
+static __always_inline int io_account_one(struct io_key *key, __u64 amount, __u64 ns)
 {
-	struct io_sum v = {.nr = 1, .bytes = bytes, .ns = ns, .longest_ns = ns};
+	struct io_sum v = {.nr = 1, .bytes = amount, .ns = ns, .longest_ns = ns};
 	return io_account(key, &v);
 }
 
@@ -200,9 +207,9 @@ DEFINE_MAP(PERCPU_ARRAY, io_scratch, 1, __u32, struct kernel_file);
 
 struct path_walk {
 	struct dentry *dentry;
-	struct mount___io *mount; /* NULL: stays below the mount's root */
-	__u32 n;
-	bool is_whole;
+	struct mount___io *mount; /* NULL: unknown, the path ends at the file system's root */
+	__u32 n;                  /* bytes of kernel_file.names written so far */
+	bool is_whole;            /* the walk reached the root */
 };
 
 static __always_inline struct mount___io *mount_of(struct vfsmount *mnt)

@@ -116,7 +116,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 	s->by_reason_ns[WAIT_ON_CPU] = ns > waited ? ns - waited : 0;
 	struct span_key key = {
 		.stack = s->stack,
-		.slice = (now - epoch) / SECOND_NS,
+		.second_idx = (now - epoch) / SECOND_NS,
 		.tgid = t->tgid,
 		.pid = t->pid,
 		.span = idx,

@@ -58,13 +58,13 @@ struct count_config {
 
 /* Key of a sum. */
 struct count_key {
-	wire_u64 user_ref;   /* stack reference, 0 = no stack was taken */
-	wire_u64 kernel_ref; /* the same */
-	wire_u32 slice;      /* seconds since the capture's start */
+	wire_u64 user_ref;   /* user stack reference, 0 = no stack was taken */
+	wire_u64 kernel_ref; /* kernel stack reference, 0 = no stack was taken */
+	wire_u32 second_idx; /* second of the hits, from the capture's start */
 	wire_u32 event;      /* index of the event */
 	wire_s32 tgid;       /* or COUNT_ELSEWHERE */
 	wire_s32 tid;        /* or COUNT_ELSEWHERE */
-	wire_s32 outcome;
+	wire_s32 outcome;    /* see enum count_outcome */
 	wire_u32 pad;
 };
 
@@ -76,8 +76,8 @@ struct count_value {
 /* Totals of an event on one CPU. */
 struct count_total {
 	wire_u64 nr;          /* hits in targets; with COUNT_MACHINE all hits */
-	wire_u64 nr_stacks;   /* of them: with a stack */
-	wire_u64 nr_full;     /* of them: counted only here, since the maps were full */
+	wire_u64 nr_stacks;   /* hits of nr that have a stack */
+	wire_u64 nr_full;     /* hits of nr counted only here, since the maps were full */
 	wire_u64 full_amount; /* amount of these */
 	wire_u64 nr_singly;   /* sent through the ring */
 	/* Limit on the cost of stacks. */

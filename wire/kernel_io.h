@@ -1,7 +1,7 @@
 /*
  * What BPF programs count of I/O system calls, block requests, page faults and memory reclaim
- * (bpf/io.bpf.h): rows of two maps. The programs write one map while user space reads the other.
- * The name of each file is sent once, through a ring.
+ * (bpf/io.bpf.h): rows in two sets of maps. The programs write to one set while user space reads
+ * the other. The name of each file is sent once, through a ring.
  */
 #ifndef ASSAY_WIRE_KERNEL_IO_H
 #define ASSAY_WIRE_KERNEL_IO_H
@@ -13,7 +13,7 @@ enum io_table {
 	IO_TABLE_CALLS = 1,   /* system calls that read, write or sync */
 	IO_TABLE_BLOCK = 2,   /* requests of block devices */
 	IO_TABLE_FAULTS = 3,  /* page faults */
-	IO_TABLE_RECLAIM = 4, /* direct and memory cgroup reclaim */
+	IO_TABLE_RECLAIM = 4, /* reclaim by threads of the target; wake-ups of kswapd */
 	IO_TABLE_GROWTH = 5,  /* anonymous memory at its first touch */
 	IO_TABLE_MAPPED = 6,  /* mmap, munmap, mremap, brk */
 };
@@ -45,34 +45,34 @@ enum io_what {
 
 /* Objects that are not files; ids of files are IO_OBJECT_FIRST_FILE and more. */
 enum io_object {
-	IO_OBJECT_NONE = 0,
-	IO_OBJECT_HEAP = 1,
-	IO_OBJECT_STACK = 2,
-	IO_OBJECT_ANON = 3,
+	IO_OBJECT_NONE = 0,      /* the operation has no object, or it is not known */
+	IO_OBJECT_HEAP = 1,      /* the mapping of brk */
+	IO_OBJECT_STACK = 2,     /* a thread's stack */
+	IO_OBJECT_ANON = 3,      /* other anonymous memory */
 	IO_OBJECT_UNKNOWN = 4,   /* no mapping at the address, or mmap_lock was contended */
 	IO_OBJECT_WRITEBACK = 5, /* writeback by the kernel, of an unknown file */
 	IO_OBJECT_METADATA = 6,  /* metadata of a file system */
-	IO_OBJECT_BAD_FD = 7,
+	IO_OBJECT_BAD_FD = 7,    /* the descriptor was not open */
 	IO_OBJECT_VDSO = 8,
 	IO_OBJECT_FIRST_FILE = 4096,
 };
 
 struct io_key {
-	wire_u64 stack;   /* user stack reference */
-	wire_u64 object;  /* enum io_object, or the id of a struct kernel_file */
-	wire_u32 slice;   /* second since the capture's start */
-	wire_s32 tgid;    /* process */
-	wire_s32 pid;     /* thread (task_struct.pid) */
-	wire_u32 dev;     /* block: the kernel's dev_t of the device */
-	wire_s16 syscall; /* its number, -1 = none */
-	wire_u8 table;    /* enum io_table */
-	wire_u8 what;     /* enum io_what; IO_FAILED is or-ed in */
-	wire_u8 log2_ns;  /* duration bucket: log2 of the duration, 0xff = none */
+	wire_u64 stack;      /* user stack reference */
+	wire_u64 object;     /* enum io_object, or the id of a struct kernel_file */
+	wire_u32 second_idx; /* second in which it ended, from the capture's start */
+	wire_s32 tgid;       /* process */
+	wire_s32 pid;        /* thread (task_struct.pid) */
+	wire_u32 dev;        /* block: the kernel's dev_t of the device */
+	wire_s16 syscall;    /* its number, -1 = none */
+	wire_u8 table;       /* enum io_table */
+	wire_u8 what;        /* enum io_what; IO_FAILED is or-ed in */
+	wire_u8 log2_ns;     /* duration bucket: log2 of the duration, 0xff = none */
 	wire_u8 pad[3];
 };
 
 struct io_sum {
-	wire_u64 nr;
+	wire_u64 nr;         /* of operations */
 	wire_u64 bytes;      /* IO_TABLE_RECLAIM: pages */
 	wire_u64 ns;         /* total duration; IO_TABLE_MAPPED: bytes unmapped */
 	wire_u64 longest_ns; /* duration of the longest one */
@@ -106,7 +106,7 @@ struct kernel_file {
 	wire_u8 is_deleted;   /* no link is left */
 	wire_u16 family;      /* AF_* of a socket */
 	wire_u16 local_port;  /* host byte order, 0 = not known or ephemeral */
-	wire_u16 remote_port; /* the same */
+	wire_u16 remote_port; /* host byte order, 0 = not known or ephemeral */
 	wire_u8 protocol;     /* IPPROTO_* */
 	wire_u8 is_cut;       /* the path is longer than names */
 	wire_u8 remote[16];   /* IPv4 (4 bytes) or IPv6 address of the peer */
@@ -119,10 +119,10 @@ struct kernel_file {
 
 /* Rows, names and requests that were lost or are incomplete; reports show each of these. */
 struct io_counts {
-	wire_u64 nr_rows_full;     /* counted without stack and file: the map of rows was full */
-	wire_u64 nr_lost;          /* not counted at all: the second map was full too */
-	wire_u64 nr_no_start;      /* calls that were under way when the capture began */
-	wire_u64 nr_no_issue;      /* completed block requests whose issue was not seen */
+	wire_u64 nr_rows_full; /* operations counted without stack and object: map of rows full */
+	wire_u64 nr_lost;      /* operations not counted: the overflow map was full too */
+	wire_u64 nr_no_start;  /* calls that were under way when the capture began */
+	wire_u64 nr_no_issue;  /* completed block requests whose issue was not seen */
 	wire_u64 nr_requests_full; /* block requests not tracked: the map was full */
 	wire_u64 nr_files_lost;    /* names of files not sent: the ring was full */
 	wire_u64 nr_busy_maps;     /* faults whose mapping could not be found */

@@ -1,8 +1,8 @@
 /*
  * Spans of operations (bpf/spans.bpf.h): a span is the time from a function's entry to its return,
- * or from one function to another. Sums by second, thread, stack and duration bucket are in two maps:
- * BPF programs write one while user space reads and empties the other. Slow spans are also sent one
- * by one through the ring (RECORD_SPAN).
+ * or from one function to another. Sums by second, thread, stack and duration bucket are in two
+ * maps: BPF programs write one while user space reads and empties the other. Slow spans are also
+ * sent one by one through the ring (RECORD_SPAN).
  *
  * by_reason_ns[reason] is the time of a span by wait reason (enum wait_reason). WAIT_ON_CPU is the
  * rest of its duration, so the array always adds up to the duration.
@@ -17,8 +17,8 @@
 #define SPAN_REASONS 32  /* WAIT_NR, rounded up so that an index can be masked */
 
 struct span_key {
-	wire_u64 stack; /* reference of the stack at its start; the function is the leaf */
-	wire_u32 slice; /* index of the second in which it ended, from the capture's start */
+	wire_u64 stack;      /* reference of the stack at its start; the function is the leaf */
+	wire_u32 second_idx; /* second in which it ended, from the capture's start */
 	wire_s32 tgid;
 	wire_s32 pid;
 	wire_u16 span;   /* index of the probed function or pair (the attachment's cookie) */

@@ -178,7 +178,7 @@ static int deliver_sum(struct counts *c, const struct count_key *k, const struct
 		return 0;
 	int64_t values[] = {(int64_t)v->nr, (int64_t)v->amount};
 	struct event ev = event_aggregate(c->spec.first_spec + k->event, k->tgid, k->tid,
-					  c->start_ns + k->slice * NS_PER_SEC, values);
+					  c->start_ns + k->second_idx * NS_PER_SEC, values);
 	ev.aggregate.user_ref = k->user_ref;
 	ev.aggregate.kernel_ref = k->kernel_ref;
 	set_outcome(c, &ev, &c->spec.set->events.p[k->event], k->outcome);
@@ -244,7 +244,7 @@ static int collect_map(struct counts *c, int fd, uint32_t until, const struct ev
 		is_first = false;
 		cursor = next;
 		for (uint32_t i = 0; i < nr && !rc; i++) {
-			if (c->keys[i].slice >= until)
+			if (c->keys[i].second_idx >= until)
 				continue;
 			rc = deliver_sum(c, &c->keys[i], &c->values[i], sink, err);
 			vec_push(&done, c->keys[i]);

@@ -323,7 +323,7 @@ static int emit_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
 static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum *v,
 		       const struct event_sink *sink, struct err *err)
 {
-	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
+	uint64_t time_ns = s->epoch_ns + k->second_idx * SECOND_NS;
 	int64_t sums[4] = {(int64_t)v->nr, (int64_t)v->bytes, (int64_t)v->ns,
 			   (int64_t)v->longest_ns};
 	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};

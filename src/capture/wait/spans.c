@@ -204,7 +204,7 @@ static int deliver_reasons(const struct event_sink *sink, struct event *ev, uint
 static int deliver_row(const struct spans *s, const struct span_key *k, const struct span_sum *v,
 		       const struct event_sink *sink, struct err *err)
 {
-	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
+	uint64_t time_ns = s->epoch_ns + k->second_idx * SECOND_NS;
 	struct event ev = row_of(s, time_ns, k->tgid, k->pid, k->stack, k->span);
 	ev.aggregate.log2_ns = k->log2_ns;
 	TRY(emit(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err));
