@@ -71,7 +71,7 @@ enum block_op {
 #define BDEVFS_MAGIC___io 0x62646576
 #define PAGE_MAPPING_BITS 3ul /* set for anonymous and other pages that are not of a file */
 
-/* A request that is not completed; stack to dev and what as in struct io_key. */
+/* A request that is not completed. Fields without a comment are those of struct io_key. */
 struct block_request {
 	__u64 issue_ns; /* 0 = not issued yet */
 	__u64 stack;
@@ -80,7 +80,7 @@ struct block_request {
 	__s32 pid;
 	__u32 dev;
 	__u32 left_bytes; /* not yet completed */
-	__u32 bytes;
+	__u32 bytes;      /* size of the request */
 	__u32 what;
 };
 
@@ -116,7 +116,7 @@ static __always_inline __u32 block_dev(const struct request___io *rq)
 		    : 0;
 }
 
-/* The id of the file that the request's first page belongs to; its name is sent if it is new. */
+/* Returns the id of the file of the request's first page. Sends its path if it was not sent yet. */
 static __noinline __u64 block_object(struct request___io *rq)
 {
 	struct bio___io *bio = BPF_CORE_READ(rq, bio);

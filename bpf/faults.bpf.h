@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Counts each page fault by perf software events with period 1, and memory reclaim by target
- * threads. The rows are those of io.bpf.h.
+ * Counts each page fault by perf software events with period 1, memory reclaim by target threads,
+ * and wake-ups of kswapd by any thread. The rows are those of io.bpf.h.
  *
  * The perf event occurs at the end of a fault, when it is known whether the fault was major. The
  * tracepoints exceptions:page_fault_* (x86) give its start; without them the duration is unknown.
@@ -72,7 +72,9 @@ static __always_inline void vma_find(struct task_struct *t, struct vma_cache *m,
 		m->end = 0;
 }
 
-/* The object mapped at @addr; the anonymous mapping that contains @sp is the thread's stack. */
+/*
+ * Returns the object mapped at @addr. An anonymous mapping that contains @sp is the thread's stack.
+ */
 static __always_inline __u64 fault_object(struct task_struct *t, struct task_state *state,
 					  __u64 addr, __u64 sp)
 {
@@ -136,8 +138,8 @@ int BPF_PROG(io_fault_kernel)
 /* ---- reclaim ---- */
 
 /*
- * The start of reclaim. User space attaches this program to the tracepoints of all three kinds of
- * reclaim, so its section name has no tracepoint.
+ * Runs at the start of reclaim. User space attaches this program to the tracepoints of all three
+ * kinds of reclaim, so its section name has no tracepoint.
  */
 SEC("raw_tp")
 int io_reclaim_begin(void *ctx)
@@ -181,7 +183,7 @@ int BPF_PROG(io_reclaim_node_end, unsigned long nr_pages)
 	return reclaim_end(IO_NODE, nr_pages);
 }
 
-/* Wake-ups of kswapd. The current thread, which wakes it, may be any thread of the machine. */
+/* Counts wake-ups of kswapd. The current thread wakes it and may be any thread of the machine. */
 SEC("tp_btf/mm_vmscan_kswapd_wake")
 int BPF_PROG(io_reclaim_kswapd)
 {

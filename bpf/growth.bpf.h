@@ -63,8 +63,8 @@ int BPF_PROG(io_growth_kernel, unsigned long addr, void *regs, unsigned long err
 /* ---- faults ---- */
 
 /*
- * Number of anonymous pages that the fault added. A write to a private file page adds one (copy on
- * write); other pages allocated during that fault are read-ahead.
+ * Returns the number of anonymous pages that the fault added. A write to a private file page adds
+ * one (copy on write); other pages allocated during that fault are read-ahead.
  */
 static __always_inline __u64 growth_count_pages(struct task_struct *t, struct io_state *s,
 						__u64 addr, __u64 sp, __u64 *ret_object)
@@ -136,7 +136,7 @@ static __always_inline int map_begin(__u32 what)
 	return 0;
 }
 
-/* The bytes that the call mapped (v->bytes) or unmapped (v->ns). */
+/* Sets v->bytes to the bytes that the call mapped, or v->ns to the bytes that it unmapped. */
 static __always_inline void map_amount(struct io_state *s, long ret, struct io_sum *v)
 {
 	__u64 had = s->map_bytes;
