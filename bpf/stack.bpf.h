@@ -199,7 +199,7 @@ static __always_inline __u64 hash_seed(struct walk *w, __u32 flags)
 
 #include "stack_cache.bpf.h"
 
-/* The reference of the user stack: from the cache entry @m if it is valid, else by a walk. */
+/* Returns the reference of the user stack: from cache entry @m if it is valid, else by a walk. */
 static __always_inline __u64 user_stack_cached(struct walker *k, struct stack_cache_entry *m)
 {
 	struct walk *w = k->w;
@@ -252,8 +252,8 @@ static __always_inline bool is_stack_unmapped(struct walk *w, struct task_struct
 }
 
 /*
- * For a CPU sample: the reference of the user stack. For a hit in user mode (@is_user) the leaf is
- * not part of it: the stack consists of the callers, and the sample carries the leaf.
+ * Returns the reference of the user stack for a CPU sample. For a hit in user mode (@is_user) the
+ * leaf is not part of it: the stack consists of the callers, and the sample carries the leaf.
  */
 __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 {
@@ -296,7 +296,7 @@ static long kernel_hash(__u32 i, struct walker *k)
 	return 0;
 }
 
-/* The reference of the kernel stack in w->frames, which is sent if it is new; 0: not sent. */
+/* Returns the reference of the kernel stack in w->frames. Sends it if it is new; 0: not sent. */
 __noinline __u64 kernel_stack_ref(struct walk *w, long nr_bytes)
 {
 	struct walker k = {.w = w};

@@ -37,7 +37,7 @@ __noinline bool stack_cache_is_valid(struct walk *w, struct stack_cache_entry *m
 		return false;
 	w->window_start = w->sp_0;
 	w->window_bytes = nr_bytes;
-	return stack_cache_hash(w, m) == m->words;
+	return stack_cache_hash(w, m) == m->words_hash;
 }
 
 /*
@@ -52,7 +52,12 @@ static __always_inline __u32 stack_cache_idx(const struct walk *w, __u32 slot)
 	return way ? STACK_CACHE_NR_SLOTS - 1 + way : STACK_CACHE_WAIT;
 }
 
-/* Stores a walk that reached the thread's start and fits into an entry; ignores other walks. */
+/*
+ * Stores the walk and its stack reference @ref in @m, which the caller has emptied (ref 0). @m
+ * stays empty if the walk did not reach the thread's start, does not fit into an entry, or if its
+ * stack words cannot be read again. Always returns 0: the verifier requires that a function that is
+ * not static returns a number.
+ */
 __noinline int stack_cache_store(struct walk *w, struct stack_cache_entry *m, __u64 ref)
 {
 	if (!w || !m)
@@ -81,7 +86,7 @@ __noinline int stack_cache_store(struct walk *w, struct stack_cache_entry *m, __
 	m->generation = w->generation;
 	m->is_call = w->is_call_0;
 	m->nr = nr;
-	m->words = stack_cache_hash(w, m);
+	m->words_hash = stack_cache_hash(w, m);
 	m->ref = ref;
 	return 0;
 }

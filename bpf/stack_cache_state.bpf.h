@@ -32,7 +32,7 @@ struct stack_cache_entry {
 	__u64 sp;
 	__u64 fp;
 	__u64 ref;                    /* reference of the stack; 0: the entry is empty */
-	__u64 words;                  /* hash of the stack words at offs */
+	__u64 words_hash;             /* of the stack words at offs */
 	__u32 generation;             /* of the process's mappings */
 	__u8 is_call;                 /* ip is a return address */
 	__u8 nr;                      /* of offs */

@@ -23,7 +23,7 @@
 /* The previous walk of a thread; frames[0] is the outermost frame. */
 struct prev_walk {
 	__u32 generation; /* of the process's mappings */
-	__u32 nr;
+	__u32 nr;         /* of frames */
 	struct walk_step frames[PREV_WALK_STEPS];
 };
 
@@ -128,7 +128,7 @@ static __always_inline void prev_walk_begin(struct walk *w, const struct prev_wa
 
 /*
  * Stores a walk that reached the thread's start as the thread's previous walk. If the rest of the
- * walk was reused without a difference, only the new frames are written.
+ * walk was reused without a difference, only the new frames are written. Always returns 0.
  */
 __noinline int prev_walk_store(struct walk *w, struct prev_walk *t)
 {

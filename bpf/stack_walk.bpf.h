@@ -58,7 +58,7 @@ struct walk_step {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
-	__s32 fp_slot;  /* where the caller's fp was, in words from its sp; ROW_FP_SAME: not read */
+	__s32 fp_slot;  /* as in wire/unwind_core.h */
 	__u32 is_plain; /* the caller was found by fp_slot and the word below its sp alone */
 };
 
@@ -271,7 +271,10 @@ static __always_inline struct unwind_row *row_at(struct ktables_head *h, __u32 i
 	return &rows[idx & row_mask];
 }
 
-/* The rule of @addr, which is in the walk's mapping, of kind RULES. ROW_PSEUDO: it has no rule. */
+/*
+ * Returns the rule of @addr, which must be in the walk's mapping, of kind RULES; ROW_PSEUDO: it has
+ * no rule.
+ */
 __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 {
 	struct ktables_head *h = single_elem(&tables);
