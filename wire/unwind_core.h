@@ -8,8 +8,10 @@
  *	pc, sp, fp		of the current frame
  *	is_call			pc is a return address; else the frame was interrupted
  *	is_chained		the frame was found by a frame pointer
- *	fp_slot			set by a step with a row of kind SP, FP or PLT: where the caller's
- *				fp was saved, in words from its sp (ROW_FP_SAME: not read)
+ *	fp_slot			where the step read the caller's fp: offset in words from the
+ *				caller's sp (the CFA); ROW_FP_SAME: the step did not read it. Only
+ *				steps with a row of kind SP, FP or PLT set it, and only if
+ *				ARCH_RA_BESIDE_FP is not defined
  * and the functions
  *	walk_read		reads the word at an address, a multiple of 8; false: not readable
  *	walk_leaf_reg		value of a register, by DWARF number, in the leaf; false: not known,

@@ -44,7 +44,7 @@ struct walk_input {
 	const uint64_t *regs; /* as sampled, in the order of the bits in regs_mask */
 	uint64_t regs_mask;
 	const uint8_t *stack; /* copied from the sampled stack pointer upwards */
-	uint64_t nr_stack;
+	uint64_t nr_stack;    /* bytes */
 };
 
 struct walker; /* holds the pc -> rule cache and frame buffer */
