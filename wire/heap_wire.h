@@ -229,7 +229,11 @@ struct heap_shared {
 	/* Written by the target, with atomic additions (rare). */
 	wire_u64 nr_no_slot;       /* events of threads that found no free slot */
 	wire_u64 nr_no_slot_bytes; /* allocated bytes of these */
-	wire_u64 nr_no_stack; /* stacks not stored because the set was full; recorded with id 0 */
+	/*
+	 * Stacks not stored because the set of known stacks or the ring was full. Their events are
+	 * recorded with stack id 0.
+	 */
+	wire_u64 nr_no_stack;
 	wire_u64
 		nr_no_block; /* sampled blocks for which the set was full: their frees are not recorded */
 	wire_u64

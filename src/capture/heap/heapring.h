@@ -2,12 +2,14 @@
  * Reads the rings of the recorder in one process: copies ring heads once and checks them, checks
  * every record, and merges all rings by time. The memory is not trusted: a ring with invalid
  * contents is counted and its records are discarded from then on. Its tail still advances, so that
- * the target does not wait for a ring with free bytes.
+ * the target's thread never waits for room in it.
  *
- * A drain: heapring_begin is given the current time T and then reads the heads of all rings. So if
- * another thread could observe an event before T (a block that was passed on), the drain reads its
- * record. Records with a time after T stay for the next drain. heapring_next returns events in time
- * order until none is left; stacks are passed to the callback before the events that refer to them.
+ * A drain: heapring_begin is given the current time T and then reads the heads of all rings. The
+ * drain reads each record that was written before T. Example: thread A allocates a block, thread B
+ * frees it before T. The recorder wrote the record of A before the patched function returned to A,
+ * so the drain reads both records. Records with a time after T stay for the next drain.
+ * heapring_next returns events in time order until none is left; stacks are passed to the callback
+ * before the events that refer to them.
  *
  * Times are time stamp counter values (heap_wire.h). One thread at a time.
  */
@@ -50,9 +52,11 @@ struct heapring_counts {
 	uint64_t dropped_bytes;
 	uint64_t nr_events; /* events read */
 	uint32_t nr_threads;
-	uint32_t nr_broken;    /* rings with invalid contents */
-	uint64_t nr_no_stack;  /* stacks not stored: the set was full */
-	uint64_t nr_no_block;  /* sampled blocks whose frees are not recorded: the set was full */
+	uint32_t nr_broken; /* rings with invalid contents */
+	/* Stacks not stored: the set of known stacks or the ring was full. */
+	uint64_t nr_no_stack;
+	/* Sampled blocks whose frees are not recorded: the set of sampled blocks was full. */
+	uint64_t nr_no_block;
 	bool is_tsc_forbidden; /* the target disabled rdtsc */
 	/* Time at which the recorder stopped because assay did not run; 0 = it did not stop. */
 	uint64_t inert_tsc;
@@ -66,10 +70,14 @@ struct heapring {
 	uint16_t *queue;                 /* binary heap of readers by time of the next record */
 	uint16_t *taken;                 /* slots that were ever in use */
 	uint32_t nr_taken;
-	uint32_t nr_taken_reported; /* heap_shared.nr_taken at the last search */
+	uint32_t nr_taken_reported; /* heap_shared.nr_taken when new slots were last searched */
 	uint32_t nr_queued;
 	uint64_t now_tsc;
-	uint64_t fullest_bytes; /* of the fullest ring, scaled to ring_bytes */
+	/*
+	 * Largest number of unread bytes in a ring at the start of the drain. For a ring smaller
+	 * than spec.ring_bytes: multiplied by spec.ring_bytes / its size.
+	 */
+	uint64_t fullest_bytes;
 	uint64_t nr_events;
 	uint64_t nr_stacks;
 	uint64_t nr_frames; /* of these stacks */
