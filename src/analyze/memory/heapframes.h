@@ -39,11 +39,15 @@ bool heapframes_is_recorder(const char *module);
 struct heapframes;
 struct heapframes *heapframes_new(struct arena *a, const struct profile *p);
 const struct heapframe *heapframes_of(struct heapframes *hf, stack_id stack);
-/* Per location: index of the innermost frame that is not skipped; in the arena. */
+/* Per location: index of the innermost frame that is not skipped; 0 if all are. In the arena. */
 const uint16_t *heapframes_leaves(struct heapframes *hf);
 /* Returns the function's name, or "[no stack]", "[unknown]". */
 const char *heapframe_name(const struct profile *p, const struct heapframe *f);
-/* Its callers, innermost first, separated by " < ", at most @max; "-" if none. In the arena. */
+/*
+ * Returns the names of the function's callers, innermost first, separated by " < "; "-" if none.
+ * @max: names at most, the function's own name included; further ones are shown as "..". In the
+ * arena.
+ */
 const char *heapframe_callers(struct arena *a, const struct profile *p, const struct heapframe *f,
 			      size_t max);
 
