@@ -33,8 +33,10 @@ static const struct opt event_opts[] = {
 		"event to show (default: the one with most samples)"),
 	OPT_STR(0, "weight", struct filter_opts, weight, "COLUMN",
 		"column to add up, if the event has several: calls, bytes, time ... "
-		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary, "
-		"temporary-bytes, freed, mapped, growth"),
+		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary "
+		"(allocations freed by their thread before its next allocation), temporary-bytes, "
+		"freed, mapped (outside the allocator), growth (anonymous memory touched for the "
+		"first time); default: peak of a launched program, else live"),
 	OPT_END,
 };
 const struct opt_group filter_event_group = {"Event", event_opts};
@@ -76,7 +78,7 @@ static const struct opt wait_opts[] = {
 		"them), idle (all idle waits), active (all others), futex (sync, lock, park); "
 		"!REASON: all but this one"),
 	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
-		 "also idle waits (parked, poll, sleep), which are hidden by default"),
+		 "also idle waits (park, poll, sleep ...), which are hidden by default"),
 	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",
 		"only waits of at least TIME: 500us, 10ms, 2s; rounded down to a power of two in ns"),
 	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",

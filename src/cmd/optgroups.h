@@ -46,7 +46,8 @@ extern const struct opt_group filter_heap_group;
 /* Help of --dumps, which assay convert has, too. */
 #define DUMPS_HELP                                                                                 \
 	"if FILE is a folder or a pattern of an allocator's dumps, read these: latest (default), " \
-	"all, last:N, NAME,NAME, PID:WHICH; several become their mean, not their sum"
+	"all, last:N, NAME,NAME, PID:WHICH; several become their mean, not their sum; assay diff " \
+	"of a single folder: compare the first and the last of these (default all)"
 
 /* Completes the spec: phases become rules, the suppressions are read. -EINVAL, -errno of the file. */
 int filter_finish(struct filter_opts *f, struct err *err);

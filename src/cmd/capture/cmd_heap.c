@@ -28,8 +28,8 @@ struct heap_opts {
 
 static const struct opt heap_table[] = {
 	OPT_STR(0, "older-than", struct heap_opts, older_than, "TIME",
-		"blocks live at the end count as leaked if they are at least this old (default: "
-		"half of the capture)"),
+		"memory live at the end counts as leaked if it is at least this old (default: half "
+		"of the capture; any age if the program has ended)"),
 	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
 		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_flames,
@@ -46,12 +46,17 @@ static const char details[] =
 	"(also static, and with prefixed names), tcmalloc and mimalloc. How allocations are recorded "
 	"depends on the allocator; the method is printed with the reason.\n"
 	"\n"
+	"Methods (--method): prof: jemalloc's own profiler; hooks: allocation hooks of jemalloc "
+	"5.2 to 5.3.1; patch: the allocator's functions are patched in memory; uprobes: BPF "
+	"programs on uprobes, no code in the process; growth: page faults, that is growth of "
+	"memory, not allocations.\n"
+	"\n"
 	"By default, allocations are sampled at random, one per 512 KiB of allocated bytes on "
 	"average, which costs little. The numbers are then estimates and have 95 % "
 	"confidence intervals. --all-allocations records all.\n"
 	"\n"
 	"Live: allocated during the capture and not freed. Leaked: live at the end and older "
-	"than half of the capture (--older-than). Frees of blocks allocated before the capture "
+	"than half of the capture (--older-than), or of any age if the program has ended. Frees of blocks allocated before the capture "
 	"are counted separately.\n"
 	"\n"
 	"A small recorder is loaded into the process for the capture; it unwinds there and "

@@ -43,17 +43,19 @@ static const struct opt diff_options[] = {
 	OPT_U64('n', "limit", struct diff_opts, limit, "N",
 		"rows of each table, 0 for all (default 20)"),
 	OPT_SET(0, "shares", struct diff_opts, how, DIFF_SHARES,
-		"compare shares of the totals (default for CPU time and waits)"),
+		"compare shares of the totals (default unless memory is compared)"),
 	OPT_SET(0, "absolute", struct diff_opts, how, DIFF_AMOUNTS,
-		"compare amounts (default for memory levels and for two runs of a command)"),
+		"compare amounts, not scaled (default for memory; but allocated, freed and temporary "
+		"memory of captures that lasted differently long is scaled to the duration of "
+		"AFTER, unless both launched a command)"),
 	OPT_STR(0, "fail-above", struct diff_opts, fail_above, "SIZE",
 		"exit with 4 if the total grew by more than SIZE (10MiB, 5%), with 5 if that may "
 		"be chance; profiles of time need --absolute"),
 	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
 		 "also draw a differential flame graph, named after AFTER: -diff.svg; -o FILE.svg "
-		 "sets the name"),
+		 "sets its name, and the text goes to standard output"),
 	OPT_FLAG(0, "allocators", struct diff_opts, has_allocators,
-		 "memory: keep frames of allocators"),
+		 "memory: keep leaf frames of allocators and of standard containers and strings"),
 	OPT_END,
 };
 static const struct opt_group diff_group = {"Comparison", diff_options};
@@ -66,9 +68,9 @@ static const char details[] =
 	"\n"
 	"Memory is compared in bytes, after scaling: live bytes (--weight live) if both "
 	"profiles have them. Allocated bytes and calls, which grow with time, are compared per "
-	"time if the captures lasted differently long. If the times of both are known, live "
-	"bytes also have their growth per minute. CPU time and waits are compared by share. In "
-	"a folder or pattern of dumps, the first and the last of those that --dumps selects "
+	"time if the captures lasted differently long (not if both launched a command). If the times of both are known, live "
+	"bytes also have their growth per minute. All else is compared by share. In "
+	"a single folder or pattern of dumps, the first and the last of those that --dumps selects "
 	"(default: all) are compared.";
 
 static const char examples[] =
