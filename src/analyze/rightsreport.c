@@ -359,10 +359,10 @@ static const char *number(struct arena *a, int64_t v)
 	return arena_fmt(a, "%" PRId64, v);
 }
 
-/* -1: this kernel has none. */
+/* -1: /proc/sys has no such file, or it cannot be read. */
 static const char *setting(struct arena *a, int64_t v)
 {
-	return v == -1 ? "-" : number(a, v);
+	return v == -1 ? "not in /proc/sys" : number(a, v);
 }
 
 static const char *yes_no(bool is_so)
@@ -379,12 +379,13 @@ void rights_host_report(struct report *r, const struct features *f)
 		have |= f->caps & BIT(cap_names[i].cap);
 	add_caps(&caps, have);
 	const char *const rows[][3] = {
-		{"capabilities", buf_str(&caps), "the ones that assay uses"},
+		{"capabilities", buf_str(&caps), "only those that assay uses are listed"},
 		{"perf events, user code", tried(a, f->perf_own), "own processes"},
 		{"perf events, kernel code", tried(a, f->perf_kernel), "own processes"},
 		{"perf events, other users' processes", tried(a, f->perf_others), ""},
 		{"perf events, whole system", tried(a, f->perf_system), ""},
-		{"hardware counters (PMU)", tried(a, f->pmu),
+		{"hardware counters (PMU)",
+		 f->pmu == -ENOENT ? "none on this machine" : tried(a, f->pmu),
 		 f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles"},
 		{"BPF programs", tried(a, f->bpf), "load and run"},
 		{"BTF", yes_no(f->has_btf), "type information of the running kernel"},

@@ -51,7 +51,10 @@ static const struct {
 	[LOSS_IO_UNCOUNTED] = {"io_not_counted", "I/O calls not counted"},
 	[LOSS_IO_NO_NAME] = {"io_files_without_name", "file names of I/O"},
 	[LOSS_FAULTS_NO_MAP] = {"faults_without_mapping", "mappings of page faults"},
-	[LOSS_BLOCK_NO_ISSUE] = {"block_without_issue", "block requests without an issue event"},
+	[LOSS_BLOCK_NO_ISSUE] =
+		{"block_without_issue",
+		 "block requests completed without an issue event (flushes, or issued before "
+		 "the capture)"},
 	[LOSS_BLOCK_UNTRACKED] = {"block_not_followed", "block requests not tracked (table full)"},
 	[LOSS_WAITS_NO_REASON] = {"waits_without_reason", "wait reasons (table full)"},
 	[LOSS_WAITS_NO_ROW_NS] = {"waits_without_row_ns", "of wait time not recorded (table full)"},
@@ -59,7 +62,9 @@ static const struct {
 	[LOSS_EVENTS_MISSED] = {"events_missed",
 				"events in interrupts of BPF programs (all processes)"},
 	[LOSS_SPANS_UNFINISHED] = {"spans_unfinished", "calls that did not return"},
-	[LOSS_SPANS_INSIDE] = {"spans_inside", "calls inside another measured call"},
+	[LOSS_SPANS_INSIDE] = {"spans_inside",
+			       "calls inside another measured call (part of its time, not measured "
+			       "separately)"},
 	[LOSS_SPANS_NO_ROW] = {"spans_without_row", "calls not counted (table full)"},
 	[LOSS_SPANS_NO_DETAILS] = {"spans_without_details", "details of slow calls"},
 };

@@ -126,7 +126,9 @@ static void print_sampler_notes(const struct cpu_opts *o, const struct capture_r
 		log_note("stacks are copied and unwound outside the kernel: %s",
 			 err_msg(&r->no_engine));
 	if (i->is_software && !o->event)
-		log_note("no hardware counters on this machine: sampling '%s'", i->event);
+		log_note("no hardware counters on this machine: sampling '%s'; kernel code that "
+			 "runs with interrupts disabled is counted where they are enabled again",
+			 i->event);
 	if (i->is_refused_kernel)
 		log_note("kernel frames are not permitted here (kernel.perf_event_paranoid): user "
 			 "code only");

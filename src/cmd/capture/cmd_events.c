@@ -134,7 +134,9 @@ static void warn_of_cost(const struct event_set *set, const struct capture_job *
 	if (nr > 4)
 		buf_addf(&names, " and %zu more", nr - 4);
 	log_note("these events may be very frequent: %s; each one is counted%s", buf_str(&names),
-		 has_stacks ? ", call stacks are limited by --stack-budget" : "");
+		 has_stacks
+			 ? ", call stacks are recorded for a limited share of them (--stack-budget)"
+			 : "");
 }
 
 static int choose_events(struct event_set *set, const struct capture_job *job, struct err *err)

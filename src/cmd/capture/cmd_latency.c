@@ -75,8 +75,8 @@ static void print_probes(const struct span_probes *p)
 			&text,
 			"%s%zu cost 10 to 20 us per call, because the kernel must single-step the first instruction",
 			nr_cheap ? ", " : "", p->nr_stepped);
-	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
-		 buf_str(&text));
+	log_note("measuring %zu function%s: %s; the measured times include a part of this",
+		 p->list.n, p->list.n == 1 ? "" : "s", buf_str(&text));
 	if (p->nr_more)
 		log_warn("%zu more functions match and are not measured: the maximum is %d",
 			 p->nr_more, SPANS_MAX);

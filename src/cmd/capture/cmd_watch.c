@@ -360,7 +360,7 @@ static void print_cost(const struct run *r)
 	if (m->nr_walks)
 		buf_addf(&b,
 			 "; %" PRIu64
-			 " walks of the target's page tables, %s in all, the longest %s",
+			 " reads of the target's smaps and smaps_rollup, %s in all, the longest %s",
 			 m->nr_walks, num_ns(m->walks_ns).s, num_ns(m->longest_walk_ns).s);
 	if (m->nr_stats_readings)
 		buf_addf(&b,
