@@ -80,13 +80,33 @@ static void note_other_events(struct report *r, const struct selection *sel)
 		report_note(r, "other events in this profile (--event): %s", buf_str(&b));
 }
 
+/* True for the events that sample CPU time, also with modifiers ("cycles:u"). */
+static bool is_cpu_event(const char *event)
+{
+	static const char *const names[] = {"cycles", "cpu-clock", "task-clock"};
+	size_t n = strcspn(event, ":");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (n == strlen(names[i]) && !strncmp(event, names[i], n))
+			return true;
+	return false;
+}
+
+static const char *title_of(const struct selection *sel)
+{
+	if (sel->id == TABLE_THREAD_TIME)
+		return "thread time, on-CPU and off-CPU";
+	if (sel->id == TABLE_OFF_CPU)
+		return "off-CPU time";
+	return sel->event && is_cpu_event(sel->event) ? "CPU time" : "assay report";
+}
+
 void overview_begin(struct report *r, const struct selection *sel)
 {
 	if (heapweights_is_memory(sel)) {
 		heapsum_begin(r, sel->p, sel);
 		return;
 	}
-	view_begin(r, sel, "assay report");
+	view_begin(r, sel, title_of(sel));
 	if (hotcold_exists(sel->p))
 		r->noun = "samples and waits"; /* for the loss counters */
 	add_facts(r, sel);

@@ -116,7 +116,7 @@ static struct report_table *begin_table(struct report *r, const struct selection
 		{"samples", select_noun(sel), CELL_COUNT, "samples whose leaf is here"},
 		{"self", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,
 		 "time or bytes that those samples represent", IS_WEIGHED},
-		{spec->name_key, spec->name_key, CELL_TEXT},
+		{spec->name_key, spec->name_title ? spec->name_title : spec->name_key, CELL_TEXT},
 		{spec->module_key, spec->module_key, CELL_TEXT, NULL, VIEW_MODULE},
 	};
 	unsigned bits = spec->flags | (view_is_exact(sel) ? 0 : IS_ESTIMATE) |

@@ -35,6 +35,7 @@ struct view_spec {
 	const char *key;        /* of the table in JSON */
 	const char *title;      /* of the table in text */
 	const char *name_key;   /* key of the column with item names: "function" */
+	const char *name_title; /* its head; NULL: name_key */
 	const char *module_key; /* key of the column with modules: "module" */
 	struct weight of;       /* what is 100 % */
 	unsigned flags;         /* enum view_columns */

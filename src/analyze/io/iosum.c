@@ -175,9 +175,11 @@ static const struct tag_table calls_table = {
 	TAG_TABLE("io_calls", "reads, writes and syncs", call_columns), .note = TAG_QUANTILE_NOTE,
 	.weight = weight_of_bytes, .flags = TAG_WHOLE};
 static const struct tag_table files_table = {
-	TAG_TABLE("io_files", "I/O by file and socket", file_columns), .weight = weight_of_bytes};
+	TAG_TABLE("io_files", "I/O by file and socket, sorted by bytes", file_columns),
+	.weight = weight_of_bytes};
 static const struct tag_table functions_table = {
-	TAG_TABLE("io_functions", "I/O by function", function_columns), .weight = weight_of_bytes};
+	TAG_TABLE("io_functions", "I/O by function, sorted by bytes", function_columns),
+	.weight = weight_of_bytes};
 static const struct tag_table syncs_table = {TAG_TABLE("io_syncs", "fsync calls", sync_columns),
 					     .weight = weight_of_time};
 static const struct tag_table block_table = {

@@ -219,7 +219,7 @@ static void note_sampling(struct report *r, const struct profile *p)
 		r,
 		"sampled: one block per %s allocated on average; numbers are unbiased estimates, "
 		"+- is the half width of the 95 %% confidence interval; unsampled sites: at most "
-		"%s each",
+		"%s each (95 %% confidence)",
 		num_bytes(interval).s, num_bytes(3 * interval).s);
 }
 
@@ -304,7 +304,7 @@ static void note_unsymbolized(struct report *r, const struct selection *sel)
 
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)
 {
-	view_begin(r, sel, "assay report");
+	view_begin(r, sel, "memory allocations");
 	note_cut(r, p);
 	note_unsymbolized(r, sel);
 	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);

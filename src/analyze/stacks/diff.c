@@ -370,7 +370,7 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 		{"total_change", "total change", change, "the same, callees included",
 		 HAS_AMOUNT_TOTAL},
 		{"note", "note", CELL_TEXT, "new, gone, same, within noise"},
-		{name, name, CELL_TEXT},
+		{name, strcmp(name, "crate") ? name : "module or crate", CELL_TEXT},
 		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
 	};
 	return report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), flags);

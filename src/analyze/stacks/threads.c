@@ -194,6 +194,6 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 	}
 	groups[0].name = ""; /* samples without a thread */
 	struct report_table *t =
-		begin_table(r, "thread_groups", "threads (digits shown as #)", GROUPS);
+		begin_table(r, "thread_groups", "threads by name (digits shown as #)", GROUPS);
 	add_rows(r, t, sel, groups, intern_count(&names), limits);
 }

@@ -25,8 +25,8 @@ static const char *blocker_name(struct buf *to, const struct profile *p,
 static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",
-	.note = "cause: what the lock holder or waker did during the wait; on_cpu: it "
-		"ran; run_queue: it waited for a CPU; convoy: several threads take the same "
+	.note = "function, call: of the lock holder or waker; cause: what it did during the wait; "
+		"on_cpu: it ran (stack at the wake-up of the waiter); run_queue: it waited for a CPU; convoy: several threads take the same "
 		"lock in turn",
 	.texts = {{"doing", "cause"},
 		  {"function", "function"},

@@ -216,8 +216,8 @@ static struct report_table *begin_threads(struct report *r, unsigned bits,
 					       wait_key(shown[i]), CELL_NS, NULL,
 					       1u << (SHOWN + i)};
 	return report_add_table_of(r, is_grouped ? "breakdown_groups" : "breakdown_threads",
-				   is_grouped ? "threads (digits shown as #)" : "threads", c,
-				   ARRAY_LEN(c), bits);
+				   is_grouped ? "threads by name (digits shown as #)" : "threads",
+				   c, ARRAY_LEN(c), bits);
 }
 
 static uint64_t id_or_none(int32_t id)

@@ -226,7 +226,7 @@ int waits_overview(struct report *r, const struct profile *p, const struct selec
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
 	TRY(select_waits(&a, p, spec, &sel, err));
-	view_begin(r, &sel, "assay report");
+	view_begin(r, &sel, "off-CPU time");
 	int rc = fill_page(r, spec, &sel, limits, err);
 	if (!rc && input && sel.nr_samples)
 		add_hints(r, p, input);

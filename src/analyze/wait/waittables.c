@@ -112,7 +112,7 @@ static const struct {
 			      .note = QUANTILE_NOTE,
 			      .texts = {{"reason", "reason"},
 					{"function", "function"},
-					{"in", "blocked in"},
+					{"in", "waiting in"},
 					{"module", "module"}},
 			      .other_at = 1,
 			      .flags = WAITGROUPS_QUANTILES},
