@@ -142,7 +142,7 @@ static void memory_facts(const void *self, struct profile *p)
 	if (i->nr_walks)
 		profile_factf(p, FACT_MEMORY_READINGS,
 			      "%" PRIu64 " reading%s, %" PRIu64
-			      " walk%s of page tables: %s, longest %s",
+			      " read%s of smaps and smaps_rollup: %s, longest %s",
 			      i->nr_readings, i->nr_readings == 1 ? "" : "s", i->nr_walks,
 			      i->nr_walks == 1 ? "" : "s", num_ns(i->walks_ns).s,
 			      num_ns(i->longest_ns).s);

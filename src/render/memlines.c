@@ -115,7 +115,7 @@ static const struct field fields[] = {
 	{"cgroup_limit_bytes", NULL, FIELD_BYTES, 0, GROUP, 0, get_limit},
 	{"cgroup_anon_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.anon_bytes)},
 	{"cgroup_file_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.file_bytes)},
-	{"pressure_pct", "psi %", FIELD_PCT, 6, GROUP_PRESSURE, AT(pressure_pct)},
+	{"pressure_pct", "psi some%", FIELD_PCT, 9, GROUP_PRESSURE, AT(pressure_pct)},
 	{"cgroup_peak_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.peak_bytes)},
 	{"cgroup_swap_bytes", NULL, FIELD_BYTES, 0, GROUP_SWAP, AT(group.swap_bytes)},
 	{"cgroup_kernel_bytes", NULL, FIELD_BYTES, 0, GROUP_KERNEL, AT(group.kernel_bytes)},
