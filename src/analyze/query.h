@@ -19,7 +19,7 @@ enum query_flags {
 	QUERY_TREE = 1 << 0,
 	QUERY_REVERSE = 1 << 1,    /* tree with leaf functions at the root */
 	QUERY_BLAME = 1 << 2,      /* wait time attributed to its cause */
-	QUERY_ALLOCATORS = 1 << 3, /* memory: keep frames of allocators */
+	QUERY_ALLOCATORS = 1 << 3, /* memory: keep leaf frames of allocators and containers */
 };
 
 struct query {
@@ -27,7 +27,7 @@ struct query {
 	int by; /* a grouping of groupings.h, or QUERY_BY_NONE */
 	unsigned flags;
 	const char *callers; /* regex, or NULL */
-	const char *callees; /* the same */
+	const char *callees; /* regex, or NULL */
 	const char *nearest; /* with callers or callees: regex of the frames to sum by, or NULL */
 	const struct named_rule *named; /* user-defined rows (--table); NULL: none */
 	size_t nr_named;

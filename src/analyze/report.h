@@ -92,7 +92,7 @@ struct tree_node {
 	uint64_t total; /* weight of the subtree */
 	uint64_t self;
 	int64_t delta; /* differential tree: total minus that of the baseline; see is_normalised */
-	int64_t delta_self;
+	int64_t delta_self; /* as delta, of .self */
 };
 
 /* Weight of a node in the baseline profile; exact, never normalised. */
@@ -206,7 +206,7 @@ void report_free(struct report *r);
 void report_free_p(struct report **r);
 struct report_table *report_add_table(struct report *r, const char *key, const char *title,
 				      const struct report_column *columns, size_t nr_columns);
-/* The same with only the columns whose `when` is 0 or has one of @bits. */
+/* As report_add_table, with only the columns whose `when` is 0 or has one of @bits. */
 struct report_table *report_add_table_of(struct report *r, const char *key, const char *title,
 					 const struct report_column *columns, size_t nr_columns,
 					 unsigned bits);

@@ -18,11 +18,12 @@ struct view_limits {
 	enum view_sort sort;
 };
 
+/* A row of view_add_table. */
 struct view_item {
 	const char *name;
-	const char *module;
-	struct weight self;
-	struct weight total;
+	const char *module;  /* "": none */
+	struct weight self;  /* in the item itself */
+	struct weight total; /* in it and its callees */
 };
 
 enum view_columns {
@@ -61,6 +62,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 
 /* Average number of CPUs in use over the time window; negative: not known. */
 double view_cpus(const struct selection *sel, struct weight w);
+/* Returns the length of the time window; 0: the profile has no timestamps. */
 uint64_t view_duration_ns(const struct selection *sel);
 /* Returns the weight and samples of the whole selection. */
 struct weight view_all(const struct selection *sel);

@@ -1,10 +1,11 @@
 /*
  * Decides which live blocks count as leaked.
  *
- * If assay launched the program and the program has exited, all blocks that were not freed are
- * leaked. Else those blocks are leaked that are live at the end and older than half of the capture,
- * or older than the age that the user gives. Allocation times have a resolution of one second. A
- * block's age is therefore measured from the end of the second in which it was allocated.
+ * If assay launched the program and every process with live blocks has exited, or if the recording
+ * has FACT_HEAP_ENDED (also if attached), all blocks that were not freed are leaked. Else those
+ * blocks are leaked that are live at the end and older than half of the capture, or older than the
+ * age that the user gives. Allocation times have a resolution of one second. A block's age is
+ * therefore measured from the end of the second in which it was allocated.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKS_H
 #define ASSAY_ANALYZE_MEMORY_LEAKS_H

@@ -43,7 +43,7 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err);
 
-/* The same without title, losses and hints, to be added below the page of CPU samples. */
+/* Adds the tables and notes of waits_overview to the page of CPU samples. Errors as select_run. */
 int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
 	       const struct view_limits *limits, struct err *err);
 /* Sets a bit of *ret_bits for each reason with time in the selection. Errors as select_run. */
