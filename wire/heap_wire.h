@@ -121,13 +121,13 @@ enum heap_shape {
 
 /*
  * The variables of the image that assay sets. A stub jumps to the image's entry for the shape of
- * its function (symbol heap_entry_<shape>) with all argument registers untouched and the index of
- * the site (patched function) in r11 (x86-64; x16 on arm64). The entry calls
- * heap_data.original[site], a trampoline that runs the displaced instructions and jumps to the
- * instruction after them.
+ * its function (symbol heap_entry_<shape>) with all argument registers untouched and the site
+ * number (index of the patched function, remote/patch/inject.h) in r11 (x86-64; x16 on arm64). The
+ * entry calls heap_data.original[site], a trampoline that runs the displaced instructions and jumps
+ * to the instruction after them.
  *
- * With method PROF there are no sites, and original[0] is the backtrace function that jemalloc's
- * profiler used before.
+ * With method PROF no functions are patched, and original[0] is the backtrace function that
+ * jemalloc's profiler used before.
  *
  * heap_data is in the image's data segment, so it survives a fork. local == 0: inert.
  */

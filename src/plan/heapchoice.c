@@ -147,22 +147,22 @@ enum heap_allocator heaptarget_allocator(const struct heaptarget *h)
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static void add_site(struct heap_plan *p, const struct heaptarget_image *m,
-		     const struct allocfind_function *fn)
+static void add_function(struct heap_plan *p, const struct heaptarget_image *m,
+			 const struct allocfind_function *fn)
 {
 	uint64_t offset = 0;
-	if (p->sites.n >= HEAP_SITES_MAX || !elf_offset_from_vaddr(m->elf, fn->vaddr, &offset))
+	if (p->functions.n >= HEAP_SITES_MAX || !elf_offset_from_vaddr(m->elf, fn->vaddr, &offset))
 		return;
-	vec_push(&p->sites, (struct heap_site){.addr = fn->vaddr + m->bias,
-					       .end = fn->end ? fn->end + m->bias : 0,
-					       .shape = fn->shape,
-					       .name = xstrdup(fn->name),
-					       .path = xstrdup(m->path),
-					       .file_offset = offset});
+	vec_push(&p->functions, (struct heap_function){.addr = fn->vaddr + m->bias,
+						       .end = fn->end ? fn->end + m->bias : 0,
+						       .shape = fn->shape,
+						       .name = xstrdup(fn->name),
+						       .path = xstrdup(m->path),
+						       .file_offset = offset});
 }
 
 /* Allocators first: if there are too many functions, the mapping functions are omitted. */
-static void add_sites(struct heap_plan *p, const struct heaptarget *h, bool has_jemalloc)
+static void add_functions(struct heap_plan *p, const struct heaptarget *h, bool has_jemalloc)
 {
 	for (int pass = 0; pass < 2; pass++)
 		vec_foreach(m, &h->images)
@@ -170,7 +170,7 @@ static void add_sites(struct heap_plan *p, const struct heaptarget *h, bool has_
 				if (is_wanted(m, fn) &&
 				    (fn->kind == HEAP_ALLOCATOR_PAGES) == pass &&
 				    (has_jemalloc || fn->kind != HEAP_ALLOCATOR_JEMALLOC))
-					add_site(p, m, fn);
+					add_function(p, m, fn);
 }
 
 static void add_code(struct heap_plan *p, const struct heaptarget *h)
@@ -260,7 +260,7 @@ static bool may_inject(int32_t pid, struct buf *why)
 static size_t nr_heap_sites(const struct heap_plan *p)
 {
 	size_t n = 0;
-	vec_foreach(s, &p->sites)
+	vec_foreach(s, &p->functions)
 		n += s->shape < HEAP_MMAP;
 	return n;
 }
@@ -438,7 +438,7 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 		p.allocator_text = text;
 		p.mallctl = 0;
 	}
-	add_sites(&p, h, true);
+	add_functions(&p, h, true);
 	add_code(&p, h);
 	if (forced == HEAP_METHOD_NONE)
 		choose(&p, h);
@@ -446,9 +446,9 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 		TRY(force(&p, h, forced, err));
 	if (p.method == HEAP_METHOD_HOOKS || p.method == HEAP_METHOD_PROF) {
 		/* Hooks and profiling cover jemalloc; other allocators are patched. */
-		heap_plan_clear_sites(&p);
+		heap_plan_clear_functions(&p);
 		if (p.method == HEAP_METHOD_HOOKS)
-			add_sites(&p, h, false);
+			add_functions(&p, h, false);
 	}
 	*ret_p = p;
 	p = (struct heap_plan){0};

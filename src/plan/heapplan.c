@@ -51,19 +51,19 @@ const char *heap_allocator_name(enum heap_allocator a)
 	return names[a];
 }
 
-void heap_plan_clear_sites(struct heap_plan *p)
+void heap_plan_clear_functions(struct heap_plan *p)
 {
-	vec_foreach(s, &p->sites) {
+	vec_foreach(s, &p->functions) {
 		free_p(&s->name);
 		free_p(&s->path);
 	}
-	vec_clear(&p->sites);
+	vec_clear(&p->functions);
 }
 
 void heap_plan_release(struct heap_plan *p)
 {
-	heap_plan_clear_sites(p);
-	vec_release(&p->sites);
+	heap_plan_clear_functions(p);
+	vec_release(&p->functions);
 	heap_ranges_release(&p->allocator_code);
 	free_p(&p->allocator_text);
 	free_p(&p->reason);

@@ -19,7 +19,8 @@ enum heap_method {
 	HEAP_METHOD_GROWTH = 5,  /* page faults and mappings, nothing injected */
 };
 
-struct heap_site {
+/* A function to be patched or probed. Its site number: see remote/patch/inject.h. */
+struct heap_function {
 	uint64_t addr;         /* of the function's first instruction */
 	uint64_t end;          /* past its last; 0 = unknown */
 	enum heap_shape shape; /* wire/heap_wire.h */
@@ -52,7 +53,11 @@ enum heap_allocator {
 	HEAP_ALLOCATOR_TCMALLOC,
 	HEAP_ALLOCATOR_MIMALLOC,
 	HEAP_ALLOCATOR_OTHER, /* a malloc of another library, or the program's own */
-	HEAP_ALLOCATOR_PAGES, /* for functions only: the C library's mmap, munmap, mremap, brk, sbrk */
+	/*
+	 * The C library's mmap, munmap, mremap, brk, sbrk, prctl and syscall. Only the kind of an
+	 * allocfind_function, never the allocator of a plan.
+	 */
+	HEAP_ALLOCATOR_PAGES,
 	HEAP_ALLOCATOR_NR
 };
 /* Name for output: "jemalloc", "glibc". */
@@ -61,9 +66,9 @@ const char *heap_allocator_name(enum heap_allocator a);
 struct heap_plan {
 	enum heap_method method;
 	enum heap_allocator allocator;
-	char *allocator_text; /* "jemalloc 5.3.0, static, prefix _rjem_"; owned */
-	char *reason;         /* why this method, for output; owned */
-	VEC(struct heap_site) sites;
+	char *allocator_text;                /* "jemalloc 5.3.0, static, prefix _rjem_"; owned */
+	char *reason;                        /* why this method, for output; owned */
+	VEC(struct heap_function) functions; /* to be patched or probed */
 	/* Code of allocators. A thread with a frame in it must not be made to call the allocator. */
 	struct heap_ranges allocator_code;
 	/* jemalloc: address of mallctl; 0 = not found. */
@@ -87,6 +92,6 @@ struct heap_plan {
 };
 
 void heap_plan_release(struct heap_plan *p);
-void heap_plan_clear_sites(struct heap_plan *p);
+void heap_plan_clear_functions(struct heap_plan *p);
 
 #endif

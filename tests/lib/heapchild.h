@@ -80,11 +80,11 @@ static inline void child_add_site(struct heap_plan *p, const char *name, enum he
 	void *addr = dlsym(RTLD_DEFAULT, name);
 	CHECK(addr && dladdr1(addr, &info, (void **)&sym, RTLD_DL_SYMENT) && sym);
 	uint64_t at = (uint64_t)(uintptr_t)addr;
-	vec_push(&p->sites, (struct heap_site){.addr = at,
-					       .end = at + sym->st_size,
-					       .shape = shape,
-					       .name = xstrdup(name),
-					       .path = xstrdup(info.dli_fname)});
+	vec_push(&p->functions, (struct heap_function){.addr = at,
+						       .end = at + sym->st_size,
+						       .shape = shape,
+						       .name = xstrdup(name),
+						       .path = xstrdup(info.dli_fname)});
 }
 
 #endif

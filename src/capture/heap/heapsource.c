@@ -306,7 +306,7 @@ static void emit_attached(struct heapsource *h, const struct heapprocess *p)
 	const struct heap_plan *plan = heapprocess_plan(p);
 	size_t nr_without = heapprocess_inject_info(p).nr_unpatched_heap;
 	size_t nr = 0;
-	vec_foreach(s, &plan->sites)
+	vec_foreach(s, &plan->functions)
 		nr += s->shape < HEAP_MMAP;
 	bool is_counted = plan->reason && plan->reason[0] >= '0' && plan->reason[0] <= '9';
 	if (!nr_without || !is_counted || nr_without > nr) {

@@ -185,7 +185,7 @@ static bool is_probed(enum heap_shape shape)
 	return shape > HEAP_SHAPE_NONE && shape <= HEAP_FREE_0;
 }
 
-static void add_site(struct heapprobes *h, struct probe_set *set, const struct heap_site *s,
+static void add_site(struct heapprobes *h, struct probe_set *set, const struct heap_function *s,
 		     size_t idx)
 {
 	uint8_t code[CODE_BYTES];
@@ -261,17 +261,17 @@ static int attach_set(struct heapprobes *h, const struct probe_set *set, int32_t
 	return rc ? refused(err, rc, path) : 0;
 }
 
-/* Handles each binary once; sites are not sorted by binary. */
+/* Handles each binary once; functions are not sorted by binary. */
 static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, size_t first,
 			 int32_t pid, int root_fd, struct err *err)
 {
-	const char *path = plan->sites.p[first].path;
+	const char *path = plan->functions.p[first].path;
 	CLEANUP(probe_set_release) struct probe_set set = {.fd = host_open_in_root(root_fd, path)};
 	if (set.fd < 0)
 		return err_set(err, set.fd, "cannot open '%s' of process %d: %s", path, pid,
 			       strerror(-set.fd));
-	for (size_t i = first; i < plan->sites.n; i++) {
-		const struct heap_site *s = &plan->sites.p[i];
+	for (size_t i = first; i < plan->functions.n; i++) {
+		const struct heap_function *s = &plan->functions.p[i];
 		if (is_probed(s->shape) && !strcmp(s->path, path))
 			add_site(h, &set, s, i);
 	}
@@ -285,11 +285,11 @@ static int attach_plan(struct heapprobes *h, const struct heap_plan *plan, int32
 	if (root_fd < 0)
 		return err_set(err, root_fd, "cannot look into process %d: %s", pid,
 			       strerror(-root_fd));
-	for (size_t i = 0; i < plan->sites.n; i++) {
-		bool is_seen = !is_probed(plan->sites.p[i].shape) || !plan->sites.p[i].path;
+	for (size_t i = 0; i < plan->functions.n; i++) {
+		bool is_seen = !is_probed(plan->functions.p[i].shape) || !plan->functions.p[i].path;
 		for (size_t k = 0; k < i && !is_seen; k++)
-			is_seen = is_probed(plan->sites.p[k].shape) &&
-				  !strcmp(plan->sites.p[k].path, plan->sites.p[i].path);
+			is_seen = is_probed(plan->functions.p[k].shape) &&
+				  !strcmp(plan->functions.p[k].path, plan->functions.p[i].path);
 		if (!is_seen)
 			TRY(attach_binary(h, plan, i, pid, root_fd, err));
 	}
@@ -336,15 +336,15 @@ static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct 
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	int rc = heapplanner_plan(h->spec.targets, pid, HEAP_METHOD_UPROBES, &plan, err);
-	if (!rc && !plan.sites.n)
+	if (!rc && !plan.functions.n)
 		rc = err_set(err, -ENOENT, "no allocator was found in process %d", pid);
 	if (!rc &&
 	    h->spec.why) { /* assay chose the method before: the plan only provides the functions */
 		free_p(&plan.reason);
 		plan.reason = xstrdup(h->spec.why);
 	}
-	bool is_settled = !rc && plan.sites.n == h->nr_sites_before;
-	h->nr_sites_before = rc ? 0 : plan.sites.n;
+	bool is_settled = !rc && plan.functions.n == h->nr_sites_before;
+	h->nr_sites_before = rc ? 0 : plan.functions.n;
 	if (is_late && !is_settled)
 		return -EAGAIN;
 	TRY(rc);

@@ -256,9 +256,9 @@ static void open_accounts(struct heapprocess *p)
 		.has_all = p->spec.is_held,
 		.on_row = on_row,
 		.ctx = p});
-	for (size_t i = 0; i < p->plan.sites.n && i < HEAP_SITES_MAX; i++)
+	for (size_t i = 0; i < p->plan.functions.n && i < HEAP_SITES_MAX; i++)
 		heapaccount_site_name(p->account, (uint8_t)i,
-				      names_of_mappings[p->plan.sites.p[i].shape]);
+				      names_of_mappings[p->plan.functions.p[i].shape]);
 	heapring_init(&p->ring, &(struct heapring_spec){.shared = heapinject_shared(p->inject),
 							.slots = slots,
 							.nr_slots = nr_slots,
@@ -336,14 +336,14 @@ int heapprocess_start(struct heapprocess *p, struct err *err)
 /* ---- libraries loaded later ------------------------------------------------------------------ */
 
 /* Allocator functions only: mmap and the like are in the C library, loaded before. */
-static bool is_new(const struct heapprocess *p, const struct heap_site *s)
+static bool is_new(const struct heapprocess *p, const struct heap_function *s)
 {
-	return s->shape < HEAP_MMAP && !heapinject_has_function(p->inject, s->addr);
+	return s->shape < HEAP_MMAP && heapinject_can_patch(p->inject, s->addr);
 }
 
 const char *heapprocess_find_unrecorded(const struct heapprocess *p, const struct heap_plan *now)
 {
-	vec_foreach(s, &now->sites)
+	vec_foreach(s, &now->functions)
 		if (is_new(p, s))
 			return s->path;
 	return NULL;
@@ -352,7 +352,7 @@ const char *heapprocess_find_unrecorded(const struct heapprocess *p, const struc
 /* Copies a path of a plan that will be released. */
 static const char *path_known(const struct heapprocess *p, const char *path)
 {
-	vec_foreach(s, &p->plan.sites)
+	vec_foreach(s, &p->plan.functions)
 		if (!strcmp(s->path, path))
 			return s->path;
 	return NULL;
@@ -370,19 +370,19 @@ int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heappro
 		return 0;
 	TRY(heapinject_repatch(p->inject, now, &ret_a->nr_again, err));
 	ret_a->path = path_known(p, path);
-	vec_foreach(s, &now->sites) {
+	vec_foreach(s, &now->functions) {
 		if (!is_new(p, s))
 			continue;
-		vec_push(&more.sites, *s);
-		*s = (struct heap_site){0};
+		vec_push(&more.functions, *s);
+		*s = (struct heap_function){0};
 	}
-	int rc = more.sites.n ? heapinject_add(p->inject, &more, err) : 0;
+	int rc = more.functions.n ? heapinject_add(p->inject, &more, err) : 0;
 	if (heapinject_nr_sites(p->inject) == nr_sites)
 		return rc;
-	vec_foreach(s, &more.sites)
-		vec_push(&p->plan.sites, *s);
-	ret_a->path = more.sites.p[0].path;
-	more.sites.n = 0;
+	vec_foreach(s, &more.functions)
+		vec_push(&p->plan.functions, *s);
+	ret_a->path = more.functions.p[0].path;
+	more.functions.n = 0;
 	ret_a->nr = heapinject_info(p->inject).nr_patched - nr_before;
 	return rc;
 }

@@ -32,12 +32,12 @@ static bool is_patched(const struct heapinject *h, const struct heap_patch *p)
 	return !heapinject_read((void *)(uintptr_t)h, p->at, now, n) && !memcmp(now, jump, n);
 }
 
-bool heapinject_has_function(const struct heapinject *h, uint64_t addr)
+bool heapinject_can_patch(const struct heapinject *h, uint64_t addr)
 {
 	vec_foreach(p, &h->patches)
 		if (p->function == addr && (p->kind == PATCH_NONE || is_patched(h, p)))
-			return true;
-	return false;
+			return false;
+	return true;
 }
 
 /* Writes the heap_data entries of the new functions. */
@@ -124,7 +124,7 @@ static void find_reloaded(const struct heapinject *h, const struct heap_plan *pl
 			  struct stub_region *to)
 {
 	struct text_patch t;
-	vec_foreach(s, &plan->sites) {
+	vec_foreach(s, &plan->functions) {
 		vec_foreach(p, &h->patches) {
 			if (p->function != s->addr || !is_code_unchanged(h, p) ||
 			    !heapstubs_text(p, &t))
@@ -149,7 +149,7 @@ static struct heapinject new_part(const struct heapinject *h, const struct heapi
 		.saved_layouts = {h->saved_layouts[0], h->saved_layouts[1]},
 		.is_mapped = true,
 		.first_site = h->nr_sites,
-		.nr_sites = h->nr_sites + (uint32_t)spec->plan->sites.n,
+		.nr_sites = h->nr_sites + (uint32_t)spec->plan->functions.n,
 	};
 }
 
@@ -187,7 +187,7 @@ int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct er
 	if (h->method != HEAP_METHOD_PATCH || h->is_stopped || h->is_detached)
 		return err_set(err, -EINVAL,
 			       "functions can be added only to an active recorder of method patch");
-	if (plan->sites.n > HEAP_SITE_NONE - MIN(h->nr_sites, HEAP_SITE_NONE))
+	if (plan->functions.n > HEAP_SITE_NONE - MIN(h->nr_sites, HEAP_SITE_NONE))
 		return err_set(err, -ENOSPC, "pid %d has more functions than can be recorded",
 			       h->pid);
 	return add(h, &more, err);

@@ -580,7 +580,7 @@ void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 {
 	const struct heap_plan *plan = h->spec->plan;
 	vec_foreach(p, &h->patches) {
-		const struct heap_site *site = &plan->sites.p[p->site];
+		const struct heap_function *site = &plan->functions.p[p->site];
 		uint32_t number = h->first_site + p->site;
 		if (p->kind == PATCH_NONE)
 			continue;
@@ -588,7 +588,7 @@ void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 		if (!nothrow_is_needed(site->name))
 			continue;
 		/* The nothrow variant itself, or its trampoline if it is patched. */
-		const struct heap_site *nothrow = nothrow_find(plan, site);
+		const struct heap_function *nothrow = nothrow_find(plan, site);
 		data->nothrow[number] = nothrow ? nothrow->addr : 0;
 		vec_foreach(q, &h->patches)
 			if (nothrow && q->kind != PATCH_NONE && q->function == nothrow->addr)
@@ -690,9 +690,9 @@ static int check_all_or_none(const struct heapinject *h, struct err *err)
 	const struct heap_plan *plan = h->spec->plan;
 	vec_foreach(p, &h->patches)
 		if (plan->is_all_or_none && p->kind == PATCH_NONE &&
-		    plan->sites.p[p->site].shape < HEAP_MMAP)
+		    plan->functions.p[p->site].shape < HEAP_MMAP)
 			return err_set(err, -ENOTSUP, "%s cannot be patched: %s",
-				       plan->sites.p[p->site].name,
+				       plan->functions.p[p->site].name,
 				       p->why ? p->why : "unknown instructions");
 	return 0;
 }

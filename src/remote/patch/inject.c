@@ -116,7 +116,7 @@ static struct heapinject *inject_new(const struct heapinject_spec *spec)
 	h->pid = spec->pid;
 	h->spec = spec;
 	h->is_held = spec->is_held;
-	h->nr_sites = (uint32_t)MIN(spec->plan->sites.n, HEAP_SITES_MAX);
+	h->nr_sites = (uint32_t)MIN(spec->plan->functions.n, HEAP_SITES_MAX);
 	h->method = spec->plan->method;
 	h->mallctl = spec->plan->mallctl;
 	h->mem_fd = -1;

@@ -31,7 +31,7 @@ struct heapinject {
 	bool is_stopped;  /* by heapinject_stop */
 	bool is_detached;
 	struct heap_layout layout;
-	uint32_t first_site; /* site number of the plan's first function; > 0: sites added later */
+	uint32_t first_site; /* site number of the plan's first function; > 0: a plan added later */
 	uint32_t nr_sites;   /* of all plans so far */
 	VEC(struct heap_patch) patches;  /* heap_patch.site: index into the plan */
 	VEC(struct stub_region) regions; /* memory with stubs */

@@ -29,9 +29,10 @@ static bool is_nothrow(const char *of, const char *name)
 	return !strncmp(of, name, n) && !strcmp(name + n, of[0] == '_' ? NOTHROW_CXX : "_nothrow");
 }
 
-const struct heap_site *nothrow_find(const struct heap_plan *plan, const struct heap_site *site)
+const struct heap_function *nothrow_find(const struct heap_plan *plan,
+					 const struct heap_function *site)
 {
-	vec_foreach(s, &plan->sites) {
+	vec_foreach(s, &plan->functions) {
 		bool is_same_file = !s->path || !site->path || !strcmp(s->path, site->path);
 		if (s->shape == site->shape && is_same_file && is_nothrow(site->name, s->name))
 			return s;

@@ -12,7 +12,8 @@
 
 /* Whether the function throws, by its name: operator new, and allocators' own names for it. */
 bool nothrow_is_needed(const char *name);
-/* The plan's nothrow variant of the throwing function @site; NULL: none. */
-const struct heap_site *nothrow_find(const struct heap_plan *plan, const struct heap_site *site);
+/* Returns the plan's nothrow variant of the throwing function @function; NULL: none. */
+const struct heap_function *nothrow_find(const struct heap_plan *plan,
+					 const struct heap_function *function);
 
 #endif

@@ -117,7 +117,7 @@ void heap_bounds_load(struct heap_bounds *b, uint64_t base, uint64_t lo, uint64_
 
 /* Input of the search in one function. */
 struct search {
-	const struct heap_site *site;
+	const struct heap_function *site;
 	const struct heap_bounds *bounds;
 	struct heap_gaps *gaps;
 	heappatch_read_fn read;
@@ -338,7 +338,7 @@ static bool is_movable(const uint8_t *p, size_t n, uint64_t addr)
 /* Whether the function has a branch into [lo, hi), or may have one. */
 static bool is_branched_into(const struct search *s, uint64_t lo, uint64_t hi)
 {
-	const struct heap_site *site = s->site;
+	const struct heap_function *site = s->site;
 	if (site->end <= site->addr || site->end - site->addr > BRANCH_SCAN_MAX)
 		return true;
 	size_t n = (size_t)(site->end - site->addr);
@@ -363,7 +363,7 @@ static bool is_branched_into(const struct search *s, uint64_t lo, uint64_t hi)
 
 static void plan_multi(struct heap_patch *p, const struct search *s)
 {
-	const struct heap_site *site = s->site;
+	const struct heap_function *site = s->site;
 	size_t len = 0;
 	while (len < 5) {
 		struct x86_insn i;
@@ -417,7 +417,7 @@ static bool find_insn(struct heap_patch *p, enum patch_kind kind, const struct s
 	return true;
 }
 
-void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint32_t number,
+void heappatch_plan(struct heap_patch *ret_p, const struct heap_function *site, uint32_t number,
 		    bool allow_multi, const struct heap_bounds *bounds, struct heap_gaps *gaps,
 		    heappatch_read_fn read, void *ctx)
 {

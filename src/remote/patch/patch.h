@@ -31,7 +31,7 @@ enum patch_kind { PATCH_NONE = 0, PATCH_DIRECT, PATCH_GAP, PATCH_MULTI };
 
 struct heap_patch {
 	enum patch_kind kind;
-	uint32_t site;       /* index into heap_plan.sites */
+	uint32_t site;       /* index into heap_plan.functions */
 	uint64_t function;   /* address of its first instruction */
 	uint64_t at;         /* address of the jump */
 	size_t nr_displaced; /* bytes from function to the end of the replaced instruction */
@@ -68,7 +68,7 @@ struct heap_gaps {
  * acceptable. If no patch is possible, kind is PATCH_NONE and `why` is the reason. Padding that is
  * used is added to @gaps.
  */
-void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint32_t number,
+void heappatch_plan(struct heap_patch *ret_p, const struct heap_function *site, uint32_t number,
 		    bool allow_multi, const struct heap_bounds *bounds, struct heap_gaps *gaps,
 		    heappatch_read_fn read, void *ctx);
 /*

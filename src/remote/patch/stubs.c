@@ -40,15 +40,15 @@ void heapstubs_plan(struct heapinject *h)
 {
 	const struct heap_plan *plan = h->spec->plan;
 	CLEANUP(vec_free_p) struct heap_gaps gaps = {0};
-	for (size_t i = 0; i < plan->sites.n && i < HEAP_SITES_MAX; i++) {
-		const struct heap_site *site = &plan->sites.p[i];
+	for (size_t i = 0; i < plan->functions.n && i < HEAP_SITES_MAX; i++) {
+		const struct heap_function *site = &plan->functions.p[i];
 		CLEANUP(vec_free_p) struct heap_bounds bounds = {0};
 		struct heap_patch p = {.site = (uint32_t)i,
 				       .function = site->addr,
 				       .why = "patched under another name"};
 		bool is_alias = false;
 		for (size_t k = 0; k < i; k++)
-			is_alias |= plan->sites.p[k].addr == site->addr;
+			is_alias |= plan->functions.p[k].addr == site->addr;
 		uint64_t base = heapspace_base(&h->space, site->addr);
 		if (base)
 			heap_bounds_load(&bounds, base, site->addr - MIN(site->addr, 512),
@@ -160,7 +160,7 @@ bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t)
 /* Makes the stub and adds the change of code to its region. */
 static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code)
 {
-	const struct heap_site *site = &h->spec->plan->sites.p[p->site];
+	const struct heap_function *site = &h->spec->plan->functions.p[p->site];
 	struct heapcode_stub stub = {
 		.at = p->stub,
 		.entry = h->image + heap_image()->entry[site->shape],
@@ -188,13 +188,13 @@ void heapstubs_count(struct heapinject *h)
 			continue;
 		}
 		/* prctl and syscall are optional: heapinject_poll_seccomp finds seccomp, too. */
-		if (h->spec->plan->sites.p[p->site].shape > HEAP_SBRK)
+		if (h->spec->plan->functions.p[p->site].shape > HEAP_SBRK)
 			continue;
 		h->info.nr_unpatched++;
-		h->info.nr_unpatched_heap += h->spec->plan->sites.p[p->site].shape < HEAP_MMAP;
+		h->info.nr_unpatched_heap += h->spec->plan->functions.p[p->site].shape < HEAP_MMAP;
 		if (!h->info.unpatched && p->why)
-			h->info.unpatched =
-				xasprintf("%s (%s)", h->spec->plan->sites.p[p->site].name, p->why);
+			h->info.unpatched = xasprintf(
+				"%s (%s)", h->spec->plan->functions.p[p->site].name, p->why);
 	}
 }
 

@@ -186,8 +186,8 @@ TEST(heapinject_patches_all_functions_or_none_where_that_is_asked_for)
 	make_plan(&plan);
 	plan.is_all_or_none = true;
 	/* A throwing operator new without a nothrow variant. */
-	free(plan.sites.p[0].name);
-	plan.sites.p[0].name = xstrdup("_Znwm");
+	free(plan.functions.p[0].name);
+	plan.functions.p[0].name = xstrdup("_Znwm");
 	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .interval_bytes = 1 << 20};
 	CHECK(heapinject_attach(&h, &spec, &err) == -ENOTSUP);
 	CHECK(strstr(err_msg(&err), "_Znwm cannot be patched"));

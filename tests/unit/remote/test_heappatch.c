@@ -32,8 +32,8 @@ static void plan_at(struct heap_patch *p, const uint8_t *at, size_t n, bool allo
 {
 	CLEANUP(vec_free_p) struct heap_gaps gaps = {0};
 	struct heap_bounds none = {0};
-	struct heap_site site = {.addr = (uint64_t)(uintptr_t)at,
-				 .end = (uint64_t)(uintptr_t)at + n};
+	struct heap_function site = {.addr = (uint64_t)(uintptr_t)at,
+				     .end = (uint64_t)(uintptr_t)at + n};
 	heappatch_plan(p, &site, 7, allow_multi, &none, &gaps, read_self, NULL);
 }
 

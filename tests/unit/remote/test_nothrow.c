@@ -6,7 +6,7 @@
 
 static const char *nothrow_of(const struct heap_plan *plan, size_t i)
 {
-	const struct heap_site *s = nothrow_find(plan, &plan->sites.p[i]);
+	const struct heap_function *s = nothrow_find(plan, &plan->functions.p[i]);
 	return s ? s->name : "";
 }
 
@@ -26,9 +26,10 @@ TEST(nothrow_variant_takes_the_same_arguments)
 	};
 	struct heap_plan plan = {0};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		vec_push(&plan.sites, (struct heap_site){.addr = 0x1000 + i * 64,
-							 .shape = HEAP_ALLOC_0,
-							 .name = (char *)(uintptr_t)names[i]});
+		vec_push(&plan.functions,
+			 (struct heap_function){.addr = 0x1000 + i * 64,
+						.shape = HEAP_ALLOC_0,
+						.name = (char *)(uintptr_t)names[i]});
 	CHECK(nothrow_is_needed("_Znwm") && nothrow_is_needed("_ZnamSt11align_val_t"));
 	CHECK(nothrow_is_needed("mi_new") && nothrow_is_needed("mi_new_n"));
 	CHECK(!nothrow_is_needed("_ZnwmRKSt9nothrow_t") && !nothrow_is_needed("_ZdlPv"));
@@ -40,8 +41,8 @@ TEST(nothrow_variant_takes_the_same_arguments)
 	CHECK_STR(nothrow_of(&plan, 8), "");
 	CHECK_STR(nothrow_of(&plan, 9), "_ZnamRKSt9nothrow_t");
 	/* Of another binary it is not. */
-	plan.sites.p[0].path = (char *)(uintptr_t) "/a";
-	plan.sites.p[1].path = (char *)(uintptr_t) "/b";
+	plan.functions.p[0].path = (char *)(uintptr_t) "/a";
+	plan.functions.p[1].path = (char *)(uintptr_t) "/b";
 	CHECK_STR(nothrow_of(&plan, 0), "");
-	vec_release(&plan.sites);
+	vec_release(&plan.functions);
 }
