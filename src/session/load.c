@@ -138,7 +138,7 @@ static int load_recording(struct profile **ret_p, const char *path, struct input
 	struct assayfile_pos pos;
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	TRY(read_whole(in, err));
-	TRY(assayfile_read_at(&p, &pos, in->head.p, in->head.n, err));
+	TRY(assayfile_read(&p, &pos, in->head.p, in->head.n, err));
 	/* Symbols found with reduced options (no inlines, lines) are not stored. */
 	bool is_plain = !options->demangle_flags && !options->symbolizer_flags;
 	if (load_symbols(p, options) && is_file && is_plain)

@@ -15,9 +15,9 @@
  *	assayfile_writer_free(w);
  *
  * A flush that fails (disk full) leaves the file unchanged and the data in the profile: a later
- * flush writes them again. After a failure, not every call attempts a flush. Samples that
- * assayfile_finish could not write are counted in the header and become LOSS_DISK when the file is
- * read.
+ * flush writes them again. After k failures in a row (k up to 5), assayfile_flush skips the next
+ * 2^k - 1 attempts and returns -ENOSPC. Samples that assayfile_finish could not write are counted
+ * in the header and become LOSS_DISK when the file is read.
  *
  * The reader checks every length, count and id and limits decompression by the file's size. A
  * damaged chunk is skipped and its samples are counted as LOSS_DAMAGED.
@@ -47,16 +47,17 @@ DEFINE_FREE_P(assayfile_writer, struct assayfile_writer)
 int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct err *err);
 /* Flushes, writes the index and completes the header. Call once, also after failed flushes. */
 int assayfile_finish(struct assayfile_writer *w, const struct profile *p, struct err *err);
-/* File size so far; number of samples of @p that are not in the file yet. */
+/* Returns the size of the file so far. */
 uint64_t assayfile_bytes(const struct assayfile_writer *w);
+/* Returns the number of samples of @p that are not in the file yet. */
 uint64_t assayfile_unsaved(const struct assayfile_writer *w, const struct profile *p);
 
 /* Appends a complete recording with the contents of @p to a buffer. */
 int assayfile_write(struct buf *to, const struct profile *p, const char *kind, struct err *err);
 
 /*
- * State of a file after reading, for appending symbol names later: assayfile_read_at, symbolize,
- * then assayfile_writer_resume and assayfile_finish.
+ * State of a file after reading, for appending symbol names later: assayfile_read, symbolize, then
+ * assayfile_writer_resume and assayfile_finish.
  */
 struct assayfile_pos {
 	uint64_t end;                    /* offset after the last complete chunk */
@@ -67,12 +68,14 @@ struct assayfile_pos {
 };
 
 /*
- * Reads a recording into a new profile. It is not sealed: the caller may symbolize and merge, then
- * seals it. is_incomplete is set if the writer did not finish. -EBADMSG: not a recording, or
- * inconsistent; -ENOTSUP: a newer format. @ret_pos may be NULL.
+ * Reads a recording into a new profile. The profile is not sealed (profile_seal sorts the tables by
+ * time; no rows may be added afterwards): the caller may symbolize and merge, then seals it.
+ * (*ret_p)->is_incomplete is set if the writer did not finish the file, or if samples are missing
+ * in it. -EBADMSG: not a recording, or inconsistent; -ENOTSUP: a newer format. @ret_pos may be
+ * NULL.
  */
-int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
-		      size_t n, struct err *err);
+int assayfile_read(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
+		   size_t n, struct err *err);
 /*
  * Returns a writer that appends to the file @fd, from which @p was read; @p may have more elements
  * by now. The writer owns @fd on success.
@@ -88,7 +91,7 @@ struct assayfile_info {
 	uint64_t duration_ns;
 	uint64_t nr_samples;
 	uint64_t file_bytes;
-	bool is_incomplete;
+	bool is_incomplete; /* the writer did not finish the file, or did not write all samples */
 };
 /* @fd: a regular file. -EBADMSG if it is not a recording. */
 int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err);

@@ -95,7 +95,7 @@ enum assayfile_section {
 	SECTION_TABLE = 9,
 	SECTION_SAMPLES = 10,
 	SECTION_MARKS = 11,
-	SECTION_STATE = 12,
+	SECTION_STATE = 12, /* times, losses and facts; replaces the one before (encode_state) */
 	SECTION_UPDATES = 13,
 	SECTION_TAGS = 14,      /* since 1.1 */
 	SECTION_CRITICAL = 128, /* a bit: a reader that does not know the section must fail */

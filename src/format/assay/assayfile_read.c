@@ -217,8 +217,8 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 	return rc;
 }
 
-int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
-		      size_t n, struct err *err)
+int assayfile_read(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
+		   size_t n, struct err *err)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	TRY(read_into(p, ret_pos, bytes, n, err));

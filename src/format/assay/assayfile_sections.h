@@ -38,7 +38,11 @@ struct assayfile_columns {
 };
 extern const struct assayfile_columns assayfile_columns[ASSAYFILE_SECTIONS];
 
-/* A copy of the VEC of a section's elements, to be stored back (all VECs have this layout). */
+/*
+ * The VEC of struct profile that has a section's elements (all VECs have this layout).
+ * assayfile_vec returns a copy. The decoder appends elements to its copy and then stores the copy
+ * in the profile again (assayfile_decode.c); other callers only read.
+ */
 struct assayfile_vec {
 	uint8_t *p;
 	size_t n;
@@ -51,7 +55,12 @@ extern const size_t assayfile_held_first[ASSAYFILE_SECTIONS];
 
 /* ---- encoding (assayfile_encode.c) */
 
-/* Append elements or rows [from, from + n), a table's description, or the state as payload. */
+/*
+ * Append the payload of a section: elements [from, from + n) of a kind; the description of a table
+ * (name, columns); rows [from, from + n) of a table; the state of the profile (SECTION_STATE):
+ * start and end time, is_incomplete, counts of losses, facts (model/facts.h). Each SECTION_STATE
+ * replaces the values of the one before it.
+ */
 void encode_elements(struct buf *to, const struct profile *p, enum assayfile_section type,
 		     size_t from, size_t n);
 void encode_table(struct buf *to, const struct profile *p, size_t table);
@@ -69,7 +78,7 @@ struct assayfile_reader {
 	size_t held[ASSAYFILE_SECTIONS];
 	VEC(uint64_t) table_rows;
 	uint64_t nr_samples;    /* read into the profile so far */
-	uint64_t chunk_samples; /* expected by now, from the current chunk's header */
+	uint64_t chunk_samples; /* samples up to the current chunk's end, from its header */
 	uint64_t state_samples; /* chunk_samples when the last SECTION_STATE was read */
 	size_t gap_budget;      /* how many more placeholders for lost elements may be added */
 	uint32_t nr_skipped;    /* sections of a newer minor version */

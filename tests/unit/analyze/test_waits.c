@@ -658,7 +658,7 @@ TEST(waits_fixtures_can_be_written_and_read)
 		CLEANUP(buf_release) struct buf bytes = {0};
 		CLEANUP(err_release) struct err err = {0};
 		CHECK(!assayfile_write(&bytes, p, has_samples ? "cpu" : "offcpu", &err));
-		CHECK(!assayfile_read_at(&back, NULL, bytes.p, bytes.n, &err));
+		CHECK(!assayfile_read(&back, NULL, bytes.p, bytes.n, &err));
 		CHECK_U64(back->tags.n, p->tags.n);
 		char path[4096];
 		snprintf(path, sizeof(path), "%s/%s.assay", dir ? dir : "",

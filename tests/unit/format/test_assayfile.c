@@ -333,7 +333,7 @@ static struct profile *read_ok(const void *p, size_t n)
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct profile *ret = NULL;
-	if (assayfile_read_at(&ret, NULL, p, n, &err)) {
+	if (assayfile_read(&ret, NULL, p, n, &err)) {
 		tap_fail(__FILE__, __LINE__, "cannot read: %s", err_msg(&err));
 		exit(1);
 	}
@@ -472,7 +472,7 @@ TEST(a_file_cut_at_any_byte_opens_with_every_whole_flush)
 	CHECK_U64(last, 20);
 	struct profile *q = NULL;
 	for (size_t n = 0; n < ASSAYFILE_MAGIC_LEN; n++)
-		CHECK(assayfile_read_at(&q, NULL, b.p, n, NULL) == -EBADMSG);
+		CHECK(assayfile_read(&q, NULL, b.p, n, NULL) == -EBADMSG);
 }
 
 TEST(damage_costs_the_chunk_that_it_hit_and_is_counted)
@@ -559,17 +559,17 @@ TEST(newer_files_are_read_as_far_as_they_may_be)
 	struct profile *no = NULL;
 	b.n = n;
 	add_raw_chunk(&b, 77, ASSAYFILE_CRITICAL, "xyz", 3);
-	CHECK(assayfile_read_at(&no, NULL, b.p, b.n, &err) == -ENOTSUP);
+	CHECK(assayfile_read(&no, NULL, b.p, b.n, &err) == -ENOTSUP);
 	b.n = n;
 	add_raw_chunk(&b, ASSAYFILE_DATA, 0, "\xe3\x01z", 3);
-	CHECK(assayfile_read_at(&no, NULL, b.p, b.n, &err) == -ENOTSUP);
+	CHECK(assayfile_read(&no, NULL, b.p, b.n, &err) == -ENOTSUP);
 
 	struct assayfile_header h;
 	memcpy(&h, b.p, sizeof(h));
 	h.major++;
 	h.crc = zio_crc32(&h, offsetof(struct assayfile_header, crc));
 	memcpy(b.p, &h, sizeof(h));
-	CHECK(assayfile_read_at(&no, NULL, b.p, n, &err) == -ENOTSUP);
+	CHECK(assayfile_read(&no, NULL, b.p, n, &err) == -ENOTSUP);
 	CHECK_STR(err_msg(&err), "recording format 2.2, this assay reads 1.x");
 	CHECK(err.hint != NULL);
 }
@@ -592,7 +592,7 @@ TEST(a_decompression_bomb_is_rejected_before_it_is_decompressed)
 	buf_add(&b, &c, sizeof(c));
 	buf_add(&b, z.p, z.n);
 	struct profile *no = NULL;
-	CHECK(assayfile_read_at(&no, NULL, b.p, b.n, NULL) == -EFBIG);
+	CHECK(assayfile_read(&no, NULL, b.p, b.n, NULL) == -EFBIG);
 }
 
 TEST(names_found_later_are_appended)
@@ -609,7 +609,7 @@ TEST(names_found_later_are_appended)
 	struct assayfile_pos pos;
 	CLEANUP(buf_release) struct buf v = bytes_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = NULL;
-	CHECK(!assayfile_read_at(&q, &pos, v.p, v.n, NULL));
+	CHECK(!assayfile_read(&q, &pos, v.p, v.n, NULL));
 	CHECK(pos.can_append);
 	CHECK_STR(pos.kind, "cpu");
 	s.p = q;
