@@ -67,7 +67,7 @@ int capture_job_failed(const struct capture_job *job)
 	return job->args.command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 }
 
-void capture_job_print_accuracy(const struct capture_job *job, const struct capture_result *r)
+void capture_job_print_no_bpf(const struct capture_job *job, const struct capture_result *r)
 {
 	if (!r->no_engine.code || job->common.has_no_bpf)
 		return;

@@ -11,6 +11,11 @@
  *	struct io_opts o = {0};
  *	return capture_command(&io_command, &o, argc, argv);
  *
+ * A view (analyze/views.h) is a kind of report: which rows of the profile it selects, its first
+ * page and its flame graphs. A page is a report with several tables and notes, printed to stdout
+ * after the capture. The first page is the command's own page if it has the callback `page`, else
+ * the first page of the view.
+ *
  * Shared options mean the same in each command; a command lists those that it refuses in
  * `excluded`, with the reason.
  */
@@ -32,20 +37,21 @@
 /* Values of the options that every capture command has. */
 struct capture_opts {
 	struct target_opts target;
-	uint64_t freq_hz; /* 0 = not given */
-	uint64_t delay_ns;
-	uint64_t nr_rows; /* of --limit */
-	const char *output;
+	uint64_t freq_hz;            /* --freq; 0 = not given */
+	uint64_t delay_ns;           /* --delay: time before the capture begins */
+	uint64_t nr_rows;            /* --limit: maximum rows of a table, 0 = all */
+	const char *output;          /* -o: path of the recording; NULL = not given */
 	struct renderer_choice form; /* format of the first page */
-	bool has_no_flames;
-	bool has_no_bpf;
-	bool has_no_inlines;
-	bool has_hashes;
-	struct opt_list debug_dirs;
+	bool has_no_flames;          /* write neither flame graphs nor folded stacks */
+	bool has_no_bpf;             /* do not load BPF programs */
+	bool has_no_inlines;         /* do not look up inlined functions */
+	bool has_hashes;             /* keep hashes in demangled names (DEMANGLE_HASHES) */
+	struct opt_list debug_dirs;  /* directories with debug files */
 };
 
+/* Which folded stacks are written beside the recording, as STEM.folded. */
 enum capture_folded {
-	CAPTURE_FOLDED_NONE,
+	CAPTURE_FOLDED_NONE,    /* no file */
 	CAPTURE_FOLDED_COUNTS,  /* number of samples, as `assay convert --to folded` writes */
 	CAPTURE_FOLDED_WEIGHTS, /* stacks and weights of the first flame graph */
 };
@@ -64,36 +70,38 @@ struct capture_job {
 	struct capture_options options; /* for capture_run; complete after prepare */
 
 	/* Defaults from the command; check and prepare may change them. */
-	enum capture_folded folded;
-	const struct view *view; /* NULL: no page of a view, no flame graphs */
-	struct select_spec spec; /* selects the rows of the page and the flame graphs */
-	unsigned flame_flags;    /* enum view_pictures_flags */
-	bool draws_idle;         /* flame graphs include idle waits */
-	bool is_unrecorded;      /* write no recording and no flame graphs */
-	bool has_two_pages;      /* print the command's page, then the view's */
-	uint64_t nr_runs;        /* of --runs; 0 = one capture, without the spread of runs */
-	capture_run_fn run;      /* default capture_job_run */
-	bool is_done;            /* prepare did everything: no capture, exit with status */
+	enum capture_folded folded; /* which folded stacks are written; none without flame graphs */
+	const struct view *view;    /* NULL: no page of a view, no flame graphs */
+	struct select_spec spec;    /* selects the rows of the page and the flame graphs */
+	unsigned flame_flags;       /* enum view_pictures_flags */
+	bool draws_idle;            /* flame graphs include idle waits */
+	bool is_unrecorded;         /* write no recording and no flame graphs */
+	bool has_two_pages; /* print the page of command->page, then the first page of the view */
+	uint64_t nr_runs;   /* of --runs; 0 = one capture, without the spread of runs */
+	capture_run_fn run; /* default capture_job_run */
+	bool is_done;       /* prepare did everything: no capture, exit with status */
 	int status;
 };
 
+/* A group of options that only this command has. */
 struct capture_own_group {
 	const struct opt_group *group;
-	size_t at; /* offset of the bound structure in the command's own options */
+	/* Offset of the structure that receives the values, in the command's own options. */
+	size_t at;
 };
 
 struct capture_command {
 	const char *name;     /* the command, and the kind of its recordings */
 	const char *usage[2]; /* what follows the name in usage lines; none: the default lines */
-	const char *details;
-	const char *examples;
+	const char *details;  /* text of --help and of the man page (struct opt_cmd) */
+	const char *examples; /* lines "command\tcomment\n" of --help and the man page */
 	struct capture_own_group groups[3];
-	enum view_id view;   /* the view of the recording; VIEW_NR: job->view decides */
-	uint64_t nr_rows;    /* rows of a table without --limit */
-	const char *noun;    /* what the progress line counts; NULL: no count */
-	const char *nothing; /* the warning if nothing was recorded for the view */
-	enum capture_folded folded;
-	bool has_no_target; /* accepts only -- CMD */
+	enum view_id view;          /* the view of the recording; VIEW_NR: job->view decides */
+	uint64_t nr_rows;           /* maximum rows of a table without --limit; 0 = all */
+	const char *noun;           /* what the progress line counts; NULL: no count */
+	const char *nothing;        /* the warning if nothing was recorded for the view */
+	enum capture_folded folded; /* default of job->folded */
+	bool has_no_target;         /* accepts only -- CMD */
 
 	/* Shared options that this command refuses (base/opt/opt.h); may be NULL. */
 	const struct opt_exclusion *excluded;
@@ -125,8 +133,11 @@ int capture_job_record(struct capture_job *job, struct outputs *out);
 /* Opens the outputs. @output: path given with -o; NULL = a new recording below ./profiling. */
 int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const char *output,
 		     struct err *err);
-/* Notes why BPF programs could not be used, with the remedy. For `print_notes`. */
-void capture_job_print_accuracy(const struct capture_job *job, const struct capture_result *r);
+/*
+ * Prints why BPF programs could not be used, and the remedy. Prints nothing if they were used or if
+ * --no-bpf was given. A callback for `print_notes`.
+ */
+void capture_job_print_no_bpf(const struct capture_job *job, const struct capture_result *r);
 /* Returns outputs without a recording: only where and in which format reports are printed. */
 struct outputs capture_job_outputs(const struct capture_job *job);
 /* Returns the exit status of a capture that failed to start: 125 with -- CMD, else 1. */

@@ -164,7 +164,7 @@ static void print_notes(const struct capture_job *job, const struct capture_resu
 	const struct cpu_opts *o = job->own;
 	print_sampler_notes(o, r);
 	if (o->has_waits) {
-		capture_job_print_accuracy(job, r);
+		capture_job_print_no_bpf(job, r);
 		return;
 	}
 	if (!r->profile->losses.nr[LOSS_WRITTEN] && r->info.cpu_ns < UNSAMPLED_MIN_NS)

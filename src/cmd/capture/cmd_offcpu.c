@@ -78,7 +78,7 @@ static const struct capture_command command = {
 	.nothing = "nothing was recorded: the target has ended, or ended at once",
 	.folded = CAPTURE_FOLDED_WEIGHTS,
 	.prepare = prepare,
-	.print_notes = capture_job_print_accuracy,
+	.print_notes = capture_job_print_no_bpf,
 };
 
 int cmd_offcpu(int argc, char **argv)
