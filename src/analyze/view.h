@@ -29,7 +29,7 @@ struct view_item {
 enum view_columns {
 	VIEW_TOTAL = 1 << 0,  /* a column with the inclusive share */
 	VIEW_MODULE = 1 << 1, /* a column with the module */
-	VIEW_OF_ALL = 1 << 2, /* also a column with the share of view_all, not of view_spec.of */
+	VIEW_OF_ALL = 1 << 2, /* a further column: the share of view_all */
 };
 
 struct view_spec {
@@ -57,7 +57,10 @@ bool view_has_room(const struct view_limits *limits, const struct report_table *
 void view_add_table(struct report *r, const struct selection *sel, const struct view_spec *spec,
 		    struct view_item *items, size_t nr_items, const struct view_limits *limits);
 
-/* Sets title, totals, losses and facts of the report; adds a note on what filters excluded. */
+/*
+ * Sets title, totals, losses and facts of the report (facts: key/value metadata of the recording,
+ * model/facts.h). Adds a note on what the filters excluded.
+ */
 void view_begin(struct report *r, const struct selection *sel, const char *title);
 
 /* Average number of CPUs in use over the time window; negative: not known. */

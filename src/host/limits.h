@@ -33,7 +33,7 @@ bool host_is_root(void);
 uint32_t host_ring_share(void);
 /* Appends the remedy for a refused perf_event_open (-errno). @pid: -1 for a system-wide event. */
 void host_perf_remedy(struct buf *to, int refusal, int32_t pid);
-/* Appends the CPU's model name, for the facts of a recording. */
+/* Appends the CPU's model name: a fact (key/value metadata, model/facts.h) of a recording. */
 void host_describe_cpu(struct buf *to);
 
 #endif

@@ -11,8 +11,9 @@
  *	       a block that is live in two dumps is the same memory
  *
  * If a folder has dumps of several processes, those of the process that wrote last are selected and
- * the fact "dumps" names the others. Files named one by one are all selected; different processes
- * are not averaged.
+ * the fact "dumps" (key/value metadata of the profile, model/facts.h) names the others. Files named
+ * one by one are all selected; if they are of several processes, the mean is made per process and
+ * the profiles are merged.
  */
 #ifndef ASSAY_SESSION_DUMPSET_H
 #define ASSAY_SESSION_DUMPSET_H
@@ -24,9 +25,9 @@
 
 struct dump_file {
 	char *path;
-	char *process; /* common part of the names of one process's files */
-	int32_t pid;   /* 0 = unknown */
-	uint64_t sequence;
+	char *process;      /* common part of the names of one process's files */
+	int32_t pid;        /* 0 = unknown */
+	uint64_t sequence;  /* <seq> in the file's name */
 	int64_t written_ns; /* wall clock */
 };
 
@@ -46,7 +47,8 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 void dumpset_release(struct dumpset *set);
 
 /*
- * Reads each file with @read (which returns an unsealed, owned profile) and merges them into one.
+ * Reads each file with @read and merges the profiles into one. @read returns an owned profile
+ * that is not sealed (profile_seal in model/profile.h: sorted, no rows may be added any more).
  */
 typedef int (*dumpset_read)(void *ctx, struct profile **ret_p, const char *path, struct err *err);
 int dumpset_read_all(struct profile **ret_p, const struct dumpset *set, dumpset_read read,

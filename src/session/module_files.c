@@ -57,14 +57,14 @@ static int root_of(struct live_files *l, int32_t pid)
 	if (fd < 0 || fstat(fd, &root) || stat(ns, &mounts))
 		return -1;
 	vec_foreach(r, &l->roots)
-		if (r->mount_ns == mounts.st_ino && r->dev == root.st_dev &&
+		if (r->mnt_nsid == mounts.st_ino && r->dev == root.st_dev &&
 		    r->inode == root.st_ino)
 			return r->fd;
 	if (l->roots.n >= ROOTS_MAX)
 		return -1;
 	int kept = fd;
 	fd = -1;
-	vec_push(&l->roots, (struct live_root){.mount_ns = mounts.st_ino,
+	vec_push(&l->roots, (struct live_root){.mnt_nsid = mounts.st_ino,
 					       .dev = root.st_dev,
 					       .inode = root.st_ino,
 					       .fd = kept});

@@ -1,6 +1,7 @@
 /*
  * The two implementations of struct file_access (ingest/file_access.h), which opens the files of
- * mappings: for live processes, through /proc; for recordings, by path and build-id on this machine.
+ * mappings: for live processes, through /proc; for recordings, by path and build-id on this
+ * machine.
  */
 #ifndef ASSAY_SESSION_MODULE_FILES_H
 #define ASSAY_SESSION_MODULE_FILES_H
@@ -11,9 +12,9 @@
 #include "ingest/file_access.h"
 
 /*
- * Stores each process's root directory, and its pid in its own PID namespace, while the process runs:
- * perf maps of JIT code are read at the end of the capture, when it may have exited. Processes with
- * the same root (of one container) share one descriptor.
+ * Stores each process's root directory, and its pid in its own PID namespace, while the process
+ * runs: perf maps of JIT code are read at the end of the capture, when it may have exited.
+ * Processes with the same root (of one container) share one descriptor.
  */
 struct live_files {
 	struct file_access access; /* access.ctx is this structure */
@@ -21,16 +22,17 @@ struct live_files {
 	VEC(struct live_process) processes;
 	VEC(struct live_root) roots;
 };
+/* A root directory, of one or more processes. */
 struct live_root {
-	uint64_t mount_ns; /* inode of the mount namespace */
-	uint64_t dev;      /* of the root directory */
+	uint64_t mnt_nsid; /* mount namespace: inode of /proc/PID/ns/mnt */
+	uint64_t dev;      /* device and inode of the root directory */
 	uint64_t inode;
-	int fd;
+	int fd; /* of the root directory; owned */
 };
 struct live_process {
 	int32_t pid;
-	int32_t nspid;
-	int root_fd; /* borrowed from roots, or -1 */
+	int32_t nspid; /* pid in the process's own PID namespace */
+	int root_fd;   /* borrowed from roots, or -1 */
 	uint32_t uid;
 };
 void live_files_init(struct live_files *l);

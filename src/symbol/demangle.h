@@ -1,9 +1,13 @@
 /*
  * Demangles Rust (v0 and legacy) and Itanium C++ names; other names stay unchanged. The output is
- * that of c++filt and rustfilt, except that by default, so that two builds can be compared:
+ * that of c++filt and rustfilt, except that parts which differ between builds are removed, so that
+ * two builds can be compared. Removed, unless DEMANGLE_HASHES is set:
  *
- *	::h0123456789abcdef, [c1f1a4ba060b9bfa]	Rust hashes and disambiguators are removed
- *	.llvm.123, .lto_priv.0			suffixes added by LLVM and LTO are removed
+ *	::h0123456789abcdef, [c1f1a4ba060b9bfa]	Rust hashes and disambiguators
+ *	.llvm.123, .lto_priv.0			suffixes added by LLVM and LTO
+ *
+ * Other parts:
+ *
  *	.cold, .constprop.0, .isra.0, .part.0	kept, because they are different code: 'f.cold' for
  *						C and Rust, 'f(int) [clone .cold]' for C++
  *	void f<int>(int)			parameters of C++ are kept, because they distinguish

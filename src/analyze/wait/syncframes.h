@@ -13,11 +13,18 @@ enum sync_kind {
 	SYNC_UNKNOWN = 0, /* not known: the next outer frame decides */
 	SYNC_LOCK,        /* waits for a lock, whatever it calls */
 	SYNC_PARK,        /* idle: waits for work */
-	/* Parks, but locks are built from it (condition variables, parkers): a lock wait if an
-	 * outer frame is SYNC_LOCK_BY_PARK, with only unknown frames between. */
+	/*
+	 * A function that parks and from which some locks are built (condition variables, parkers).
+	 * A wait for a lock if an outer frame is SYNC_LOCK_BY_PARK, with only unknown frames
+	 * between; else the same as SYNC_PARK.
+	 */
 	SYNC_PARK_PART,
-	SYNC_LOCK_BY_PARK, /* a lock whose waiters park */
-	SYNC_PASS,         /* as unknown, although a more general pattern matches */
+	/*
+	 * A function of a lock whose waiters park: waits for a lock also if the reason is a poll
+	 * or a sleep. The futex word is the waiter's own, so it does not identify the lock.
+	 */
+	SYNC_LOCK_BY_PARK,
+	SYNC_PASS, /* treated as SYNC_UNKNOWN, although a more general pattern matches */
 };
 
 /* @function: the name as shown (demangled). */

@@ -32,12 +32,15 @@ struct waitgroups_table {
 struct waitgroups {
 	const struct waitgroups_table *table;
 	struct tag_groups g;
-	struct map threads; /* group << 32 | task */
+	struct map threads; /* set of group index << 32 | task id */
 };
 
 struct waitgroups waitgroups_new(struct arena *a, const struct waitgroups_table *table);
 void waitgroups_release(struct waitgroups *w);
-/* Counts the waiter in the group of these texts (NULL: empty); returns the histogram to add to. */
+/*
+ * Finds or adds the group of these texts (a NULL text is the empty text). Counts @waiter in its
+ * number of distinct threads. Returns the group's histogram, to which the caller adds the waits.
+ */
 struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, task_id waiter);
 /*
  * Adds the table, largest first; rows beyond the limits are summed in "<other>". @of_ns: the time

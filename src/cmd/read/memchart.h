@@ -1,4 +1,7 @@
-/* Writes the chart of memory over time (analyze/memory/timeline.h) of a sealed profile as SVG. */
+/*
+ * Writes the chart of memory over time (analyze/memory/timeline.h) of a profile as SVG. The
+ * profile must be sealed (profile_seal in model/profile.h: tables are sorted by time).
+ */
 #ifndef ASSAY_CMD_READ_MEMCHART_H
 #define ASSAY_CMD_READ_MEMCHART_H
 

@@ -32,11 +32,15 @@ struct jemalloc {
 /* Opens a session. -ENOTSUP: no mallctl, or the verification failed. Others as remote_open. */
 int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *plan,
 		  struct err *err);
-/* For a remote session that the caller has opened: r and mallctl must be set. */
+/*
+ * Prepares a session on a thread that the caller has stopped by remote_open: allocates memory for
+ * arguments in the target and sets j->at. The caller has set j->r and j->mallctl, and closes j->r
+ * itself. Does not verify mallctl. Errors of remote_scratch.
+ */
 int jemalloc_prepare(struct jemalloc *j, struct err *err);
 void jemalloc_close(struct jemalloc *j);
 void jemalloc_close_p(struct jemalloc **j);
-/* How long the thread has been stopped in this session. */
+/* Returns how long the thread has been stopped in this session. */
 uint64_t jemalloc_stopped_ns(const struct jemalloc *j);
 
 /*
@@ -58,7 +62,7 @@ struct jemalloc_prof {
 	bool is_built_in;   /* config.prof */
 	bool is_possible;   /* opt.prof: can only be set when the process starts */
 	bool is_active;     /* prof.active */
-	uint64_t lg_sample; /* prof.lg_sample */
+	uint64_t lg_sample; /* prof.lg_sample: log2 of the mean bytes between two samples */
 };
 int jemalloc_prof_state(struct jemalloc *j, struct jemalloc_prof *ret_p, struct err *err);
 /*
