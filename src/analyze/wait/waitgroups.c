@@ -45,7 +45,7 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 		{"mean_ns", "mean", CELL_NS},
 		{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket",
 		 WAITGROUPS_QUANTILES},
-		{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations",
+		{"p99_ns", "p99", CELL_NS, "interpolated within a power-of-two bucket",
 		 WAITGROUPS_QUANTILES},
 		{"longest_ns", "longest", CELL_NS, NULL, WAITGROUPS_QUANTILES},
 		{"threads", "threads", CELL_COUNT, "threads that waited", WAITGROUPS_THREADS},

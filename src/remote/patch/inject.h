@@ -73,7 +73,7 @@ int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *s
 /*
  * Patches the functions of @plan, of a library loaded after heapinject_attach. They get the site
  * numbers from heapinject_nr_sites() on, in the order of @plan. If the recorder was started, their
- * calls are recorded at once. If heapinject_nr_sites() has grown on failure, some are patched.
+ * calls are recorded at once. If heapinject_nr_sites() has grown on failure, some may be patched.
  */
 int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct err *err);
 /*
