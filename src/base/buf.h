@@ -19,7 +19,10 @@ struct buf {
 void buf_release(struct buf *b);
 /* Sets the length to 0 and keeps the memory. */
 void buf_clear(struct buf *b);
-/* Makes room for n more bytes and the NUL and returns the end; the caller then adds to b->n. */
+/*
+ * Makes room for n more bytes and a NUL and returns the end. The caller writes the bytes and the
+ * NUL and adds to b->n.
+ */
 char *buf_reserve(struct buf *b, size_t n) __attribute__((returns_nonnull));
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, const char *s);

@@ -265,7 +265,7 @@ static bool is_end(int code)
 static int look(struct dumps *d, struct dump_process *p, struct err *err)
 {
 	uint64_t now_ns = clock_mono_ns();
-	if (p->has_exited || now_ns < p->next_check_ns)
+	if (p->is_done || now_ns < p->next_check_ns)
 		return 0;
 	uint64_t v = 0;
 	TRY(measure(d, p, now_ns, &v, err));
@@ -294,7 +294,7 @@ static uint64_t next_check_ns(const struct dumps *d, uint64_t end_ns)
 {
 	uint64_t at = end_ns;
 	vec_foreach(p, &d->list)
-		if (!p->has_exited)
+		if (!p->is_done)
 			at = MIN(at, p->next_check_ns);
 	return at;
 }
@@ -323,7 +323,7 @@ enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dump_proces
 				p->next_check_ns = clock_mono_ns() + CHECK_NS / 5;
 				err_release(err);
 			} else if (rc) {
-				p->has_exited = true;
+				p->is_done = true;
 				return is_end(rc) && p->nr_dumps ? DUMPS_EXITED : DUMPS_FAILED;
 			} else if (p->nr_dumps > nr_before) {
 				return DUMPS_MADE;
@@ -331,7 +331,7 @@ enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dump_proces
 		}
 		d->next = 0;
 		vec_foreach(p, &d->list)
-			is_left |= !p->has_exited;
+			is_left |= !p->is_done;
 		if (is_left)
 			wait_until(next_check_ns(d, end_ns));
 		if (!is_left || stop_count() || clock_mono_ns() >= end_ns)
@@ -342,7 +342,7 @@ enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dump_proces
 int dumps_disable_sampling(struct dump_process *p, struct err *err)
 {
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
-	if (!p->has_enabled_sampling || p->has_exited)
+	if (!p->has_enabled_sampling || p->is_done)
 		return 0;
 	int rc = jemalloc_open(&j, p->pid, &p->plan, err);
 	if (!rc)

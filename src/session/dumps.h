@@ -3,7 +3,8 @@
  * time interval, each N bytes allocated, each N bytes of RSS growth) of which the newest are kept.
  * session/dumpset.h reads them.
  *
- *	struct dumps d = {.name = "redis-server"};
+ *	struct dumps d = {.name = "redis-server", .keep = 5};
+ *	dump_trigger_parse(&d.trigger, "10s", &err);
  *	dumps_add(&d, pid, "dumps", &err);
  *	while ((event = dumps_next(&d, end_ns, &p, &err)) != DUMPS_OVER) ...
  *	dumps_release(&d);
@@ -40,7 +41,7 @@ struct dump_process {
 	bool is_sampling_off; /* prof.active is off: only older samples are in the dump */
 	/* Of a series. */
 	bool has_enabled_sampling; /* assay set prof.active */
-	bool has_exited;           /* or a dump failed: no more dumps */
+	bool is_done;              /* the process has exited or a dump failed: no more dumps */
 	uint64_t last;             /* the trigger's value at the last dump: ns or bytes */
 	uint64_t next_check_ns;
 	size_t nr_dumps;
@@ -69,7 +70,7 @@ int dumps_make(struct dumps *d, struct dump_process *p, struct err *err);
 void dumps_open_roots(struct dumps *d);
 
 enum dumps_event {
-	DUMPS_OVER,   /* the time is up, a signal stopped it, or all processes have exited */
+	DUMPS_OVER,   /* the time is up, a signal stopped it, or no process is left to dump */
 	DUMPS_MADE,   /* a dump was made */
 	DUMPS_EXITED, /* the process has exited */
 	DUMPS_FAILED, /* a dump failed, see @err; the process gets no more dumps */

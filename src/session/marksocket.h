@@ -3,7 +3,8 @@
  *
  * A capture binds the abstract name "assay-mark/UID/PID": no file is left behind when it is killed,
  * and /proc/net/unix lists the names. The sender sends the mark with a list of pids to every
- * capture; a capture that records one of them adds the mark and replies. The kernel authenticates
+ * capture. A capture that records one of them adds the mark; every capture replies whether it did.
+ * The kernel authenticates
  * the sender (SCM_CREDENTIALS): a capture accepts marks from its own user, from root and, under
  * sudo, from the invoking user; the sender accepts replies from root and its own user. Both must be
  * in the same network namespace.

@@ -1,7 +1,7 @@
 /*
  * Escaping of untrusted text (names from targets and files), one function per output format. Each
- * appends to a buf. Input may be any bytes: invalid UTF-8 becomes U+FFFD, control bytes become a
- * visible \xNN (XML cannot contain them at all).
+ * appends to a buf and takes any bytes. Control bytes become the text \xNN in XML and on a terminal,
+ * \u00NN (or \n, \t) in JSON. Invalid UTF-8 becomes U+FFFD in XML and JSON, \xNN on a terminal.
  */
 #ifndef ASSAY_BASE_TEXT_ESCAPE_H
 #define ASSAY_BASE_TEXT_ESCAPE_H

@@ -27,7 +27,7 @@ struct assayfile_header {
 	uint16_t major;
 	uint16_t minor;
 	uint32_t state;        /* enum assayfile_state */
-	uint64_t index_offset; /* file offset of the last END chunk, 0 = none */
+	uint64_t index_offset; /* file offset of the END chunk; 0 = not closed: no index */
 	int64_t wall_start_ns; /* CLOCK_REALTIME */
 	uint64_t duration_ns;
 	uint64_t nr_samples;
@@ -60,7 +60,7 @@ struct assayfile_chunk {
 };
 _Static_assert(sizeof(struct assayfile_chunk) == 40, "the chunk header's layout is a file format");
 
-/* The END chunk's payload: one entry per data chunk. */
+/* The payload of the END chunk, the file's last: one entry per data chunk. */
 struct assayfile_index_entry {
 	uint64_t offset;     /* of the chunk's header in the file */
 	uint64_t nr_samples; /* as in the chunk's header */
@@ -72,7 +72,7 @@ struct assayfile_index_entry {
 
 /* The fields of earlier elements that SECTION_UPDATES can change. */
 enum assayfile_update {
-	UPDATE_MAPPING_END = 1, /* stored as to_ns + 1 */
+	UPDATE_MAPPING_END = 1, /* its to_ns plus 1, so that UINT64_MAX (not unmapped) is 0 */
 	UPDATE_TASK_END = 2,
 	UPDATE_MODULE_DELETED = 3,
 	UPDATE_NR,

@@ -378,7 +378,7 @@ static size_t take_predicted(struct reader *r, const char *text, size_t n)
 static bool take_event_line(struct reader *r, struct sv line)
 {
 	struct script_event e;
-	if (!script_parse_event(line, r->has_anchors ? SCRIPT_NEED_ANCHOR : 0, &e))
+	if (!script_parse_event(line, r->has_anchors ? SCRIPT_NEED_CPU_OR_TIME : 0, &e))
 		return false;
 	close_sample(r);
 	if (sv_has_prefix(e.event, SV("PERF_RECORD_")))
@@ -470,7 +470,7 @@ static void take_line(struct reader *r, struct sv line)
 	struct script_event e;
 	struct script_frame f;
 	bool is_indented = line.p[0] == ' ' || line.p[0] == '\t';
-	if (is_indented && r->is_open && !script_parse_event(line, SCRIPT_NEED_ANCHOR, &e) &&
+	if (is_indented && r->is_open && !script_parse_event(line, SCRIPT_NEED_CPU_OR_TIME, &e) &&
 	    script_parse_frame(line, &f)) {
 		if (!r->is_skipped)
 			add_frame_line(r, line);
@@ -539,7 +539,7 @@ int perfscript_sniff(struct sv head)
 		struct script_event e;
 		if (!line.n || is_comment(line) || in.p == in.end)
 			continue;
-		if (script_parse_event(line, SCRIPT_NEED_ANCHOR, &e))
+		if (script_parse_event(line, SCRIPT_NEED_CPU_OR_TIME, &e))
 			return 90;
 		if (script_parse_event(line, 0, &e) && e.event.n)
 			nr_events++;

@@ -177,7 +177,7 @@ static bool parse_after_ids(struct sv s, unsigned flags, struct script_event *e)
 		has_anchor = e->has_time = true;
 		p = place_at(p.left);
 	}
-	if (!has_anchor && flags & SCRIPT_NEED_ANCHOR)
+	if (!has_anchor && flags & SCRIPT_NEED_CPU_OR_TIME)
 		return false;
 	if (sv_to_u64(p.token, &e->period)) {
 		e->has_period = true;
@@ -215,7 +215,7 @@ bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret
 			return true;
 		}
 		e.pid = e.tid = -1;
-		if (can_start && e.comm.n && parse_after_ids(at, SCRIPT_NEED_ANCHOR, &e)) {
+		if (can_start && e.comm.n && parse_after_ids(at, SCRIPT_NEED_CPU_OR_TIME, &e)) {
 			*ret_e = e;
 			return true;
 		}

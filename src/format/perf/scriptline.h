@@ -1,12 +1,12 @@
 /*
  * Parses single lines of `perf script` text, without state. The grammar is what perf's
- * builtin-script.c prints:
+ * builtin-script.c prints; every field of an event line but comm and the id may be missing:
  *
- *	event   comm  pid[/tid]  [cpu] misc time:  period event: [payload | frame]
+ *	event   comm  pid/tid | tid  "["cpu"]"  misc  time:  period  event:  payload | frame
  *	frame   ip  symbol[+0xoff] (dso) | ip  symbol[+0xoff] (inlined) | ip  [unknown] (dso) | ip
  *
  * comm may contain blanks, digits and slashes, symbols may contain anything. So an event line is
- * recognised by pid, cpu and time, a frame by the last balanced parentheses. Returned texts are
+ * recognised by its ids, cpu and time, a frame by the last balanced parentheses. Returned texts are
  * borrowed from the line.
  */
 #ifndef ASSAY_FORMAT_PERF_SCRIPTLINE_H
@@ -42,7 +42,7 @@ struct script_source {
 };
 
 enum script_event_flags {
-	SCRIPT_NEED_ANCHOR = 1 << 0, /* a line without cpu and time is not an event */
+	SCRIPT_NEED_CPU_OR_TIME = 1 << 0, /* a line that has neither is not an event */
 };
 
 /* Each returns whether the line is of that kind; the result is untouched otherwise. */

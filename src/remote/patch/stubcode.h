@@ -1,12 +1,17 @@
 /*
- * Machine code for the target: per patched function a stub (loads the site number into r11, jumps
- * to the image's entry for the shape) and a trampoline (the displaced instructions at another
- * address, then a jump behind the original ones); and the batch routine, which executes a list of
- * system calls and stores.
+ * Machine code for the target. Each patched function has a stub, which loads the site number into
+ * r11 and jumps to the entry of the injected code ("the image") for functions with these arguments
+ * (enum heap_shape in heap_wire.h), and a trampoline: the displaced instructions elsewhere, and
+ * then a jump behind the original ones. The batch routine executes a list of system calls and
+ * stores.
  *
  *	function:    (pushes ...)  jump to the stub  (next instruction)
  *	stub:        (undo the pushes)  mov r11d, site  jump to the entry
  *	trampoline:  (pushes ...)  the replaced instruction  jump to the next one
+ *
+ * The jump may replace a later instruction than the first (remote/patch/patch.h). The instructions
+ * before it, such as pushes, stay and are executed; the stub undoes them, the trampoline executes
+ * them again. The displaced instructions are these and the replaced one.
  *
  * x86-64. Instructions: Intel SDM volume 2.
  */
@@ -24,7 +29,7 @@
 
 struct heapcode_stub {
 	uint64_t at;    /* its address */
-	uint64_t entry; /* of the image, for the function's shape */
+	uint64_t entry; /* address in the image for the function's enum heap_shape */
 	uint32_t site;
 	uint64_t function; /* address of the first displaced byte */
 	uint8_t displaced[HEAPCODE_DISPLACED_MAX];
