@@ -296,7 +296,7 @@ heap_forbid_syscalls:
 	ENTRY_OTHER brk, heap_before_brk
 	ENTRY_OTHER sbrk, heap_before_map
 
-	/* One bit of the filter tells that a block is not in the set of sampled blocks. */
+	/* One bit of the filter says that a block is not in the set of sampled blocks. */
 	ENTRY_BEGIN free_0
 	test %rdi, %rdi
 	jz 5f

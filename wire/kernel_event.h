@@ -29,7 +29,7 @@ enum count_flags {
 	COUNT_SINGLY = 1 << 3,    /* each hit is sent through the ring; summed up if it is full */
 };
 
-/* How the outcome, by which hits of an event are told apart, is derived from the payload. */
+/* How the outcome, by which hits of an event are distinguished, is derived from the payload. */
 enum count_outcome {
 	OUTCOME_NONE = 0,
 	OUTCOME_RETURN = 1,  /* a negative return value; 0 for all others */

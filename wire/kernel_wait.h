@@ -31,7 +31,7 @@ enum wait_account {
 /* How an interval off the CPU began. */
 enum wait_how {
 	HOW_BLOCKED = 0,     /* blocked until it was woken */
-	HOW_PREEMPTED = 1,   /* preempted while it could run */
+	HOW_PREEMPTED = 1,   /* preempted while runnable */
 	HOW_YIELDED = 2,     /* sched_yield() */
 	HOW_NEW_THREAD = 3,  /* from its creation to its first run */
 	HOW_UNACCOUNTED = 4, /* sum of intervals for which a map had no room */

@@ -16,7 +16,7 @@
 #include "model/event.h"
 #include "model/profile.h"
 
-/* The part that a reference stands for. */
+/* The part that a reference represents. */
 struct stackref_part {
 	stack_id stack;      /* user: the stack */
 	uint32_t first;      /* kernel: its frames in stackrefs.frames, leaf first */
@@ -38,7 +38,7 @@ struct stackrefs {
 
 void stackrefs_release(struct stackrefs *r);
 /*
- * Returns whether stackrefs_add uses an EVENT_STACK: its reference is new, or stands for an
+ * Returns whether stackrefs_add uses an EVENT_STACK: its reference is new, or represents an
  * incomplete user stack, which may be complete this time.
  */
 bool stackrefs_needs(const struct stackrefs *r, const struct event_stack *s);

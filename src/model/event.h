@@ -37,7 +37,7 @@ enum event_kind {
 struct event_sample {
 	uint32_t spec;         /* which event: index into the source's specs */
 	uint64_t ip;           /* sampled instruction pointer */
-	uint64_t period;       /* weight: events or ns that this sample stands for */
+	uint64_t period;       /* weight: events or ns that this sample represents */
 	bool is_user;          /* sampled in user mode */
 	const uint64_t *chain; /* call chain, leaf first, with CHAIN_* markers; may be NULL */
 	uint32_t nr_chain;

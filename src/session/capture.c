@@ -158,7 +158,7 @@ static void set_up_profile(struct capture *c)
 	const struct capture_options *o = c->options;
 	c->p = profile_new();
 	if (o->recording_fd >= 0) {
-		/* The lock tells readers that the file is being written (load.c). */
+		/* The lock signals to readers that the file is being written (load.c). */
 		(void)flock(o->recording_fd, LOCK_EX | LOCK_NB);
 		c->writer = assayfile_writer_new(o->recording_fd, o->kind);
 	}

@@ -29,8 +29,8 @@ enum symtab_rank {
 	SYMTAB_RANK_TYPED = 0,
 	SYMTAB_RANK_UNTYPED,
 	SYMTAB_RANK_STUB,   /* PLT entries */
-	SYMTAB_RANK_GUESS,  /* function starts from unwind tables, without a name */
-	SYMTAB_RANK_CALLED, /* function starts from call instructions, without a name */
+	SYMTAB_RANK_GUESS,  /* function starts from unwind tables, no symbol */
+	SYMTAB_RANK_CALLED, /* function starts from call instructions, no symbol */
 	SYMTAB_RANK_NR,
 };
 

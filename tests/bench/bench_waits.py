@@ -241,17 +241,17 @@ def row_uniq():
             lost += r.v0
         elif 'wait_uniq' in r.stack:
             paths.add(tuple(r.stack))
-    told = rec.losses.get('truncated_lost', 0) + rec.losses.get('lost', 0)
+    reported = rec.losses.get('truncated_lost', 0) + rec.losses.get('lost', 0)
     peer = ''
     if os.path.exists(OFFCPUTIME):
         with run_target('waits_worst', 'uniq', '5') as p:
             text = subprocess.run([OFFCPUTIME, '-p', str(p.pid), '3'], capture_output=True, text=True)
             m = re.search(r'(\d+) stack traces? lost', text.stdout + text.stderr)
-            peer = ' (offcputime: %s lost)' % (m.group(1) if m else 'not told')
+            peer = ' (offcputime: %s lost)' % (m.group(1) if m else 'not reported')
             p.terminate()
     say('uniq', '%d waits on new stacks in 3 s: stacks that are there%s' % (real, peer),
-        '%d, %d waits without, %d told' % (len(paths), lost, told), '0 lost or all told',
-        len(paths) >= 0.99 * real - lost and lost <= told)
+        '%d, %d waits without, %d reported' % (len(paths), lost, reported), '0 lost or all reported',
+        len(paths) >= 0.99 * real - lost and lost <= reported)
 
 
 def row_polling():

@@ -33,7 +33,7 @@ struct fake_recorder {
 	VEC(struct fake_recorder_sum) sums; /* of rows */
 	struct map sum_of;
 	VEC(struct heapaccount_row) rows;
-	VEC(uint32_t) stacks; /* told */
+	VEC(uint32_t) stacks; /* reported */
 	uint64_t seed;
 };
 

@@ -211,7 +211,7 @@ def main():
         elif line.startswith('{"blame"'):
             blame = json.loads(line)['blame']
     check = Checks(options.figures)
-    check(truths, 'the program told its truth')
+    check(truths, 'the program printed its truth')
     for t in truths:
         check_thread(check, rec, t, options)
     check_sites(check, rec, truths, options)

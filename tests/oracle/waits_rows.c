@@ -5,7 +5,7 @@
  *	table second pid tid thread reason raw-reason detail syscall evidence log2 object other-tid
  *	stack other-stack v0 v1 v2 v3
  *
- * "reason" is as views show it (locks and parking told apart), "raw-reason" as recorded. Stacks are
+ * "reason" is as views show it (locks and parking distinguished), "raw-reason" as recorded. Stacks are
  * leaf first, frames joined by ";", inlined ones included. The first line is
  * "# start_ns end_ns", facts follow as "# key: value", losses as "! key count".
  */

@@ -20,7 +20,7 @@ static __attribute__((noinline)) ssize_t ask(const char *turn)
 	return read(0, &c, 1);
 }
 
-/* A function of its own each, with its own loop: what runs must be told apart by name. */
+/* A function of its own each, with its own loop: what runs must be distinguished by name. */
 #define TURN(name, seed)                                               \
 	static __attribute__((noinline)) ssize_t name(void)            \
 	{                                                              \

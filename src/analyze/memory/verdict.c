@@ -409,9 +409,9 @@ static enum memverdict_kind judge_rest(struct judge *j)
 {
 	struct rest r = rest_of(j);
 	struct swing swing = swing_of(j->kept, j->n);
-	bool is_settled = r.is_small || r.is_level;
+	bool is_steady = r.is_small || r.is_level;
 	bool is_swinging =
-		!is_settled && !r.is_slowing && swing.comes_back && swing.nr_falls >= SWINGS_MIN;
+		!is_steady && !r.is_slowing && swing.comes_back && swing.nr_falls >= SWINGS_MIN;
 	j->v.evidence =
 		!is_swinging
 			? rest_text(j, &r)
@@ -421,7 +421,7 @@ static enum memverdict_kind judge_rest(struct judge *j)
 				  "growth below %s/min could not be detected",
 				  amount(swing.low).s, amount(swing.high).s, swing.nr_falls,
 				  amount(swing.tolerance / (j->span_s / 2) * 60).s);
-	return is_settled || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
+	return is_steady || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
 }
 
 static enum memverdict_kind judge_kind(struct judge *j)

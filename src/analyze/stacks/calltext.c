@@ -6,7 +6,7 @@
 #include "analyze/view.h"
 #include "base/vec.h"
 
-struct todo {
+struct pending_node {
 	uint32_t node;   /* index in the whole tree; UINT32_MAX: <other> */
 	uint32_t parent; /* index in the pruned tree */
 	uint64_t total;  /* of <other> */
@@ -18,26 +18,26 @@ struct pruner {
 	str_id other_name;
 	VEC(struct tree_node) nodes;
 	VEC(uint32_t) last_child; /* by pruned node; 0: none yet */
-	VEC(struct todo) todo;
-	VEC(struct todo) children; /* of the current node */
+	VEC(struct pending_node) pending;
+	VEC(struct pending_node) children; /* of the current node */
 };
 
 static void pruner_release(struct pruner *p)
 {
 	vec_release(&p->nodes);
 	vec_release(&p->last_child);
-	vec_release(&p->todo);
+	vec_release(&p->pending);
 	vec_release(&p->children);
 }
 
 static int by_total(const void *x, const void *y)
 {
-	const struct todo *a = x;
-	const struct todo *b = y;
+	const struct pending_node *a = x;
+	const struct pending_node *b = y;
 	return COMPARE(b->total, a->total) ?: COMPARE(a->node, b->node);
 }
 
-static uint32_t emit(struct pruner *p, const struct todo *t)
+static uint32_t emit(struct pruner *p, const struct pending_node *t)
 {
 	uint32_t id = (uint32_t)p->nodes.n;
 	struct tree_node n = {.name = p->other_name, .flags = TREE_PSEUDO, .total = t->total};
@@ -63,12 +63,12 @@ static uint32_t emit(struct pruner *p, const struct todo *t)
 static void queue_children(struct pruner *p, uint32_t node, uint32_t id)
 {
 	const struct tree_node *nodes = p->whole->nodes;
-	struct todo other = {UINT32_MAX, id, 0};
+	struct pending_node other = {UINT32_MAX, id, 0};
 	bool is_deep = p->options->max_depth && p->nodes.p[id].depth >= p->options->max_depth;
 	vec_clear(&p->children);
 	for (uint32_t c = nodes[node].first_child; c; c = nodes[c].next) {
 		if (!is_deep && view_pct(nodes[c].total, nodes[0].total) >= p->options->min_pct)
-			vec_push(&p->children, (struct todo){c, id, nodes[c].total});
+			vec_push(&p->children, (struct pending_node){c, id, nodes[c].total});
 		else
 			other.total += nodes[c].total;
 	}
@@ -76,9 +76,9 @@ static void queue_children(struct pruner *p, uint32_t node, uint32_t id)
 		qsort(p->children.p, p->children.n, sizeof(*p->children.p), by_total);
 	if (other.total &&
 	    (is_deep || view_pct(other.total, nodes[0].total) >= p->options->min_pct))
-		vec_push(&p->todo, other);
+		vec_push(&p->pending, other);
 	for (size_t i = p->children.n; i-- > 0;)
-		vec_push(&p->todo, p->children.p[i]);
+		vec_push(&p->pending, p->children.p[i]);
 }
 
 void calltext_report(struct report *r, const struct selection *sel,
@@ -92,9 +92,9 @@ void calltext_report(struct report *r, const struct selection *sel,
 				is_reversed ? "functions with their callers" : "call tree");
 	CLEANUP(pruner_release) struct pruner p = {.whole = t, .options = options};
 	p.other_name = intern_add_str(&r->names, "<other>");
-	vec_push(&p.todo, (struct todo){0, 0, 0});
-	while (p.todo.n) {
-		struct todo next = p.todo.p[--p.todo.n];
+	vec_push(&p.pending, (struct pending_node){0, 0, 0});
+	while (p.pending.n) {
+		struct pending_node next = p.pending.p[--p.pending.n];
 		uint32_t id = emit(&p, &next);
 		if (next.node != UINT32_MAX)
 			queue_children(&p, next.node, id);

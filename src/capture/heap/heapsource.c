@@ -38,15 +38,15 @@
 #define PAUSE_FIRST   1000000u
 #define RETIRE_NS     200000000u
 /* Maximum wait for the mappings of a program just executed. */
-#define SETTLE_NS       6000000u
-#define SETTLE_MAX_NS   200000000u
-#define EXEC_DELAY_NS   10000000u /* mmap events arrive late, from another ring */
-#define FORK_SETTLE_NS  100000000u
-#define POLL_MS         10
-#define POLL_HELD_MS    1
-#define POLL_SAMPLED_MS 100
-#define EMIT_NS         1000000000u
-#define RETRIES         5
+#define MAPPINGS_WAIT_NS     6000000u
+#define MAPPINGS_WAIT_MAX_NS 200000000u
+#define EXEC_DELAY_NS        10000000u /* mmap events arrive late, from another ring */
+#define FORK_DELAY_NS        100000000u
+#define POLL_MS              10
+#define POLL_HELD_MS         1
+#define POLL_SAMPLED_MS      100
+#define EMIT_NS              1000000000u
+#define RETRIES              5
 /* After an exec: wait for libraries, and interval of the checks. */
 #define LOADING_NS      (10 * NS_PER_SEC)
 #define LOADING_LOOK_NS 2000000u
@@ -176,7 +176,7 @@ static void *drainer(void *arg)
 	return NULL;
 }
 
-/* Takes the lock. The drain thread retakes a mutex at once, so it has to be told to yield. */
+/* Takes the lock. The drain thread retakes a mutex at once, so is_wanted makes it yield. */
 static void lock(struct heapsource *h)
 {
 	__atomic_store_n(&h->is_wanted, true, __ATOMIC_RELAXED);
@@ -396,7 +396,7 @@ static bool is_ready(const struct heapsource *h, struct pending_attach *w,
 	if (plan->is_loading)
 		return now > w->load_deadline_ns;
 	if (!w->mappings_deadline_ns)
-		w->mappings_deadline_ns = now + SETTLE_MAX_NS;
+		w->mappings_deadline_ns = now + MAPPINGS_WAIT_MAX_NS;
 	return h->emits_mappings || now > w->mappings_deadline_ns ||
 	       latelibs_is_complete(space_of(h, w->pid), w->pid);
 }
@@ -524,7 +524,7 @@ static void on_fork(struct heapsource *h, const struct event *ev)
 	    (!process_of(h, ev->fork.ppid) && !pending_attach_of(h, ev->fork.ppid)))
 		return;
 	if (h->spec.follows_children)
-		schedule_attach(h, ev->pid, FORK_SETTLE_NS);
+		schedule_attach(h, ev->pid, FORK_DELAY_NS);
 	else
 		h->info.nr_not_followed++;
 }
@@ -627,8 +627,8 @@ static void follow_launch(struct heapsource *h)
 		h->stopped_since_ns = is_held ? now : 0;
 	}
 	uint64_t for_ns = h->stopped_since_ns ? now - h->stopped_since_ns : 0;
-	if (for_ns > SETTLE_MAX_NS ||
-	    (for_ns > SETTLE_NS &&
+	if (for_ns > MAPPINGS_WAIT_MAX_NS ||
+	    (for_ns > MAPPINGS_WAIT_NS &&
 	     (h->emits_mappings ||
 	      latelibs_is_complete(space_of(h, h->env.target->child), h->env.target->child))))
 		attach_held(h);

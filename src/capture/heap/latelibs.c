@@ -80,7 +80,7 @@ bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets 
 	struct heapprocess_added added = {0};
 	l->next_check_ns = 0;
 	if (plan_again(p, t, &now) || now.image != heapprocess_plan(p)->image)
-		return false; /* it is ending, or executing another program */
+		return false; /* it is exiting, or executing another program */
 	const char *new = heapprocess_find_unrecorded(p, &now);
 	CLEANUP(free_p) char *lost = new ? xstrdup(new) : NULL;
 	int rc = now.is_loading && begin_ns < l->load_deadline_ns

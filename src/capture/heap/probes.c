@@ -343,9 +343,9 @@ static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct 
 		free_p(&plan.reason);
 		plan.reason = xstrdup(h->spec.why);
 	}
-	bool is_settled = !rc && plan.functions.n == h->nr_sites_before;
+	bool is_unchanged = !rc && plan.functions.n == h->nr_sites_before;
 	h->nr_sites_before = rc ? 0 : plan.functions.n;
-	if (is_late && !is_settled)
+	if (is_late && !is_unchanged)
 		return -EAGAIN;
 	TRY(rc);
 	TRY(attach_plan(h, &plan, pid, err));

@@ -402,8 +402,8 @@ static void track_fork(struct sampler *s, const struct event *ev)
 /*
  * In system mode the names and mappings of a process are synthesized when they are first needed: at
  * its first sample, or when it forks, since the child starts with the parent's mappings. Other
- * events do not suffice to know the process: the creation of a thread tells nothing of mappings.
- * For a process that was created or called exec during the capture, events tell everything.
+ * events do not suffice to know the process: the creation of a thread says nothing about mappings.
+ * For a process that was created or called exec during the capture, events describe all mappings.
  */
 static int synth_if_unknown(struct sampler *s, const struct event *ev,
 			    const struct event_sink *sink, struct err *err)

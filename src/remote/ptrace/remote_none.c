@@ -1,4 +1,4 @@
-/* Stubs for architectures other than x86-64: every call fails with -ENOTSUP. */
+/* For architectures other than x86-64: every call fails with -ENOTSUP. */
 #ifndef __x86_64__
 #include "base/base.h"
 #include "remote/ptrace/remote.h"

@@ -45,7 +45,7 @@ for r in one two; do
 	at_least "$(whole $r.folded)" 99 || fail "two at once: $r, whole stacks $(whole $r.folded) %"
 done
 
-# 100 processes of 10 ms: each is over before user space has told the kernel what it maps.
+# 100 processes of 10 ms: each is over before user space has passed to the kernel what it maps.
 $ASSAY cpu -F 1999 -o young.assay -- sh -c 'for i in $(seq 100); do "$0" burn 0.01; done' "$TARGETS/lives" \
 	> young.out 2>&1 || fail "young: $(cat young.out)"
 got=$(total young.folded 'main;just_burn')

@@ -5,7 +5,7 @@ if [ -x "$TARGETS/muslsort" ]; then
 	n=$(total musl.folded)
 	[ "$n" -ge 500 ] || fail "musl: $n samples: $(cat err)"
 	at_least "$(whole musl.folded)" 99 || fail "musl: whole stacks $(whole musl.folded) %: $(cat err)"
-	[ "$(total musl.folded 'muslsort!fn_')" -ge $((n * 95 / 100)) ] || fail "musl: code is not told apart: $(head -3 musl.folded)"
+	[ "$(total musl.folded 'muslsort!fn_')" -ge $((n * 95 / 100)) ] || fail "musl: code is not distinguished: $(head -3 musl.folded)"
 	grep -q 'stripped code' err || fail "musl: does not say why names are missing: $(cat err)"
 fi
 if command -v node > /dev/null; then

@@ -26,13 +26,13 @@ if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
 	[ "$faults" -lt 5000 ] || fail "no huge pages: 64 MiB in $faults faults"
 fi
 
-# an ordinary user: a sample of the faults, told so
+# an ordinary user: a sample of the faults, reported as such
 [ -x /bin/su ] && su nobody -s /bin/sh -c true 2> /dev/null || exit 0
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || { echo "ordinary users may not sample here"; exit 0; }
 copy_for_all "$ASSAY" "$TARGETS/eats"
 mkdir -m 777 user && cd user || fail "mkdir"
 su nobody -s /bin/sh -c "../assay heap --method growth --no-pictures -o g.assay -- ../eats 64" > out 2> err || fail "$(cat err)"
-grep -q "BPF programs are refused" err || fail "not told: $(cat err)"
+grep -q "BPF programs are refused" err || fail "not reported: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"
 grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)
 near_pct "$(cell memory bytes "what=first touched")" "$grew" 15 || fail "sampled: $(cell memory bytes "what=touched first") of $grew"

@@ -85,7 +85,7 @@ stop
 "$TARGETS/allocmix" 1 1000000000 > /dev/null &
 pid=$!
 "$ASSAY" heap --dump -p $pid 2> err && fail "dumped glibc"
-grep -q 'another allocator (glibc' err || fail "not told: $(cat err)"
+grep -q 'another allocator (glibc' err || fail "not reported: $(cat err)"
 kill $pid
 
 # Without any symbol: mallctl is found by jemalloc's own tables, and answers.

@@ -31,7 +31,7 @@ kill -0 $pid || fail "the target did not survive"
 check fill_late
 "$ASSAY" report g.assay | grep -q "heap method: .*while the target runs; .* more functions of libmimalloc" ||
 	fail "the recording does not tell: $("$ASSAY" report g.assay | grep method)"
-grep -q "its allocations are not recorded" err && fail "told as not seen: $(cat err)"
+grep -q "its allocations are not recorded" err && fail "reported as not seen: $(cat err)"
 
 # from the start of the command on; what it loads again is recorded as soon as that is noticed
 rm made

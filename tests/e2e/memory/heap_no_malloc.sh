@@ -17,7 +17,7 @@ $ASSAY heap --no-pictures -o g.assay -- sh -c "exec $TARGETS/nomalloc" > out 2> 
 check "executed by a shell that was launched"
 
 # a running one that executes it: attached to first, so its growth counts from shortly after, when
-# it is told
+# it is reported
 touch nomalloc.wait
 sh -c "while ! [ -e go ]; do sleep 0.05; done; exec $TARGETS/nomalloc" &
 pid=$!

@@ -11,7 +11,7 @@ run --all-allocations -- "$TARGETS/allocs" $n 400
 [ "$(cell memory bytes what=allocated)" = $((4000 * n)) ] || fail "bytes: $(cell memory bytes what=allocated)"
 [ "$(cell memory count what=live)" = $n ] && [ "$(cell memory bytes what=live)" = $((1000 * n)) ] ||
 	fail "live: $(cell memory count what=live) blocks, $(cell memory bytes what=live) bytes"
-grep -q '"heap method":"uprobes' p.json || fail "the method is not told"
+grep -q '"heap method":"uprobes' p.json || fail "the method is not reported"
 
 # attached; 16 KiB between samples: 4,900 of them; three of four intervals of 95 % must hold
 "$TARGETS/allocs" $n 1000 > ready &

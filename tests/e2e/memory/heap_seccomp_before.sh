@@ -10,8 +10,8 @@ for mode in filter strict; do
 	wait_for grep -q sealed out.$mode
 	timeout 60 $ASSAY heap --no-pictures -o $mode.assay -p $pid 1 > $mode.txt 2> err || fail "$mode: $(cat err)"
 	case $mode in
-	filter) grep -q "functions of the target's allocator are patched" err || fail "filter: not told: $(cat err)" ;;
-	strict) grep -q "seccomp (strict) would kill it.*uprobes" err || fail "strict: not told: $(cat err)" ;;
+	filter) grep -q "functions of the target's allocator are patched" err || fail "filter: not reported: $(cat err)" ;;
+	strict) grep -q "seccomp (strict) would kill it.*uprobes" err || fail "strict: not reported: $(cat err)" ;;
 	esac
 	$ASSAY report -v $mode.assay > $mode.report 2>&1
 	grep -Eq "heap allocations counted: [1-9]" $mode.txt $mode.report || fail "$mode: nothing was seen: $(cat $mode.txt)"

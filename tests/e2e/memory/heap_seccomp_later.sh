@@ -12,7 +12,7 @@ for mode in filter strict strict-syscall; do
 		grep -Eq "[1-9][0-9,]*.* allocated" report || fail "$mode $how: nothing was seen: $(cat report)"
 		case $mode in
 		filter) ! grep -q "recorded only until" err || fail "filter $how: said to have ended: $(cat err)" ;;
-		strict*) grep -q "recorded only until.*strict seccomp" err || fail "$mode $how: not told: $(cat err)" ;;
+		strict*) grep -q "recorded only until.*strict seccomp" err || fail "$mode $how: not reported: $(cat err)" ;;
 		esac
 		rm later.assay
 	done

@@ -34,7 +34,7 @@ for i in 1 2 3 4; do
 done
 kill $busy
 
-# attached: blocks from before are told apart
+# attached: blocks from before are distinguished
 # in one thread: glibc frees once more what a thread that ends had in its cache
 "$TARGETS/heaptruth" wait go single > attached.truth &
 pid=$!

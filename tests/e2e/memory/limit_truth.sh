@@ -17,7 +17,7 @@ at_least "$peak" $((64 << 20)) && at_least $((74 << 20)) "$peak" || fail "peak o
 $ASSAY report l.assay > text || fail "the recording cannot be read"
 grep -q "memory limit: 128 MiB" text || fail "the recording does not know the limit: $(cat text)"
 
-# at the limit: killed, told in a sentence, nothing left behind
+# at the limit: killed, reported in a sentence, nothing left behind
 $ASSAY limit -m 64M --swap 0 --json -- "$TARGETS/eats" 256 > l.json 2> err
 [ $? = 137 ] || fail "exit status of a killed command: $(cat err)"
 [ "$(cell counts count 'what=processes killed')" = 1 ] || fail "no kill was counted"
@@ -36,7 +36,7 @@ counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)
 awk -v l="$live" -v c="$counted" 'BEGIN { exit !(l > c * 0.85 && l < c * 1.15) }' || fail "live at the kill: $live, allocated $counted"
 [ -s h-live.svg ] || fail "no picture of what lived"
 # what was mapped and touched is the program's: nothing of the recorder's, whose rings alone are larger
-! grep -q 'assay-heap' l.json || fail "the recorder's own memory is told: $(cat l.json)"
+! grep -q 'assay-heap' l.json || fail "the recorder's own memory is reported: $(cat l.json)"
 mapped=$(cell memory bytes what=mapped)
 awk -v m="${mapped:-0}" -v c="$counted" 'BEGIN { exit !(m < c * 1.5 + 8388608) }' || fail "mapped $mapped, allocated $counted"
 
@@ -64,7 +64,7 @@ $ASSAY limit -m 64M -- sh -c "ls -d '$cg'/assay-*" > groups 2> err || fail "$(ca
 grep -q assay-1-1 groups && fail "a group of nobody was left"
 [ "$(wc -l < groups)" -ge 1 ] || fail "the command had no group"
 
-# what cannot be: told with a remedy
+# what cannot be: reported with a remedy
 $ASSAY limit -m 64M -- ./no-such-command 2> err
 [ $? = 127 ] || fail "a command that is not there: $(cat err)"
 [ -z "$(find "$cg" -maxdepth 1 -name 'assay-[0-9]*' -newer l.json -exec sh -c 'kill -0 $(basename {} | cut -d- -f2) 2> /dev/null || echo {}' \;)" ] ||

@@ -1,4 +1,4 @@
-/* base/zioread: what zlib packs comes out again, whatever the blocks; damage is told. */
+/* base/zioread: what zlib packs comes out again, whatever the blocks; damage is reported. */
 #include "base/base.h"
 #include "tap.h"
 

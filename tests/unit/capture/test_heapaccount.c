@@ -355,7 +355,7 @@ static void count_live_rows(void *ctx, const struct heapaccount_row *row)
 
 TEST(heapaccount_keeps_its_size_whatever_stacks_are_made_up)
 {
-	int64_t nr_live[2] = {0}; /* of stacks that are told apart, and not */
+	int64_t nr_live[2] = {0}; /* of stacks that are distinguished, and not */
 	struct heapaccount *b =
 		heapaccount_new(&(struct heapaccount_spec){.start_ns = START,
 							   .max_sites = 1000,
@@ -397,7 +397,7 @@ static void ignore_row(void *ctx, const struct heapaccount_row *row)
 	(void)ctx, (void)row;
 }
 
-/* Each is looked for among the frees that were told before; that is not done for ever. */
+/* Each is looked for among the frees that were reported before; that is not done for ever. */
 TEST(heapaccount_looks_back_for_a_part_of_the_time_only)
 {
 	struct heapaccount *b = heapaccount_new(

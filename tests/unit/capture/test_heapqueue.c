@@ -47,7 +47,7 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		uint64_t nr = s->nr_rows++;
 		s->nr_wrong +=
 			ev->kind != EVENT_AGGREGATE || (uint64_t)ev->aggregate.values[0] != nr;
-		/* A row's stack is told before it. */
+		/* A row's stack is reported before it. */
 		s->nr_wrong += s->nr_stacks < s->nr_rows;
 	}
 	return 0;

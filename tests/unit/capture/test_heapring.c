@@ -85,7 +85,7 @@ TEST(heapring_gives_up_a_ring_with_impossible_records)
 	}
 }
 
-/* Each stack that is told takes memory of ours. */
+/* Each stack that is reported takes memory of ours. */
 TEST(heapring_gives_up_a_ring_of_endless_stacks)
 {
 	struct fake_recorder w;

@@ -1,4 +1,4 @@
-/* Sleeping until a bell rings. */
+/* Waiting for wake-up futexes. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -62,7 +62,7 @@ TEST(ringwait_ends_when_a_recorder_wakes_or_woke_it)
 	CHECK(ringwait_sleep(&ringwait, clock_mono_ns() + LONG_NS) == 1);
 	pthread_join(thread, NULL);
 	CHECK(ringwait_sleep(&ringwait, clock_mono_ns() + LONG_NS) == 1);
-	begin(); /* what rang before is not of this nap */
+	begin(); /* an earlier wake does not end this wait */
 	CHECK(ringwait_sleep(&ringwait, clock_mono_ns() + 1000) == 0);
 }
 

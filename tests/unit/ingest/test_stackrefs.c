@@ -1,5 +1,5 @@
 /*
- * ingest/builder_refs: stacks told ahead and rows that refer to them, in any order; what the
+ * ingest/stackrefs: stacks reported ahead and rows that refer to them, in any order; what the
  * table, its tags and the losses say.
  */
 #include "base/base.h"

@@ -31,7 +31,7 @@ static int nr_compared;
 static uint64_t nr_frames_compared;
 /* Of the stack that is in use. */
 static uint64_t stack_end;
-/* Frames by number, as told. */
+/* Frames by number, as reported. */
 static uint64_t *reported[NR_NUMBERS];
 static uint32_t nr_reported[NR_NUMBERS];
 static uint32_t end_reported[NR_NUMBERS];
