@@ -7,6 +7,9 @@
 
 #include "base/mem.h"
 
+/* The code of the last error of this thread, for callers that keep no message. */
+static _Thread_local int last_code = -EIO;
+
 void err_release(struct err *err)
 {
 	if (!err)
@@ -20,6 +23,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	code = code > 0 ? -code : code;
 	ASSERT(code != 0);
+	last_code = code;
 	if (!err)
 		return code;
 
@@ -36,6 +40,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 int err_sys(struct err *err, const char *fmt, ...)
 {
 	int e = errno ? errno : EIO;
+	last_code = -e;
 	if (!err)
 		return -e;
 
@@ -51,7 +56,7 @@ int err_sys(struct err *err, const char *fmt, ...)
 int err_wrap(struct err *err, const char *fmt, ...)
 {
 	if (!err)
-		return -EIO;
+		return last_code;
 
 	va_list ap;
 	va_start(ap, fmt);
@@ -69,7 +74,7 @@ int err_wrap(struct err *err, const char *fmt, ...)
 int err_hint(struct err *err, const char *fmt, ...)
 {
 	if (!err)
-		return -EIO;
+		return last_code;
 
 	va_list ap;
 	va_start(ap, fmt);

@@ -29,9 +29,9 @@ void err_release(struct err *err);
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF(3, 4);
 /* Like err_set with errno as the code and ": <strerror>" appended to the message. */
 int err_sys(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Prepends "prefix: " to the message; returns the error's code. */
+/* Prepends "prefix: " to the message; returns the error's code (NULL: that of the last err_set). */
 int err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Sets the hint, replacing any; returns the error's code. */
+/* Sets the hint, replacing any; returns the error's code (NULL: that of the last err_set). */
 int err_hint(struct err *err, const char *fmt, ...) PRINTF(2, 3);
 /* Releases @to, moves @from into it and leaves @from empty. Returns the code. */
 int err_move(struct err *to, struct err *from);

@@ -42,6 +42,19 @@ TEST(intern_gives_one_id_per_string)
 	CHECK_U64(intern_count(&t), 1002);
 }
 
+TEST(errors_keep_their_code_without_a_place_for_the_message)
+{
+	CHECK(err_set(NULL, EACCES, "no") == -EACCES);
+	CHECK(err_hint(NULL, "remedy") == -EACCES);
+	CHECK(err_wrap(NULL, "of a file") == -EACCES);
+	errno = ENOSPC;
+	CHECK(err_sys(NULL, "no") == -ENOSPC);
+	CHECK(err_hint(NULL, "remedy") == -ENOSPC);
+	struct err kept = {0};
+	CHECK(err_set(&kept, -EINVAL, "no") == -EINVAL && err_hint(NULL, "x") == -EINVAL);
+	err_release(&kept);
+}
+
 TEST(reader_sets_is_bad_at_the_end_permanently)
 {
 	struct rd r = rd_from("\x01\x02\x03", 3);
