@@ -24,6 +24,13 @@
 /* Result of a qsort comparator, ascending: COMPARE(a->x, b->x) ?: COMPARE(a->y, b->y). */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
+/* a + b; UINT64_MAX if that is too large. */
+static inline uint64_t u64_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define CLEANUP(fn)       __attribute__((cleanup(fn)))
 #define UNUSED            __attribute__((unused))

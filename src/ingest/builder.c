@@ -497,8 +497,8 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		on_thread_exit(b, ev);
 		break;
 	case EVENT_LOST:
-		b->p->losses.nr[LOSS_LOST] += ev->lost.nr;
-		b->p->losses.nr[LOSS_SEEN] += ev->lost.nr;
+		losses_add(&b->p->losses, LOSS_LOST, ev->lost.nr);
+		losses_add(&b->p->losses, LOSS_SEEN, ev->lost.nr);
 		break;
 	case EVENT_THROTTLE:
 		b->p->losses.nr[LOSS_THROTTLED]++;

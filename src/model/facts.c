@@ -40,7 +40,9 @@ static const struct {
 	[FACT_REMEDY] = {"remedy"},
 	[FACT_PROBLEM] = {"problem"},
 	[FACT_RECORDING_NOTE] = {"recording-note"},
+	[FACT_LOSSES_IGNORED] = {"losses"},
 	[FACT_DUMPS] = {"dumps"},
+	[FACT_NO_ANSWER] = {"did not answer within 2 s"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
 	[FACT_HEAP_METHOD] = {"heap method"},
 	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER},
@@ -104,6 +106,7 @@ static const struct {
 	[FACT_PRESSURE] = {"pressure"},
 	[FACT_BEFORE] = {"before"},
 	[FACT_AFTER] = {"after"},
+	[FACT_MARKS] = {"marks"},
 };
 
 const char *fact_key(enum fact_id id)
@@ -197,5 +200,5 @@ void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns)
 
 void profile_lose(struct profile *p, enum loss_kind kind, uint64_t nr)
 {
-	p->losses.nr[kind] += nr;
+	losses_add(&p->losses, kind, nr);
 }

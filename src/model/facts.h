@@ -36,7 +36,9 @@ enum fact_id {
 	FACT_REMEDY,         /* how to make a later capture more accurate */
 	FACT_PROBLEM,        /* what is wrong with the file that was read */
 	FACT_RECORDING_NOTE, /* "written by a newer assay: N sections skipped" */
+	FACT_LOSSES_IGNORED, /* counters of losses that are not plausible, as a sentence */
 	FACT_DUMPS,          /* the dumps of a folder that were read */
+	FACT_NO_ANSWER,      /* files that did not answer in time: "'/mnt/a', '/mnt/b'" */
 	/* the heap */
 	FACT_HEAP_ALLOCATOR, /* "jemalloc 5.3.0, static, prefix _rjem_" */
 	FACT_HEAP_METHOD,    /* "patch", ...; after ": " the reason for this method */
@@ -105,6 +107,7 @@ enum fact_id {
 	FACT_PRESSURE,
 	FACT_BEFORE,
 	FACT_AFTER,
+	FACT_MARKS, /* why no mark can be set; not set: marks can be set */
 	FACT_NR
 };
 

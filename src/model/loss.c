@@ -5,6 +5,11 @@
 #include "base/buf.h"
 #include "base/text/num.h"
 
+#define SECOND_NS     1000000000u
+#define EVENTS_PER_NS 64                  /* of all CPUs together */
+#define EVENTS_MAX    ((uint64_t)1 << 53) /* if the duration is unknown */
+#define TIME_MAX_NS   ((uint64_t)1 << 60) /* 36 years */
+
 static const struct {
 	const char *key;
 	const char *text;
@@ -32,6 +37,7 @@ static const struct {
 	[LOSS_UNSYM_NO_MAP] = {"unsymbolized_no_map", "address in no mapping", LOSS_CLASS_UNSYM},
 	[LOSS_UNSYM_JIT] = {"unsymbolized_jit", "JIT code without a map", LOSS_CLASS_UNSYM},
 	[LOSS_UNSYM_KERNEL] = {"unsymbolized_kernel", "kernel addresses hidden", LOSS_CLASS_UNSYM},
+	[LOSS_UNSYM_SILENT] = {"unsymbolized_no_answer", "binary did not answer", LOSS_CLASS_UNSYM},
 	[LOSS_DISK] = {"disk", "not written (disk full)", LOSS_CLASS_LOST},
 	[LOSS_DAMAGED] = {"damaged", "in damaged parts of the recording", LOSS_CLASS_LOST},
 	[LOSS_STACK_LOST] = {"truncated_lost", "stack record lost", LOSS_CLASS_TRUNC},
@@ -87,10 +93,55 @@ enum loss_class loss_class(enum loss_kind kind)
 	return kinds[kind].class;
 }
 
+void losses_add(struct losses *l, enum loss_kind kind, uint64_t nr)
+{
+	l->nr[kind] = u64_add(l->nr[kind], nr);
+}
+
+/*
+ * More than the largest machine can count. Samples of some files are units of time, and may be
+ * billions of heap blocks at one moment: for these kinds only the sum over years is a limit.
+ */
+static uint64_t limit_of(enum loss_kind kind, uint64_t duration_ns)
+{
+	bool is_time = kind == LOSS_WAITS_NO_ROW_NS;
+	if (is_time || kind == LOSS_SEEN || kind == LOSS_WRITTEN)
+		return TIME_MAX_NS;
+	if (!duration_ns || duration_ns >= EVENTS_MAX / EVENTS_PER_NS - SECOND_NS)
+		return EVENTS_MAX;
+	return (duration_ns + SECOND_NS) * EVENTS_PER_NS;
+}
+
+static uint64_t sum_class(const struct losses *l, enum loss_class class)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < LOSS_NR; i++)
+		if (kinds[i].class == class)
+			sum = u64_add(sum, l->nr[i]);
+	return sum;
+}
+
+size_t losses_ignore_implausible(struct losses *l, uint64_t duration_ns)
+{
+	size_t nr_ignored = 0;
+	for (enum loss_kind k = 0; k < LOSS_NR; k++) {
+		if (k == LOSS_SEEN || l->nr[k] <= limit_of(k, duration_ns))
+			continue;
+		l->nr[k] = 0;
+		nr_ignored++;
+	}
+	uint64_t limit = limit_of(LOSS_SEEN, duration_ns);
+	if (!nr_ignored && l->nr[LOSS_SEEN] <= limit)
+		return 0;
+	uint64_t parts = u64_add(l->nr[LOSS_WRITTEN], l->nr[LOSS_FILTERED]);
+	l->nr[LOSS_SEEN] = u64_add(parts, sum_class(l, LOSS_CLASS_LOST));
+	return MAX(nr_ignored, 1u);
+}
+
 void losses_merge(struct losses *to, const struct losses *from)
 {
 	for (size_t i = 0; i < LOSS_NR; i++)
-		to->nr[i] += from->nr[i];
+		losses_add(to, (enum loss_kind)i, from->nr[i]);
 }
 
 enum loss_kind loss_from_walk_end(enum walk_end end)
@@ -107,15 +158,6 @@ enum loss_kind loss_from_walk_end(enum walk_end end)
 		[WALK_NEEDS_FULL] = LOSS_TRUNC_NO_RULE,
 	};
 	return (uint32_t)end < WALK_END_NR ? (enum loss_kind)losses[end] : LOSS_TRUNC_BAD_FRAME;
-}
-
-static uint64_t sum_class(const struct losses *l, enum loss_class class)
-{
-	uint64_t sum = 0;
-	for (size_t i = 0; i < LOSS_NR; i++)
-		if (kinds[i].class == class)
-			sum += l->nr[i];
-	return sum;
 }
 
 bool losses_has_samples(const struct losses *l)

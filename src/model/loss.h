@@ -72,6 +72,7 @@ enum loss_kind {
 	LOSS_SPANS_INSIDE = 44,     /* calls inside a span of another function, not counted */
 	LOSS_SPANS_NO_ROW = 45,     /* calls in no row (map full) */
 	LOSS_SPANS_NO_DETAILS = 46, /* slow calls whose details were dropped (ring full) */
+	LOSS_UNSYM_SILENT = 47,     /* the binary did not answer in time; an unsymbolized leaf */
 	LOSS_NR
 };
 
@@ -96,6 +97,13 @@ const char *loss_text(enum loss_kind kind);
 enum loss_class loss_class(enum loss_kind kind);
 /* Converts the end state of an unwound stack; LOSS_NR if the stack is complete. */
 enum loss_kind loss_from_walk_end(enum walk_end end);
+/* Adds to a counter, which stops at UINT64_MAX. */
+void losses_add(struct losses *l, enum loss_kind kind, uint64_t nr);
+/*
+ * Sets counters to 0 that cannot be true: a file may contain any number. @duration_ns: length of
+ * the recording, 0 = unknown. Returns their number.
+ */
+size_t losses_ignore_implausible(struct losses *l, uint64_t duration_ns);
 /* Adds all counters of @from to @to. */
 void losses_merge(struct losses *to, const struct losses *from);
 /* Whether any sample counter is set; profiles from files of other programs may have none. */

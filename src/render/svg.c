@@ -169,7 +169,7 @@ static void add_loss(struct buf *to, const char *what, uint64_t nr, uint64_t of)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_addf(&b, "%s %s", num_count(nr).s, what);
-	if (nr && of)
+	if (nr && nr <= of)
 		buf_addf(&b, " (%.2f %%)", 100.0 * (double)nr / (double)of);
 	add_part(to, buf_str(&b));
 }
@@ -181,7 +181,7 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	uint64_t lost = 0;
 	for (int i = 0; i < LOSS_NR; i++)
 		if (loss_class((enum loss_kind)i) == LOSS_CLASS_LOST)
-			lost += l->nr[i];
+			lost = u64_add(lost, l->nr[i]);
 	CLEANUP(buf_release) struct buf beside = {0};
 	losses_add_other(&beside, l);
 	if (!losses_has_samples(l)) {

@@ -364,8 +364,8 @@ static void add_means(struct profile *p, size_t nr)
 			left[c] = sum[c] % (int64_t)nr;
 			sum[c] /= (int64_t)nr;
 		}
-		p->losses.nr[LOSS_SEEN] += (uint64_t)MAX(sum[HEAP_BLOCKS], 0);
-		p->losses.nr[LOSS_WRITTEN] += (uint64_t)MAX(sum[HEAP_BLOCKS], 0);
+		profile_lose(p, LOSS_SEEN, (uint64_t)MAX(sum[HEAP_BLOCKS], 0));
+		profile_lose(p, LOSS_WRITTEN, (uint64_t)MAX(sum[HEAP_BLOCKS], 0));
 		profile_tagged_sample(p, live, 0, rows.p[first].stack, rows.p[first].task, -1,
 				      rows.p[first].tag, sum);
 	}

@@ -183,6 +183,16 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 	return 0;
 }
 
+/* Whoever wrote the file could write any number. */
+static void ignore_implausible(struct profile *p)
+{
+	uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+	if (losses_ignore_implausible(&p->losses, duration_ns))
+		profile_fact(p, FACT_LOSSES_IGNORED,
+			     "the recording's lost-event counters are not plausible: those are "
+			     "ignored");
+}
+
 static int load_unsealed(struct profile **ret_p, const char *path,
 			 const struct load_options *options, struct err *err)
 {
@@ -197,7 +207,10 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 		rc = load_events(ret_p, &in, options, err);
 	else
 		rc = load_stacks(ret_p, path, &in, options, err);
-	return rc ? err_wrap(err, "reading '%s'", path) : 0;
+	if (rc)
+		return err_wrap(err, "reading '%s'", path);
+	ignore_implausible(*ret_p);
+	return 0;
 }
 
 static int read_dump(void *ctx, struct profile **ret_p, const char *path, struct err *err)

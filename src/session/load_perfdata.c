@@ -67,7 +67,8 @@ static void add_facts(struct loading *l)
 	struct losses *losses = &l->p->losses;
 	losses->nr[LOSS_UNPARSED] += info->nr_unparsed;
 	if (info->nr_lost_samples) { /* the exact number replaces the count of records */
-		losses->nr[LOSS_SEEN] += info->nr_lost_samples - losses->nr[LOSS_LOST];
+		losses->nr[LOSS_SEEN] -= MIN(losses->nr[LOSS_SEEN], losses->nr[LOSS_LOST]);
+		losses_add(losses, LOSS_SEEN, info->nr_lost_samples);
 		losses->nr[LOSS_LOST] = info->nr_lost_samples;
 	}
 }

@@ -123,9 +123,9 @@ static void add_weight(struct calltree *ct, uint32_t node, uint64_t weight, bool
 {
 	struct treelayout_node *n = &ct->nodes.p[node];
 	if (is_before)
-		n->before = treelayout_add(n->before, weight);
+		n->before = u64_add(n->before, weight);
 	else
-		n->self = treelayout_add(n->self, weight);
+		n->self = u64_add(n->self, weight);
 }
 
 /* ---- names of frames ---------------------------------------------------------------------- */

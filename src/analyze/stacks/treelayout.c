@@ -181,7 +181,7 @@ static void set_deltas(struct report_tree *t)
 			self = scaled(sum + self, now, before) - start;
 			total = scaled(sum + total, now, before) - start;
 		}
-		sum = treelayout_add(sum, t->before[i].self);
+		sum = u64_add(sum, t->before[i].self);
 		n->delta = difference(n->total, total);
 		n->delta_self = difference(n->self, self);
 	}
@@ -194,10 +194,10 @@ void treelayout_fill(struct report_tree *t, const struct treelayout_node *nodes,
 	place_nodes(&in, t);
 	for (size_t i = in.n; i-- > 1;) {
 		uint32_t parent = t->nodes[i].parent;
-		t->nodes[parent].total = treelayout_add(t->nodes[parent].total, t->nodes[i].total);
+		t->nodes[parent].total = u64_add(t->nodes[parent].total, t->nodes[i].total);
 		if (t->before)
 			t->before[parent].total =
-				treelayout_add(t->before[parent].total, t->before[i].total);
+				u64_add(t->before[parent].total, t->before[i].total);
 	}
 	if (t->before)
 		set_deltas(t);

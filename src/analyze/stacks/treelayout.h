@@ -26,11 +26,4 @@ struct treelayout_node {
 void treelayout_fill(struct report_tree *t, const struct treelayout_node *nodes,
 		     const struct intern *names);
 
-/* Adds weights; saturates at UINT64_MAX. */
-static inline uint64_t treelayout_add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 #endif

@@ -50,3 +50,38 @@ TEST(losses_have_each_a_key_of_its_own)
 	profile_lose(p, LOSS_WRITTEN, 1);
 	CHECK(losses_has_samples(&p->losses));
 }
+
+TEST(losses_that_cannot_be_true_are_ignored)
+{
+	static const uint64_t second_ns = 1000000000;
+	struct losses l = {{[LOSS_SEEN] = 1532201064171987414,
+			    [LOSS_WRITTEN] = 10,
+			    [LOSS_LOST] = 1532201064171987404,
+			    [LOSS_HEAP_DROPPED] = 3}};
+	CHECK_U64(losses_ignore_implausible(&l, 0), 1);
+	CHECK_U64(l.nr[LOSS_SEEN], 10);
+	CHECK_U64(l.nr[LOSS_LOST], 0);
+	CHECK_U64(l.nr[LOSS_HEAP_DROPPED], 3);
+	l.nr[LOSS_EVENTS_MISSED] = 1000 * second_ns; /* in one second */
+	CHECK_U64(losses_ignore_implausible(&l, second_ns), 1);
+	CHECK_U64(l.nr[LOSS_EVENTS_MISSED], 0);
+	l.nr[LOSS_EVENTS_MISSED] = 1000 * second_ns;
+	CHECK_U64(losses_ignore_implausible(&l, 1000 * second_ns), 0);
+	l.nr[LOSS_SEEN] = UINT64_MAX;
+	CHECK_U64(losses_ignore_implausible(&l, second_ns * second_ns), 1);
+	CHECK_U64(l.nr[LOSS_SEEN], 10);
+	CHECK_U64(losses_ignore_implausible(&l, UINT64_MAX), 0);
+}
+
+TEST(losses_stop_at_the_largest_number)
+{
+	struct losses l = {{[LOSS_LOST] = UINT64_MAX - 1}};
+	losses_add(&l, LOSS_LOST, 5);
+	CHECK_U64(l.nr[LOSS_LOST], UINT64_MAX);
+	struct losses sum = {{[LOSS_LOST] = 7, [LOSS_DISK] = 1}};
+	losses_merge(&sum, &l);
+	CHECK_U64(sum.nr[LOSS_LOST], UINT64_MAX);
+	CHECK_U64(sum.nr[LOSS_DISK], 1);
+	struct losses cut = {{[LOSS_TRUNC_COPY] = UINT64_MAX, [LOSS_TRUNC_JIT] = 2}};
+	CHECK_U64(losses_truncated(&cut), UINT64_MAX);
+}
