@@ -20,6 +20,7 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->nr_alloc_bytes += c.nr_bytes;
 	sum->nr_frees += c.nr_frees;
 	sum->nr_no_stack += c.nr_no_stack;
+	sum->has_implausible |= c.has_implausible;
 	sum->has_timed_out |= c.inert_tsc != 0;
 	sum->is_tsc_forbidden |= c.is_tsc_forbidden;
 	sum->nr_unaccounted += b.nr_unaccounted;
@@ -78,6 +79,10 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	profile_lose(p, LOSS_HEAP_NO_STACK, i->nr_no_stack);
 	profile_lose(p, LOSS_HEAP_UNACCOUNTED, i->nr_unaccounted);
 	profile_lose(p, LOSS_HEAP_UNPATCHED, i->nr_unpatched);
+	if (i->has_implausible)
+		profile_fact(p, FACT_LOSSES_IGNORED,
+			     "the target's lost-event counters are not plausible: those are "
+			     "ignored");
 	if (i->unpatched)
 		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
 	if (i->late)

@@ -22,6 +22,7 @@ struct heapsource_info {
 	uint64_t table_bytes;      /* peak memory of the block tables */
 	uint64_t stopped_ns;       /* longest stop of one thread of a target */
 	bool is_tsc_forbidden;     /* a target forbade itself rdtsc: its recording ended then */
+	bool has_implausible;      /* counters in a target's memory that cannot be true */
 	bool has_timed_out;        /* a recorder stopped: assay got no CPU for 2 s */
 	uint64_t nr_no_stack;      /* stacks not stored in the target */
 	double accounted_bytes;    /* allocated bytes in rows; an estimate if sampled */

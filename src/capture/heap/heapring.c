@@ -6,10 +6,13 @@
 #include <x86intrin.h>
 #endif
 
+#include "base/clock.h"
 #include "base/mem.h"
 
-#define AHEAD_MAX  ((uint64_t)1 << 36) /* ticks: a stamp further in the future is invalid */
-#define PUBLISH_AT 8                   /* the tail is published after 1/8 of a ring */
+#define AHEAD_MAX      ((uint64_t)1 << 36) /* ticks: a stamp further in the future is invalid */
+#define ALLOC_MAX_BITS 47                  /* no allocation is larger than the address space */
+#define COUNT_SLACK    1000000000u         /* events more than nanoseconds since the begin */
+#define PUBLISH_AT     8                   /* the tail is published after 1/8 of a ring */
 /* More than the recorder can have: its set has 131072 stacks, and few are written twice. */
 #define STACKS_MAX (1u << 21)
 #define FRAMES_MAX (1u << 26) /* total: 131072 stacks of maximum depth */
@@ -71,6 +74,7 @@ uint64_t heapring_tsc(void)
 void heapring_init(struct heapring *r, const struct heapring_spec *spec)
 {
 	*r = (struct heapring){.spec = *spec, .nr_taken_reported = UINT32_MAX};
+	r->begin_ns = clock_mono_ns();
 	r->readers = xcalloc(spec->nr_slots, sizeof(*r->readers));
 	r->queue = xcalloc(spec->nr_slots, sizeof(*r->queue));
 	r->taken = xcalloc(spec->nr_slots, sizeof(*r->taken));
@@ -245,13 +249,18 @@ static uint64_t growth(uint64_t *seen, uint64_t now)
 	return by;
 }
 
+static void add_growth(uint64_t *sum, uint64_t *seen, uint64_t now)
+{
+	*sum = u64_add(*sum, growth(seen, now));
+}
+
 static void add_counts(struct heapring_reader *d, const struct heap_slot *s)
 {
-	d->sum.nr_allocs += growth(&d->seen.nr_allocs, once(&s->nr_allocs));
-	d->sum.nr_bytes += growth(&d->seen.nr_bytes, once(&s->nr_bytes));
-	d->sum.nr_frees += growth(&d->seen.nr_frees, once(&s->nr_frees));
-	d->sum.dropped_bytes += growth(&d->seen.dropped_bytes, once(&s->dropped_bytes));
-	d->sum.nr_dropped += growth(&d->seen.nr_dropped, once32(&s->nr_dropped));
+	add_growth(&d->sum.nr_allocs, &d->seen.nr_allocs, once(&s->nr_allocs));
+	add_growth(&d->sum.nr_bytes, &d->seen.nr_bytes, once(&s->nr_bytes));
+	add_growth(&d->sum.nr_frees, &d->seen.nr_frees, once(&s->nr_frees));
+	add_growth(&d->sum.dropped_bytes, &d->seen.dropped_bytes, once(&s->dropped_bytes));
+	add_growth(&d->sum.nr_dropped, &d->seen.nr_dropped, once32(&s->nr_dropped));
 }
 
 static void note_thread(struct heapring *r, struct heapring_reader *d, const struct heap_slot *s)
@@ -410,15 +419,41 @@ void heapring_thread_ended(struct heapring *r, uint64_t now_ns, int32_t tid)
 	}
 }
 
+/* A thread, or an atomic addition, cannot count more than one event per nanosecond. */
+static bool is_plausible(const struct slot_counts *c, uint64_t max)
+{
+	return c->nr_allocs <= max && c->nr_frees <= max && c->nr_dropped <= max &&
+	       c->nr_bytes >> ALLOC_MAX_BITS <= c->nr_allocs &&
+	       c->dropped_bytes >> ALLOC_MAX_BITS <= c->nr_dropped;
+}
+
+static void add_plausible(struct heapring_counts *sum, const struct slot_counts *c, uint64_t max)
+{
+	if (!is_plausible(c, max)) {
+		sum->has_implausible = true;
+		return;
+	}
+	sum->nr_allocs += c->nr_allocs;
+	sum->nr_bytes = u64_add(sum->nr_bytes, c->nr_bytes);
+	sum->nr_frees += c->nr_frees;
+	sum->nr_dropped += c->nr_dropped;
+	sum->dropped_bytes = u64_add(sum->dropped_bytes, c->dropped_bytes);
+}
+
+static uint64_t plausible(struct heapring_counts *sum, uint64_t nr, uint64_t max)
+{
+	sum->has_implausible |= nr > max;
+	return nr <= max ? nr : 0;
+}
+
 struct heapring_counts heapring_counts(const struct heapring *r)
 {
 	const struct heap_shared *shared = r->spec.shared;
+	uint64_t max = clock_mono_ns() - r->begin_ns + COUNT_SLACK;
 	struct heapring_counts sum = {
 		.nr_events = r->nr_events,
 		.nr_threads = r->nr_threads,
 		.nr_broken = r->nr_broken,
-		.nr_no_stack = once(&shared->nr_no_stack),
-		.nr_no_block = once(&shared->nr_no_block),
 		.is_tsc_forbidden = *(const volatile uint32_t *)&shared->is_tsc_forbidden != 0,
 		.inert_tsc = once(&shared->went_inert_tsc)};
 	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
@@ -426,13 +461,12 @@ struct heapring_counts heapring_counts(const struct heapring *r)
 		if (!d->tid)
 			continue;
 		add_counts(d, &r->spec.slots[i]);
-		sum.nr_allocs += d->sum.nr_allocs;
-		sum.nr_bytes += d->sum.nr_bytes;
-		sum.nr_frees += d->sum.nr_frees;
-		sum.nr_dropped += d->sum.nr_dropped;
-		sum.dropped_bytes += d->sum.dropped_bytes;
+		add_plausible(&sum, &d->sum, max);
 	}
-	sum.nr_dropped += once(&shared->nr_no_slot);
-	sum.dropped_bytes += once(&shared->nr_no_slot_bytes);
+	struct slot_counts no_slot = {.nr_dropped = once(&shared->nr_no_slot),
+				      .dropped_bytes = once(&shared->nr_no_slot_bytes)};
+	add_plausible(&sum, &no_slot, max);
+	sum.nr_no_stack = plausible(&sum, once(&shared->nr_no_stack), max);
+	sum.nr_no_block = plausible(&sum, once(&shared->nr_no_block), max);
 	return sum;
 }

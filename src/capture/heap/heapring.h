@@ -58,6 +58,7 @@ struct heapring_counts {
 	/* Sampled blocks whose frees are not recorded: the set of sampled blocks was full. */
 	uint64_t nr_no_block;
 	bool is_tsc_forbidden; /* the target disabled rdtsc */
+	bool has_implausible;  /* counters that cannot be true count as 0 */
 	/* Time at which the recorder stopped because assay did not run; 0 = it did not stop. */
 	uint64_t inert_tsc;
 };
@@ -73,6 +74,7 @@ struct heapring {
 	uint32_t nr_taken_reported; /* heap_shared.nr_taken when new slots were last searched */
 	uint32_t nr_queued;
 	uint64_t now_tsc;
+	uint64_t begin_ns; /* CLOCK_MONOTONIC; before it nothing is counted */
 	/*
 	 * Largest number of unread bytes in a ring at the start of the drain. For a ring smaller
 	 * than spec.ring_bytes: multiplied by spec.ring_bytes / its size.

@@ -719,8 +719,10 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 
 static void heap_facts(const void *self, struct profile *p)
 {
-	const struct heapsource *h = self;
+	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
+	lock(h); /* the drain thread writes its times */
 	heapfacts_add(p, &h->info, &h->spec, h->env.target->child != 0);
+	unlock(h);
 }
 
 static unsigned heap_poll_timeout(const void *self)

@@ -93,6 +93,9 @@ void heap_capture_print_losses(const struct capture_job *job, const struct captu
 			 lost[LOSS_HEAP_DROPPED]);
 		log_hint("record fewer events: omit --all-allocations, or use a larger --sample");
 	}
+	const char *ignored = profile_get_fact(p, FACT_LOSSES_IGNORED);
+	if (ignored)
+		log_warn("%s", ignored);
 	const char *unpatched = profile_get_fact(p, FACT_HEAP_UNPATCHED_NAME);
 	if (unpatched)
 		log_warn("some allocator functions are not recorded: %s", unpatched);

@@ -262,3 +262,50 @@ TEST(heapring_counts_what_was_dropped)
 	CHECK_U64(heapring_counts(&w.ring).nr_dropped, 7);
 	fake_recorder_release(&w);
 }
+
+/* What the recorder counts is in memory of the target. */
+TEST(heapring_ignores_impossible_counters)
+{
+	static const struct {
+		uint64_t nr_allocs, nr_bytes, nr_no_slot, nr_no_stack;
+	} bad[] = {
+		{UINT64_MAX, 0, 0, 0},
+		{1, UINT64_MAX, 0, 0},
+		{0, 0, 1532201064171987404, 0},
+		{0, 0, 0, UINT64_MAX / 2},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct fake_recorder w;
+		fake_recorder_init(&w, 0, 1);
+		CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+		fake_recorder_pass(&w, START + 20);
+		w.slots[1].nr_allocs = bad[i].nr_allocs;
+		w.slots[1].nr_bytes = bad[i].nr_bytes;
+		w.shared.nr_no_slot = bad[i].nr_no_slot;
+		w.shared.nr_no_stack = bad[i].nr_no_stack;
+		struct heapring_counts c = heapring_counts(&w.ring);
+		CHECK(c.has_implausible);
+		CHECK_U64(c.nr_allocs + c.nr_bytes + c.nr_dropped + c.nr_no_stack, 0);
+		fake_recorder_release(&w);
+	}
+}
+
+TEST(heapring_adds_wrapping_counters_without_overflow)
+{
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	fake_recorder_pass(&w, START + 20);
+	w.slots[1].nr_allocs = 5;
+	CHECK(!heapring_counts(&w.ring).has_implausible);
+	w.slots[1].nr_allocs = 3; /* restarted */
+	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 8);
+	static const uint64_t values[] = {UINT64_MAX, 0, UINT64_MAX, 1, 8};
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		w.slots[1].nr_allocs = values[i];
+		struct heapring_counts c = heapring_counts(&w.ring);
+		CHECK(c.has_implausible);
+		CHECK_U64(c.nr_allocs, 0);
+	}
+	fake_recorder_release(&w);
+}
