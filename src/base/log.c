@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "base/text/suggest.h"
 
-#define ERASE_LINE "\r\x1b[K"
+#define MESSAGE_MAX 1200 /* bytes of a message; a longer one lacks its middle */
+#define ERASE_LINE  "\r\x1b[K"
 
 static struct {
 	pthread_mutex_t lock;
@@ -22,6 +23,9 @@ static struct {
 	uint8_t depth[LOG_DOMAIN_NR];
 	char *status; /* the transient line on the screen, or NULL */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_NOTE};
+
+/* The level of this thread's last message: a hint belongs to the message before it. */
+static _Thread_local enum log_level hint_level = LOG_NOTE;
 
 static const char *const domain_names[LOG_DOMAIN_NR] = {
 	[LOG_PERF] = "perf",       [LOG_BPF] = "bpf",       [LOG_UNWIND] = "unwind",
@@ -92,9 +96,22 @@ static void emit(const struct buf *line)
 	pthread_mutex_unlock(&state.lock);
 }
 
+/* A user's word of 100 kB in a message would hide the message. */
+static void add_bounded(struct buf *to, struct sv text)
+{
+	if (text.n <= MESSAGE_MAX) {
+		escape_term(to, text);
+		return;
+	}
+	escape_term(to, sv_from(text.p, MESSAGE_MAX / 2));
+	buf_add_str(to, " ... ");
+	escape_term(to, sv_from(text.p + text.n - MESSAGE_MAX / 4, MESSAGE_MAX / 4));
+}
+
 void log_at(enum log_level level, const char *tag, const char *fmt, ...)
 {
 	int saved = errno;
+	hint_level = level;
 	if (level > state.level)
 		return;
 	CLEANUP(buf_release) struct buf text = {0};
@@ -105,23 +122,23 @@ void log_at(enum log_level level, const char *tag, const char *fmt, ...)
 	CLEANUP(buf_release) struct buf line = {0};
 	buf_addf(&line, "assay%s%s: %s", state.command ? " " : "",
 		 state.command ? state.command : "", tag);
-	escape_term(&line, buf_sv(&text));
+	add_bounded(&line, buf_sv(&text));
 	buf_add_ch(&line, '\n');
 	emit(&line);
 	errno = saved;
 }
 
 /* A hint may have several lines; each gets its own prefix and "hint: ". */
-static void say_hint(enum log_level level, const char *hint)
+static void say_hint(const char *hint)
 {
-	if (level > state.level)
+	if (hint_level > state.level)
 		return;
 	CLEANUP(buf_release) struct buf line = {0};
 	struct sv left = sv_from_str(hint);
 	while (left.n) {
 		struct sv one = sv_split(&left, '\n');
 		buf_add_str(&line, "hint: ");
-		escape_term(&line, one);
+		add_bounded(&line, one);
 		buf_add_ch(&line, '\n');
 	}
 	emit(&line);
@@ -133,14 +150,14 @@ void log_hint(const char *fmt, ...)
 	va_start(ap, fmt);
 	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
 	va_end(ap);
-	say_hint(LOG_NOTE, text);
+	say_hint(text);
 }
 
 void log_err(const struct err *err)
 {
 	log_error("%s", err_msg(err));
 	if (err && err->hint)
-		say_hint(LOG_ERROR, err->hint);
+		say_hint(err->hint);
 }
 
 bool log_has_debug(enum log_domain domain, int depth)

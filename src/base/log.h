@@ -42,7 +42,7 @@ void log_at(enum log_level level, const char *tag, const char *fmt, ...) PRINTF(
 #define log_warn(...)  log_at(LOG_WARN, "warning: ", __VA_ARGS__)
 #define log_note(...)  log_at(LOG_NOTE, "", __VA_ARGS__)
 #define log_info(...)  log_at(LOG_INFO, "", __VA_ARGS__)
-/* Prints "hint: ..." on a line of its own, at the level of notes. */
+/* Prints "hint: ..." on a line of its own, if the message before it (of this thread) was printed. */
 void log_hint(const char *fmt, ...) PRINTF(1, 2);
 /* Prints the error's message and its hint, if any. */
 void log_err(const struct err *err);

@@ -60,16 +60,32 @@ TEST(levels_and_domains_select_messages)
 	log_note("no");
 	log_hint("no");
 	log_error("yes");
+	log_hint("of the error");
+	log_warn("no");
+	log_hint("no");
 	log_debug(LOG_PERF, 1, "no");
 	CHECK(!log_set_debug("perf:2,bpf", &err));
 	log_debug(LOG_PERF, 2, "two");
 	log_debug(LOG_PERF, 3, "no");
 	log_debug(LOG_BPF, 1, "one");
 	capture_end(&b);
-	CHECK_STR(buf_str(&b), "assay: yes\nperf: two\nbpf: one\n");
+	CHECK_STR(buf_str(&b), "assay: yes\nhint: of the error\nperf: two\nbpf: one\n");
 	CHECK(log_set_debug("pref", &err) == -EINVAL || err.code == -EINVAL);
 	CHECK_STR(err.hint, "did you mean 'perf'?");
 	CHECK(log_set_debug("perf:9", &err) < 0);
+}
+
+TEST(a_long_word_does_not_hide_the_message)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	CLEANUP(buf_release) struct buf word = {0};
+	buf_add_repeat(&word, 'x', 100000);
+	capture_begin();
+	log_error("cannot open '%s': No such file or directory", buf_str(&word));
+	capture_end(&b);
+	CHECK(b.n < 2000);
+	CHECK(sv_has_prefix(buf_sv(&b), SV("assay: cannot open 'xx")));
+	CHECK(sv_has_suffix(buf_sv(&b), SV("xx': No such file or directory\n")));
 }
 
 TEST(progress_is_erased_and_messages_pass_it)
