@@ -110,7 +110,7 @@ int filter_finish(struct filter_opts *f, struct err *err)
 	f->spec.flags |= f->shows_idle ? SELECT_IDLE : 0;
 	f->spec.heap.weight = f->weight;
 	if (f->suppress_path) {
-		int rc = file_read(&f->suppress, f->suppress_path, SUPPRESS_BYTES_MAX, err);
+		int rc = file_read_named(&f->suppress, f->suppress_path, SUPPRESS_BYTES_MAX, err);
 		rc = rc ? rc : suppress_check(buf_str(&f->suppress), err);
 		if (rc)
 			return err_wrap(err, "--suppress '%s'", f->suppress_path);

@@ -79,11 +79,9 @@ static int input_open(struct input *ret_in, const char *path, struct err *err)
 {
 	struct input in = {.fd = STDIN_FILENO};
 	if (strcmp(path, "-")) {
-		in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (in.fd < 0) {
-			err_sys(err, "cannot open '%s'", path);
-			return err ? err->code : -ENOENT;
-		}
+		in.fd = file_open_named(path, err);
+		if (in.fd < 0)
+			return in.fd;
 	}
 	struct stat st;
 	if (!fstat(in.fd, &st) && S_ISDIR(st.st_mode)) {

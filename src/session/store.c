@@ -297,6 +297,6 @@ int store_out(struct out *ret_o, const struct store_place *p, const char *suffix
 	int fd;
 	int rc = store_create(p, suffix, &fd, err);
 	if (!rc)
-		*ret_o = (struct out){fd, store_path(p, suffix), NULL};
+		*ret_o = (struct out){.fd = fd, .path = store_path(p, suffix)};
 	return rc;
 }

@@ -48,6 +48,52 @@ int file_read(struct buf *to, const char *path, size_t limit, struct err *err)
 	return file_read_at(to, AT_FDCWD, path, limit, err);
 }
 
+/* What a person may name although opening it can wait: not what another user put there. */
+static bool is_offered(const char *path, const struct stat *st)
+{
+	struct stat link;
+	if (S_ISBLK(st->st_mode) || lstat(path, &link))
+		return false;
+	if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/self/", 11))
+		return true;
+	return (!st->st_uid || st->st_uid == geteuid()) &&
+	       (!link.st_uid || link.st_uid == geteuid());
+}
+
+/* Checks the type of a file before it is opened; @flags: of open. */
+static int open_checked(const char *path, int flags, struct err *err)
+{
+	struct stat st;
+	CLEANUP(close_p) int at = open(path, O_PATH | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st))
+		return err_sys(err, "cannot open '%s'", path);
+	bool can_wait = !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+	if (can_wait && !is_offered(path, &st)) {
+		(void)err_set(err, -EPERM, "'%s' is not a regular file and belongs to user %u",
+			      path, st.st_uid);
+		(void)err_hint(err, "reading or writing it could wait for ever; name a regular "
+				    "file, or use a pipe and '-'");
+		return -EPERM;
+	}
+	char self[32];
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	int fd = open(self, flags | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? err_sys(err, "cannot open '%s'", path) : fd;
+}
+
+int file_open_named(const char *path, struct err *err)
+{
+	return open_checked(path, O_RDONLY, err);
+}
+
+int file_read_named(struct buf *to, const char *path, size_t limit, struct err *err)
+{
+	CLEANUP(close_p) int fd = file_open_named(path, err);
+	if (fd < 0)
+		return fd;
+	return file_read_fd(to, fd, limit, err) ? err_wrap(err, "reading '%s'", path) : 0;
+}
+
 ssize_t file_pread_some(int fd, void *p, size_t n, uint64_t off, struct err *err)
 {
 	ssize_t got;
@@ -126,24 +172,34 @@ int file_truncate(int fd, uint64_t n, struct err *err)
 	return 0;
 }
 
+/* Opens the directory of a path. */
+static int open_parent(const char *path, struct err *err)
+{
+	CLEANUP(free_p) char *dir = xstrndup(path, (size_t)(path_base(path) - path));
+	int fd = open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_sys(err, "cannot create '%s'", path) : fd;
+}
+
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err)
 {
 	struct stat st;
 	bool is_stdout = !strcmp(path, "-");
-	/* /dev/null, a fifo: write in place */
-	bool is_special = !is_stdout && !stat(path, &st) && !S_ISREG(st.st_mode);
-	CLEANUP(free_p) char *tmp = NULL;
-	int fd = STDOUT_FILENO;
-	if (is_special) {
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	} else if (!is_stdout) {
-		tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
-		fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	bool is_in_place = !is_stdout && !stat(path, &st) && !S_ISREG(st.st_mode);
+	if (is_stdout || is_in_place) {
+		int fd = is_stdout ? STDOUT_FILENO : open_checked(path, O_WRONLY, err);
+		if (fd < 0)
+			return fd;
+		*ret_o = (struct out){.fd = fd, .dirfd = -1, .path = xstrdup(path)};
+		return 0;
 	}
+	CLEANUP(close_p) int dirfd = open_parent(path, err);
+	if (dirfd < 0)
+		return dirfd;
+	CLEANUP(free_p) char *tmp = xasprintf("%s.%d.tmp", path_base(path), (int)getpid());
+	int fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
-		return is_special ? err_sys(err, "cannot open '%s' for writing", path)
-				  : err_sys(err, "cannot create '%s'", path);
-	*ret_o = (struct out){fd, xstrdup(path), TAKE(tmp)};
+		return err_sys(err, "cannot create '%s'", path);
+	*ret_o = (struct out){fd, take_fd(&dirfd), xstrdup(path), TAKE(tmp)};
 	return 0;
 }
 
@@ -163,13 +219,14 @@ int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *
 
 int out_commit(struct out *o, struct err *err)
 {
-	if (!o->tmp_path)
+	if (!o->tmp_name)
 		return 0;
 	if (close(take_fd(&o->fd)))
 		return err_sys(err, "cannot write '%s'", o->path);
-	if (rename(o->tmp_path, o->path))
+	if (renameat(o->dirfd, o->tmp_name, o->dirfd, path_base(o->path)))
 		return err_sys(err, "cannot rename to '%s'", o->path);
-	free(TAKE(o->tmp_path));
+	free(TAKE(o->tmp_name));
+	close_p(&o->dirfd);
 	return 0;
 }
 
@@ -183,11 +240,13 @@ int out_file(const char *path, mode_t mode, const struct buf *text, struct err *
 
 void out_release(struct out *o)
 {
-	if (o->tmp_path)
-		(void)unlink(o->tmp_path); /* not committed: remove the temporary file */
+	if (o->tmp_name) { /* not committed: remove the temporary file */
+		(void)unlinkat(o->dirfd, o->tmp_name, 0);
+		close_p(&o->dirfd);
+	}
 	if (o->path && o->fd > STDERR_FILENO)
 		close_p(&o->fd);
-	free(o->tmp_path);
+	free(o->tmp_name);
 	free(o->path);
 	*o = (struct out){.fd = -1};
 }

@@ -19,6 +19,13 @@
 int file_read(struct buf *to, const char *path, size_t limit, struct err *err);
 int file_read_at(struct buf *to, int dirfd, const char *path, size_t limit, struct err *err);
 int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err);
+/*
+ * Open or read a file that was named by a person or found in a folder that others may write. Never
+ * waits for another user: a FIFO or device is opened only if root, this user or /dev offers it, and
+ * block devices not at all. -EPERM: refused. Returns the descriptor, or negative.
+ */
+int file_open_named(const char *path, struct err *err);
+int file_read_named(struct buf *to, const char *path, size_t limit, struct err *err);
 /* Reads exactly n bytes at off; handles EINTR and short reads. */
 int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err);
 /* Reads up to n bytes at the file position. Returns the number, 0 at the end, or negative errno. */
@@ -40,12 +47,14 @@ int file_truncate(int fd, uint64_t n, struct err *err);
 /*
  * An output file that is replaced atomically: data go to a temporary file in the same directory,
  * which out_commit renames. out_release without out_commit removes the temporary file. The path "-"
- * is standard output.
+ * is standard output. A FIFO or character device is written in place, under the conditions of
+ * file_open_named.
  */
 struct out {
 	int fd;
+	int dirfd; /* of the directory; valid if tmp_name is set */
 	char *path;
-	char *tmp_path; /* NULL for standard output, a fifo and the like */
+	char *tmp_name; /* in the directory; NULL: written in place */
 };
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err);
 int out_write(struct out *o, const void *p, size_t n, struct err *err);

@@ -76,7 +76,7 @@ int event_set_add_text(struct event_set *s, struct sv text, const char *name, st
 int event_set_add_file(struct event_set *s, const char *path, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	TRY(strcmp(path, "-") ? file_read(&text, path, FILE_BYTES_MAX, err)
+	TRY(strcmp(path, "-") ? file_read_named(&text, path, FILE_BYTES_MAX, err)
 			      : file_read_fd(&text, STDIN_FILENO, FILE_BYTES_MAX, err));
 	return event_set_add_text(s, buf_sv(&text), arena_strdup(&s->arena, path), err);
 }

@@ -158,7 +158,7 @@ static int prepare(struct capture_job *job, struct err *err)
 		return 0;
 	}
 	if (o->suppress_path)
-		TRY(file_read(&o->suppress, o->suppress_path, SUPPRESS_MAX, err));
+		TRY(file_read_named(&o->suppress, o->suppress_path, SUPPRESS_MAX, err));
 	job->spec.heap.older_than = o->older_than;
 	job->spec.heap.suppress = o->suppress_path ? buf_str(&o->suppress) : NULL;
 	job->flame_flags = o->has_all_flames ? VIEW_PICTURES_ALL : 0;

@@ -110,7 +110,7 @@ static int read_rules(struct arena *a, const char *path, struct query *q, struct
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	struct named_rule *rules = NULL;
-	if (file_read(&text, path, TABLE_FILE_BYTES_MAX, err))
+	if (file_read_named(&text, path, TABLE_FILE_BYTES_MAX, err))
 		return err_wrap(err, "--table");
 	if (named_parse(a, buf_sv(&text), &rules, &q->nr_named, err))
 		return err_wrap(err, "--table '%s'", path);

@@ -663,7 +663,7 @@ int perfdata_write(struct format_output *to, const struct profile *p,
 		   const struct format_options *options, struct err *err)
 {
 	/* The header can be patched only if it is at the start of a new file. */
-	bool is_direct = to->file && !to->buf.n && to->file->tmp_path;
+	bool is_direct = to->file && !to->buf.n && to->file->tmp_name;
 	CLEANUP(writer_release)
 	struct pw_writer w = {.p = p, .out = is_direct ? to->file : NULL};
 	TRY(pick_tables(&w, options->event, err));
