@@ -3,11 +3,12 @@
 #include "base/file/zio.h"
 
 #include <errno.h>
-#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#define STEP ((size_t)256 << 10)
+#include "base/file/zioread.h"
+
+#define STEP ((size_t)128 << 10)
 
 enum zkind zio_sniff(const void *p, size_t n)
 {
@@ -24,117 +25,37 @@ enum zkind zio_sniff(const void *p, size_t n)
 	return ZKIND_NONE;
 }
 
-static int too_large(size_t limit, struct err *err)
-{
-	return err_set(err, -EFBIG, "decompressed data exceeds %zu bytes", limit);
-}
+struct memory {
+	const uint8_t *p;
+	size_t n;
+};
 
-static int inflate_all(struct buf *to, int window_bits, const void *p, size_t n, size_t limit,
-		       struct err *err)
+static ssize_t read_memory(void *ctx, void *to, size_t n, struct err *err)
 {
-	CLEANUP(inflateEnd) z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
-	if (inflateInit2(&z, window_bits) != Z_OK)
-		return err_set(err, -ENOMEM, "cannot start zlib");
-	int rc = Z_OK;
-	size_t start = to->n;
-	size_t left = n;
-	while (rc != Z_STREAM_END) {
-		if (!z.avail_in && left) {
-			z.avail_in = (uInt)MIN(left, (size_t)1 << 30);
-			left -= z.avail_in;
-		}
-		z.next_out = (Bytef *)buf_reserve(to, STEP);
-		z.avail_out = (uInt)STEP;
-		rc = inflate(&z, Z_NO_FLUSH);
-		to->n += STEP - z.avail_out;
-		if (to->n - start > limit)
-			return too_large(limit, err);
-		if (rc == Z_BUF_ERROR && !z.avail_in && !left)
-			return err_set(err, -ENODATA, "compressed data is truncated");
-		if (rc != Z_OK && rc != Z_STREAM_END)
-			return err_set(err, -EBADMSG, "%s", z.msg ? z.msg : "bad compressed data");
-		if (rc == Z_STREAM_END && (z.avail_in || left) && window_bits > 15 &&
-		    inflateReset(&z) == Z_OK && (z.avail_in + left) > 2)
-			rc = Z_OK; /* concatenated members */
-	}
-	return 0;
-}
-
-static int unxz_all(struct buf *to, const void *p, size_t n, size_t limit, struct err *err)
-{
-	CLEANUP(lzma_end) lzma_stream z = LZMA_STREAM_INIT;
-	if (lzma_stream_decoder(&z, (uint64_t)512 << 20, LZMA_CONCATENATED) != LZMA_OK)
-		return err_set(err, -ENOMEM, "cannot start the xz decoder");
-	z.next_in = p;
-	z.avail_in = n;
-	lzma_ret rc = LZMA_OK;
-	size_t start = to->n;
-	while (rc == LZMA_OK) {
-		z.next_out = (uint8_t *)buf_reserve(to, STEP);
-		z.avail_out = STEP;
-		rc = lzma_code(&z, LZMA_FINISH);
-		to->n += STEP - z.avail_out;
-		if (to->n - start > limit)
-			return too_large(limit, err);
-	}
-	if (rc == LZMA_BUF_ERROR)
-		return err_set(err, -ENODATA, "xz data is truncated");
-	return rc == LZMA_STREAM_END ? 0 : err_set(err, -EBADMSG, "bad xz data");
-}
-
-static void free_dctx(ZSTD_DCtx **d)
-{
-	(void)ZSTD_freeDCtx(*d); /* cannot fail */
-}
-
-static int unzstd_all(struct buf *to, const void *p, size_t n, size_t limit, struct err *err)
-{
-	CLEANUP(free_dctx) ZSTD_DCtx *d = ZSTD_createDCtx();
-	if (!d)
-		return err_set(err, -ENOMEM, "cannot start the zstd decoder");
-	ZSTD_inBuffer in = {p, n, 0};
-	size_t start = to->n;
-	for (;;) {
-		ZSTD_outBuffer o = {buf_reserve(to, STEP), STEP, 0};
-		size_t rc = ZSTD_decompressStream(d, &o, &in);
-		to->n += o.pos;
-		if (ZSTD_isError(rc))
-			return err_set(err, -EBADMSG, "bad zstd data: %s", ZSTD_getErrorName(rc));
-		if (to->n - start > limit)
-			return too_large(limit, err);
-		if (in.pos == in.size && o.pos < o.size)
-			return rc ? err_set(err, -ENODATA, "zstd data is truncated") : 0;
-	}
-}
-
-static int decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
-		      struct err *err)
-{
-	switch (kind) {
-	case ZKIND_GZIP:
-		return inflate_all(to, 15 + 16, p, n, limit, err);
-	case ZKIND_ZLIB:
-		return inflate_all(to, 15, p, n, limit, err);
-	case ZKIND_XZ:
-		return unxz_all(to, p, n, limit, err);
-	case ZKIND_ZSTD:
-		return unzstd_all(to, p, n, limit, err);
-	case ZKIND_NONE:
-		break;
-	}
-	if (n > limit)
-		return too_large(limit, err);
-	buf_add(to, p, n);
-	return 0;
+	(void)err;
+	struct memory *m = ctx;
+	size_t nr = MIN(n, m->n);
+	memcpy(to, m->p, nr);
+	m->p += nr;
+	m->n -= nr;
+	return (ssize_t)nr;
 }
 
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
 		   struct err *err)
 {
-	int rc = decompress(to, kind, p, n, limit, err);
-	if (to->p)
-		to->p[to->n] = 0;
-	return rc;
+	struct memory from = {p, n};
+	CLEANUP(zio_reader_free_p) struct zio_reader *r = NULL;
+	TRY(zio_reader_new(&r, kind, read_memory, &from, err));
+	for (size_t start = to->n;;) {
+		ssize_t got = zio_reader_some(r, buf_reserve(to, STEP), STEP, err);
+		to->p[to->n + (size_t)MAX(got, 0)] = 0;
+		if (got <= 0)
+			return (int)got;
+		to->n += (size_t)got;
+		if (to->n - start > limit)
+			return err_set(err, -EFBIG, "decompressed data exceeds %zu bytes", limit);
+	}
 }
 
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err)

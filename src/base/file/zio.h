@@ -16,7 +16,10 @@ enum zkind { ZKIND_NONE, ZKIND_GZIP, ZKIND_XZ, ZKIND_ZSTD, ZKIND_ZLIB };
  * has no magic bytes.
  */
 enum zkind zio_sniff(const void *p, size_t n);
-/* Appends the decompressed bytes. A truncated stream appends what could be read: -ENODATA. */
+/*
+ * Appends the decompressed bytes; @kind is not ZKIND_NONE. A truncated stream appends what could be
+ * read: -ENODATA.
+ */
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
 		   struct err *err);
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err);
