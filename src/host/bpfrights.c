@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/caps.h"
+#include "host/privileges.h"
 #include "host/limits.h"
 
 /* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the initial PID namespace. */

@@ -15,20 +15,6 @@ static const uint64_t keep_capturing = BIT(HOST_CAP_PERFMON) | BIT(HOST_CAP_BPF)
 				       BIT(HOST_CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_PTRACE) |
 				       BIT(CAP_KILL) | BIT(CAP_IPC_LOCK);
 
-uint64_t host_effective_caps(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {0};
-	if (syscall(SYS_capget, &head, data))
-		return 0;
-	return (uint64_t)data[1].effective << 32 | data[0].effective;
-}
-
-bool host_has_cap(unsigned cap)
-{
-	return rights_permit(host_effective_caps(), cap);
-}
-
 static uint64_t kept(enum host_stage stage, uint64_t have)
 {
 	uint64_t keep = keep_writing;

@@ -9,10 +9,6 @@
 #include "base/base.h"
 #include "model/rights.h"
 
-/* Returns whether the effective capabilities include @cap or one that implies it (rights_permit). */
-bool host_has_cap(unsigned cap);
-uint64_t host_effective_caps(void); /* bit n = capability n */
-
 enum host_stage {
 	HOST_CAPTURING,   /* perf events, /proc of other users, their files */
 	HOST_SYMBOLIZING, /* reading binaries and kernel symbols */

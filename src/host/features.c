@@ -13,7 +13,7 @@
 #include "base/file/file.h"
 #include "base/sv.h"
 #include "host/bpfrights.h"
-#include "host/caps.h"
+#include "host/privileges.h"
 #include "host/limits.h"
 #include "host/mapped.h"
 #include "host/proc.h"

@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
-#include "host/caps.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 
 int64_t host_sysctl(const char *name, int64_t fallback)
@@ -66,6 +66,21 @@ uint64_t host_raise_nofile(void)
 		(void)setrlimit(RLIMIT_NOFILE, &rl); /* on failure the old limit stays */
 	}
 	return getrlimit(RLIMIT_NOFILE, &rl) ? 1024 : rl.rlim_cur;
+}
+
+/* BPF maps, programs and links, events, and the binaries that are mapped. */
+#define FILES_MIN 256
+
+int host_need_files(struct err *err)
+{
+	uint64_t limit = host_raise_nofile();
+	if (limit >= FILES_MIN)
+		return 0;
+	(void)err_set(err, -EMFILE,
+		      "this process may open %" PRIu64 " files; assay needs at least %d", limit,
+		      FILES_MIN);
+	(void)err_hint(err, "raise the limit of open files: ulimit -n 65536");
+	return -EMFILE;
 }
 
 #define RAISED_NICE (-10)

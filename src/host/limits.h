@@ -18,6 +18,11 @@ size_t host_cpus(int32_t *cpus, size_t cap);
 /* Raises RLIMIT_NOFILE to its hard limit; returns it. */
 uint64_t host_raise_nofile(void);
 /*
+ * Raises it and fails with -EMFILE and the remedy if it is too low for a capture: binaries and
+ * events could not be opened, and each loss would have another false cause.
+ */
+int host_need_files(struct err *err);
+/*
  * Sets the calling thread's nice value to -10, or back to 0: the thread that drains ring buffers
  * must not wait for a CPU while other threads fill them. host_raise_priority does nothing without
  * CAP_SYS_NICE; new threads inherit the nice value.

@@ -3,6 +3,7 @@
 #include "host/target.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text/regex.h"
 #include "base/sv.h"
+#include "host/proc.h"
 
 void target_spec_release(struct target_spec *s)
 {
@@ -287,4 +289,18 @@ int target_resolve(struct target *ret_t, const struct target_spec *spec,
 	*ret_t = t;
 	t = (struct target){0};
 	return 0;
+}
+
+static bool has_filter(const struct pid_list *l)
+{
+	struct proc_task task;
+	vec_foreach(tid, &l->pids)
+		if (!proc_task(*tid, *tid, &task) && task.seccomp == SECCOMP_MODE_FILTER)
+			return true;
+	return false;
+}
+
+bool target_has_filter(const struct target *t)
+{
+	return has_filter(&t->pids) || has_filter(&t->tids);
 }

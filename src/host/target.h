@@ -49,4 +49,10 @@ void target_candidates_release(struct target_candidates *c);
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err);
 
+/*
+ * Returns whether a process of the target has a seccomp filter, which assay suspends during its calls
+ * in the process: that needs CAP_SYS_ADMIN and a thread of assay without a filter of its own.
+ */
+bool target_has_filter(const struct target *t);
+
 #endif

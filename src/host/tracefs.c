@@ -59,9 +59,22 @@ int tracefs_refused(struct err *err)
 			     "/sys/kernel/tracing");
 }
 
+/* One of the mutable globals: set once, before rights are dropped. */
+static int held_fd = -1;
+
+void tracefs_hold(void)
+{
+	if (held_fd < 0)
+		(void)tracefs_open(&held_fd, NULL);
+}
+
 int tracefs_open(int *ret_fd, struct err *err)
 {
 	int refusal = -ENOENT;
+	if (held_fd >= 0) {
+		*ret_fd = fcntl(held_fd, F_DUPFD_CLOEXEC, 3);
+		return *ret_fd < 0 ? err_sys(err, "cannot duplicate the descriptor") : 0;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		int fd = try_place(places[i]);
 		if (fd >= 0) {

@@ -18,6 +18,8 @@
  * kernel has no tracepoints.
  */
 int tracefs_open(int *ret_fd, struct err *err);
+/* Keeps it open for tracefs_open after rights are dropped. Does nothing if it cannot be opened. */
+void tracefs_hold(void);
 /*
  * Sets @err to the message and hint for a missing permission, and returns -EACCES. For callers to
  * which the kernel refused to attach a tracepoint.

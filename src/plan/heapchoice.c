@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "host/bpfrights.h"
-#include "host/caps.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 #include "host/procmem.h"
 

@@ -15,6 +15,7 @@
 #include "capture/events/counts.h"
 #include "capture/perf/synth.h"
 #include "host/limits.h"
+#include "host/privileges.h"
 
 #define CPUS_MAX 4096
 
@@ -132,7 +133,8 @@ static bool add_event(struct perfcounts *c, uint32_t event)
 /* Other events would count 0 in user mode only. */
 static bool needs_kernel_mode(const struct named_event *e)
 {
-	bool has_rights = host_sysctl("perf_event_paranoid", 2) < 2 || host_is_root();
+	bool has_rights =
+		host_sysctl("perf_event_paranoid", 2) < 2 || host_has_cap(HOST_CAP_PERFMON);
 	return e->software && !has_rights && !is_unprivileged(e);
 }
 

@@ -12,6 +12,7 @@
 #include "capture/events/counts.h"
 #include "capture/perf/synth.h"
 #include "host/limits.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 
 #define STATUS_BYTES_MAX (64 << 10)
@@ -63,7 +64,7 @@ static void taskswitches_free(void *self)
 /* With privileges the other sources count it, with stacks. */
 static bool taskswitches_is_wanted(const struct source_env *env)
 {
-	if (host_sysctl("perf_event_paranoid", 2) < 2 || host_is_root())
+	if (host_sysctl("perf_event_paranoid", 2) < 2 || host_has_cap(HOST_CAP_PERFMON))
 		return false;
 	vec_foreach(e, &env->counts->set->events)
 		if (e->software && e->software->unprivileged &&
