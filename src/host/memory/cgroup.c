@@ -166,7 +166,7 @@ void memgroup_release(struct memgroup *g)
 	close_p(&g->fd);
 	close_p(&g->parent_fd);
 	close_p(&g->creator_fd);
-	close_p(&g->cleanup_fd);
+	cleanup_release(&g->cleanup);
 	free_p(&g->name);
 	free_p(&g->path);
 	*g = (struct memgroup)MEMGROUP_INIT;

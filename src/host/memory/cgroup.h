@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/process/cleanup.h"
 #include "base/sv.h"
 #include "model/memory.h"
 
@@ -53,17 +54,16 @@ struct memgroup {
 	char *path;        /* "/sys/fs/cgroup/memory/x"; owned */
 	uint64_t max_seen; /* largest usage read, bytes; for kernels without a peak value */
 	/* Only of a cgroup that assay created: */
-	int parent_fd;       /* or -1 */
-	int creator_fd;      /* the creator's cgroup: remaining processes are moved there; or -1 */
-	char *name;          /* in parent_fd; else NULL */
-	int32_t cleanup_pid; /* the process that removes the cgroup, 0 = none */
-	int cleanup_fd;      /* pipe to it: it removes the cgroup when this is closed; or -1 */
-	bool has_enabled;    /* version 2: the memory controller was enabled for it in the parent */
+	int parent_fd;  /* or -1 */
+	int creator_fd; /* the creator's cgroup: remaining processes are moved there; or -1 */
+	char *name;     /* in parent_fd; else NULL */
+	struct cleanup cleanup; /* the process that removes the cgroup */
+	bool has_enabled; /* version 2: the memory controller was enabled for it in the parent */
 };
 
-#define MEMGROUP_INIT                                                          \
-	{                                                                      \
-		.fd = -1, .parent_fd = -1, .creator_fd = -1, .cleanup_fd = -1, \
+#define MEMGROUP_INIT                                        \
+	{                                                    \
+		.fd = -1, .parent_fd = -1, .creator_fd = -1, \
 	}
 /* Closes all descriptors. If the created cgroup still exists, its cleanup process removes it. */
 void memgroup_release(struct memgroup *g);

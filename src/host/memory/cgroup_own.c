@@ -2,12 +2,9 @@
  * Creates cgroups, limits them and removes them, also if assay is killed.
  *
  *	assay ──mkdir, flock──► assay-PID-N ◄──flock (inherited), rmdir── cleanup process
- *	  └── write end of a pipe ──────────────── read end: end of file ──┘
  *
- * The cleanup process is forked before any process is moved in and waits for end of file on a pipe
- * whose write end only the creator has. It has its own session, so that a signal to the creator's
- * process group does not kill it. Creator and cleanup process share the open file description that
- * holds the lock.
+ * The cleanup process (base/process/cleanup.h) is forked before any process is moved in. Creator and
+ * cleanup process share the open file description that holds the lock.
  */
 #include "base/base.h"
 #include "host/memory/cgroup.h"
@@ -15,12 +12,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +24,7 @@
 #include "base/text/lines.h"
 #include "base/mem.h"
 #include "base/text/num.h"
+#include "host/privileges.h"
 
 #define NAMES_TRIED 1000
 /*
@@ -307,80 +303,57 @@ static int remove_group(int parent_fd, const char *name, int fd, int creator_fd,
 	return rc == -ENOENT ? 0 : rc;
 }
 
+/* What the cleanup process reports. */
+struct removal {
+	int rc;
+	size_t nr_moved;
+};
+
+static struct removal remove_own(const struct memgroup *g)
+{
+	struct removal r = {0};
+	r.rc = remove_group(g->parent_fd, g->name, g->fd, g->creator_fd, g->has_enabled,
+			    &r.nr_moved);
+	return r;
+}
+
 int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err)
 {
-	size_t nr = 0;
+	struct removal r = {0};
 	ASSERT(g->name);
-	int rc = remove_group(g->parent_fd, g->name, g->fd, g->creator_fd, g->has_enabled, &nr);
+	if (!g->cleanup.pid)
+		r = remove_own(g);
+	else if (cleanup_run(&g->cleanup, &r, sizeof(r))) /* it has the rights; this process none */
+		r.rc = -ECHILD;
 	if (ret_nr_moved)
-		*ret_nr_moved = nr;
-	close_p(&g->cleanup_fd);
-	if (g->cleanup_pid > 0)
-		while (waitpid(g->cleanup_pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	g->cleanup_pid = 0;
-	return rc ? refused(err, rc, "remove", g->path) : 0;
+		*ret_nr_moved = r.nr_moved;
+	return r.rc ? refused(err, r.rc, "remove", g->path) : 0;
 }
 
-/* ---- the cleanup process ---------------------------------------------------------------- */
-
-static void close_others(const int *keep, size_t nr)
+/* These two run in the cleanup process. */
+static void keep_rights(void)
 {
-	CLEANUP(close_dir_p) DIR *dir = opendir("/proc/self/fd");
-	const struct dirent *d;
-	while (dir && (d = readdir(dir))) {
-		int fd = (int)strtol(d->d_name, NULL, 10);
-		bool stays = d->d_name[0] == '.' || fd == dirfd(dir);
-		for (size_t i = 0; i < nr; i++)
-			stays = stays || keep[i] == fd;
-		if (!stays)
-			close(fd);
-	}
+	host_drop(HOST_CAP_BIT(CAP_DAC_OVERRIDE));
 }
 
-static void cleanup_process(const struct memgroup *g, int end_fd) NORETURN;
-static void cleanup_process(const struct memgroup *g, int end_fd)
+static void remove_left(void *ctx, int fd)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM};
-	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-		(void)signal(ends[i], SIG_IGN);
-	(void)setsid();
-	(void)prctl(PR_SET_NAME, "assay-cleanup");
-	/* this process must not hold assay's output open: readers wait for end of file */
-	const int keep[] = {g->fd, g->parent_fd, g->creator_fd, end_fd};
-	close_others(keep, ARRAY_LEN(keep));
-	(void)!chdir("/");
-	char none;
-	ssize_t n;
-	do
-		n = read(end_fd, &none, 1);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	size_t nr;
-	/* there is nobody to report an error to */
-	(void)remove_group(g->parent_fd, g->name, g->fd, g->creator_fd, g->has_enabled, &nr);
-	_exit(0);
+	struct removal r = remove_own(ctx);
+	/* if assay was killed there is nobody to report to */
+	(void)send(fd, &r, sizeof(r), MSG_NOSIGNAL);
 }
 
 int memgroup_start_cleanup(struct memgroup *g, struct err *err)
 {
-	int fds[2];
-	ASSERT(g->name && !g->cleanup_pid);
-	if (pipe2(fds, O_CLOEXEC))
-		return err_sys(err, "cannot make a pipe");
-	(void)fflush(NULL);
-	pid_t pid = fork();
-	if (!pid) {
-		close(fds[1]);
-		cleanup_process(g, fds[0]);
-	}
-	close(fds[0]);
-	if (pid < 0) {
-		close(fds[1]);
-		return err_sys(err, "cannot start a process");
-	}
-	g->cleanup_pid = pid;
-	g->cleanup_fd = fds[1];
-	return 0;
+	const int keep[] = {g->fd, g->parent_fd, g->creator_fd};
+	ASSERT(g->name && !g->cleanup.pid);
+	return cleanup_start(&g->cleanup,
+			     &(struct cleanup_spec){.keep = keep,
+						    .nr_keep = ARRAY_LEN(keep),
+						    .begin = keep_rights,
+						    .fn = remove_left,
+						    .ctx = g},
+			     err);
 }
 
 /* ---- cgroups of earlier runs -------------------------------------------------------------- */
