@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text/suggest.h"
 #include "cmd/cmd_table.h"
+#include "host/reader/hostfile.h"
 
 /* In the order of the help. */
 const struct cmd cmd_table[] = {
@@ -229,11 +230,14 @@ int cmd_unknown(const char *name)
 
 int cmd_main(int argc, char **argv)
 {
+	const struct cmd *c = argc < 2 ? NULL : cmd_find(argv[1]);
+	/* Commands that read profiles start it with their first request. */
+	if (c && c->group != CMD_GROUP_READ && c->group != CMD_GROUP_COMPARE)
+		hostfile_start(argc, argv);
 	if (argc < 2)
 		return cmd_help(1, argv) == EXIT_OK ? EXIT_USAGE : EXIT_FAILED;
 	if (argv[1][0] == '-')
 		return cmd_help(argc, argv); /* --help, --version */
-	const struct cmd *c = cmd_find(argv[1]);
 	if (!c)
 		return cmd_unknown(argv[1]);
 	log_set_command(c->name);

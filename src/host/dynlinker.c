@@ -7,8 +7,8 @@
 #include <link.h>
 
 #include "base/buf.h"
-#include "base/file/file.h"
 #include "host/procmem.h"
+#include "host/reader/hostfile.h"
 
 #define AUXV_MAX    4096u
 #define PHDRS_MAX   64u
@@ -56,7 +56,7 @@ int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd)
 	CLEANUP(buf_release) struct buf text = {0};
 	*ret_d = (struct dynlinker){0};
 	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	TRY(file_read(&text, path, AUXV_MAX, NULL));
+	TRY(hostfile_read_text(&text, path, AUXV_MAX, NULL));
 	uint64_t phdr = 0;
 	uint64_t nr_phdr = 0;
 	uint64_t bias;

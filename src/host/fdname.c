@@ -23,6 +23,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "host/reader/hostfile.h"
 
 #define TABLE_LIMIT    ((size_t)64 << 20)
 #define REREAD_NS      (250 * NS_PER_MS)
@@ -196,15 +197,13 @@ static uint32_t read_name(struct fdnames *f, int32_t pid, int32_t fd, uint64_t i
 			  bool *ret_is_final)
 {
 	char path[64];
-	char link[PATH_MAX];
 	struct stat st;
+	CLEANUP(buf_release) struct buf link = {0};
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	*ret_is_final = true;
-	ssize_t n = readlink(path, link, sizeof(link));
-	if (n <= 0 || n == (ssize_t)sizeof(link) || stat(path, &st) ||
-	    (inode && st.st_ino != inode))
+	if (hostfile_read_link(&link, &st, path) || (inode && st.st_ino != inode))
 		return 0;
-	struct sv text = {link, (size_t)n};
+	struct sv text = buf_sv(&link);
 	if (S_ISSOCK(st.st_mode)) {
 		uint32_t socket = socket_text(f, pid, st.st_ino);
 		if (socket)

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "host/reader/hostfile.h"
 
 #define PROC_TEXT_LIMIT ((size_t)256 << 20)
 #define AUXV_MAX        4096u
@@ -80,8 +81,7 @@ int proc_cmdline(struct buf *to, int32_t pid, struct err *err)
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/cmdline", pid);
 	size_t start = to->n;
-	if (file_read(to, path, 4 << 20, err))
-		return err ? err->code : -EIO;
+	TRY(hostfile_read_text(to, path, 4 << 20, err));
 	while (to->n > start && !to->p[to->n - 1])
 		to->n--;
 	for (size_t i = start; i < to->n; i++)
@@ -95,7 +95,7 @@ int proc_cmdline(struct buf *to, int32_t pid, struct err *err)
 int proc_argv0(struct buf *to, int32_t pid, struct err *err)
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/cmdline", pid);
-	int rc = file_read(to, path, 4 << 20, err);
+	int rc = hostfile_read_text(to, path, 4 << 20, err);
 	if (!rc && to->n)
 		to->n = strlen(buf_str(to));
 	return rc;
@@ -152,7 +152,8 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	CLEANUP(buf_release) struct buf stat = {0};
 	CLEANUP(free_p) char *io_path = xasprintf("/proc/%d/io", pid);
 	CLEANUP(free_p) char *stat_path = xasprintf("/proc/%d/stat", pid);
-	if (file_read(&io, io_path, 1 << 16, err) || file_read(&stat, stat_path, 1 << 16, err))
+	if (hostfile_read_text(&io, io_path, 1 << 16, err) ||
+	    file_read(&stat, stat_path, 1 << 16, err))
 		return -ESRCH;
 	struct proc_reads r;
 	if (!sv_to_u64(proc_status_field(&io, "read_bytes"), &r.disk_bytes) ||
@@ -236,7 +237,7 @@ uint64_t proc_exec_id(int32_t pid)
 	char path[64];
 	CLEANUP(buf_release) struct buf auxv = {0};
 	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	if (file_read(&auxv, path, AUXV_MAX, NULL) || !auxv.n)
+	if (hostfile_read_text(&auxv, path, AUXV_MAX, NULL) || !auxv.n)
 		return 0;
 	/* While the kernel maps the program, auxv holds only its terminator (zeros). */
 	for (size_t i = 0; i < auxv.n; i++)
@@ -289,7 +290,7 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 	CLEANUP(free_p) char *file = xasprintf("/proc/%d/maps", pid);
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	TRY(file_read(&text, file, PROC_TEXT_LIMIT, err));
+	TRY(hostfile_read_text(&text, file, PROC_TEXT_LIMIT, err));
 	struct sv rest = buf_sv(&text);
 	while (rest.n) {
 		struct proc_map m;
@@ -302,4 +303,17 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 		TRY(fn(ctx, &m, err));
 	}
 	return 0;
+}
+
+int proc_open_mapped(struct byte_source *ret_s, int32_t pid, const struct proc_map *m)
+{
+	bool is_exact;
+	return hostfile_open_mapped(ret_s, &is_exact,
+				    &(struct hostfile_mapping){.pid = pid,
+							       .start = m->start,
+							       .end = m->end,
+							       .path = m->path,
+							       .dev_major = m->dev_major,
+							       .dev_minor = m->dev_minor,
+							       .inode = m->inode});
 }

@@ -1,7 +1,9 @@
 /*
  * Reads /proc: a process's threads, names, status and mappings. Names and paths are chosen by the
  * process and may hold any bytes. A process may exit at any time: functions then return -ESRCH or
- * -ENOENT, which callers must not treat as a failure of the capture.
+ * -ENOENT, which callers must not treat as a failure of the capture. Files whose reading takes a lock
+ * of the process's memory, or needs permission to trace it, are read by a file reader
+ * (reader/hostfile.h) and may fail with its -ETIMEDOUT and -EINPROGRESS.
  */
 #ifndef ASSAY_HOST_PROC_H
 #define ASSAY_HOST_PROC_H
@@ -9,6 +11,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/bytesource.h"
 #include "base/sv.h"
 #include "base/vec.h"
 
@@ -95,6 +98,8 @@ struct proc_map {
 typedef int (*proc_map_fn)(void *ctx, const struct proc_map *m, struct err *err);
 /* Calls @fn for every mapping in address order; stops at and returns its first non-zero result. */
 int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err);
+/* Opens the file of a mapping (hostfile_open_mapped). */
+int proc_open_mapped(struct byte_source *ret_s, int32_t pid, const struct proc_map *m);
 /*
  * Parses a line of maps, or the first line of a mapping in smaps. *ret_path points into the line;
  * ret_m->path is NULL.

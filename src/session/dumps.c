@@ -15,6 +15,7 @@
 #include "capture/heap/planner.h"
 #include "host/memory/memstat.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "host/procmem.h"
 #include "remote/jemalloc/jemalloc.h"
 
@@ -227,8 +228,7 @@ static int open_root(int32_t pid)
 	ssize_t m = readlink("/proc/self/ns/mnt", ours, sizeof(ours));
 	if (n <= 0 || (n == m && !memcmp(theirs, ours, (size_t)n)))
 		return -1;
-	char *root CLEANUP(free_p) = xasprintf("/proc/%d/root", pid);
-	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return MAX(hostfile_open_root(pid), -1);
 }
 
 void dumps_open_roots(struct dumps *d)

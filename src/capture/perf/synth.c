@@ -53,8 +53,9 @@ int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, 
 	struct synth s = {pid, time_ns, sink};
 	CLEANUP(err_release) struct err gone = {0};
 	int rc = proc_maps(pid, synth_map, &s, &gone);
-	/* Exited, or of another user: its samples are counted but not symbolized. */
-	if (rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM)
+	/* Exited, of another user, or silent: its samples are counted but not symbolized. */
+	if (rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM || rc == -ETIMEDOUT ||
+	    rc == -EINPROGRESS)
 		return 0;
 	return rc ? err_move(err, &gone) : 0;
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "host/reader/hostfile.h"
 
 struct call_file {
 	uint8_t kind; /* enum file_kind */
@@ -144,12 +145,11 @@ static const struct call_file *file_of(struct waitcalls *w, struct intern *objec
 	struct call_file f = {.kind = FILE_UNKNOWN};
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/fd/%d", pid, (int)fd);
 	struct stat st;
-	if (!stat(path, &st))
+	CLEANUP(buf_release) struct buf link = {0};
+	if (!hostfile_read_link(&link, &st, path)) {
 		f.kind = (uint8_t)kind_of(st.st_mode);
-	char target[4096];
-	ssize_t n = readlink(path, target, sizeof(target));
-	if (n > 0)
-		f.object = intern_add(objects, target, (size_t)n);
+		f.object = intern_add(objects, link.p, link.n);
+	}
 	vec_push(&w->files, f);
 	*idx = (uint32_t)w->files.n;
 	return vec_last(&w->files);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "capture/perf/synth.h"
+#include "host/reader/hostfile.h"
 
 #define COPY_MAX    (256u << 10)
 #define PAGE_BYTES  4096u
@@ -208,8 +209,11 @@ static uint64_t image_of(int32_t pid)
 {
 	char path[64];
 	struct stat st;
+	CLEANUP(buf_release) struct buf link = {0};
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return stat(path, &st) ? 0 : (uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino;
+	if (hostfile_read_link(&link, &st, path))
+		return 0;
+	return (uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino;
 }
 
 /* Events about a process also go to copyrefs, which must know its code. */

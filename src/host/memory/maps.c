@@ -7,11 +7,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file/file.h"
 #include "base/text/lines.h"
 #include "base/mem.h"
 #include "host/memory/memstat.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 
 #define SMAPS_BYTES_MAX ((size_t)512 << 20)
 #define UNGUARDED_BYTES ((uint64_t)16 << 20)
@@ -263,11 +263,11 @@ int memmaps_read(struct memmaps *ret_m, int32_t pid, struct memstacks *stacks, s
 	CLEANUP(free_p) char *maps = xasprintf("/proc/%d/maps", pid);
 	CLEANUP(memmaps_release) struct memmaps m = {0};
 	uint64_t start_ns = clock_mono_ns();
-	int rc = file_read(&text, smaps, SMAPS_BYTES_MAX, NULL);
+	int rc = hostfile_read_text(&text, smaps, SMAPS_BYTES_MAX, NULL);
 	m.has_rss = !rc;
 	if (rc) {
 		buf_clear(&text);
-		rc = file_read(&text, maps, SMAPS_BYTES_MAX, err);
+		rc = hostfile_read_text(&text, maps, SMAPS_BYTES_MAX, err);
 	}
 	if (rc)
 		return rc;

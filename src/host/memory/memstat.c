@@ -10,6 +10,7 @@
 #include "base/file/file.h"
 #include "base/text/lines.h"
 #include "base/mem.h"
+#include "host/reader/hostfile.h"
 
 #define TEXT_BYTES_MAX ((size_t)1 << 20)
 
@@ -169,7 +170,7 @@ static int read_of(struct buf *to, int32_t pid, const char *name, struct err *er
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/%s", pid, name);
 	buf_clear(to);
-	return file_read(to, path, TEXT_BYTES_MAX, err);
+	return hostfile_read_text(to, path, TEXT_BYTES_MAX, err);
 }
 
 static int read_counters(struct memstat *m, int32_t pid, struct err *err)

@@ -120,13 +120,13 @@ TEST(naming_reads_all_kernel_symbols_when_the_kept_ones_lack_an_address)
 
 TEST(naming_goes_on_while_the_owner_adds_locations)
 {
-	size_t nr_open_before = nr_open_files();
+	struct ours o = {.addr = (uintptr_t)known_function};
+	CHECK(proc_maps(getpid(), take_map, &o, NULL) == 1);
+	size_t nr_open_before = nr_open_files(); /* with the file reader's */
 	struct profile *p = profile_new();
 	struct modules modules = {.p = p, .files = &files};
 	struct symbolworker *n =
 		symbolworker_new(p, &modules, &files, &(struct symbolworker_options){0});
-	struct ours o = {.addr = (uintptr_t)known_function};
-	CHECK(proc_maps(getpid(), take_map, &o, NULL) == 1);
 	CHECK(known_function(1) == 2);
 
 	struct ingest_module *im = modules_for_map(&modules, 7, &o.map);
