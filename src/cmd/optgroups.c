@@ -13,6 +13,7 @@
 #include "base/sv.h"
 #include "cmd/cmd.h"
 #include "cmd/hints.h"
+#include "host/cachedir.h"
 
 #define SUPPRESS_BYTES_MAX ((size_t)1 << 20)
 
@@ -188,4 +189,13 @@ int output_report(const struct output_opts *o, const struct report *r)
 	CLEANUP(buf_release) struct buf b = {0};
 	output_render(o, &b, r);
 	return output_write(o, &b);
+}
+
+char *cmd_cache_dir(void)
+{
+	CLEANUP(err_release) struct err err = {0};
+	char *dir = host_cache_dir(&err);
+	if (!dir)
+		log_info("%s", err_msg(&err));
+	return dir;
 }

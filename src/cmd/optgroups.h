@@ -74,4 +74,7 @@ struct text_style output_style(int fd);
  */
 int output_write(const struct output_opts *o, const struct buf *b);
 
+/* The folder of the caches, owned by the caller; NULL: none, the reason is printed with -v. */
+char *cmd_cache_dir(void);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * ELF images by pread; see elf.h.
+ * ELF images; see elf.h.
  *
  * Kept in memory are the header tables, copied at open, the section names, and each section that
  * was requested. If the section table does not fit the file (truncated copy, stripped headers), the
@@ -11,11 +11,9 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/file/file.h"
 #include "base/mem.h"
 #include "object/elfstream.h"
 
@@ -33,8 +31,7 @@ struct cell { /* the cached bytes of a section */
 };
 
 struct elf {
-	int fd;       /* -1: the image is in memory */
-	uint8_t *mem; /* owned */
+	struct byte_source source;
 	uint64_t nr_bytes;
 	enum elf_machine machine;
 	unsigned type;
@@ -48,6 +45,7 @@ struct elf {
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	size_t nr_build_id;
 	unsigned nr_notes_tried;
+	int *silence; /* see elf_silence; owned */
 };
 
 int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct err *err)
@@ -57,11 +55,10 @@ int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct er
 			       "%zu bytes at offset %" PRIu64 " pass the end of the file (%" PRIu64
 			       ")",
 			       n, offset, e->nr_bytes);
-	if (e->fd >= 0)
-		return file_pread(e->fd, to, n, offset, err);
-	if (n)
-		memcpy(to, e->mem + offset, n);
-	return 0;
+	int rc = n ? e->source.ops->read(e->source.ctx, to, n, offset, err) : 0;
+	if (rc == -ETIMEDOUT || rc == -EINPROGRESS)
+		*e->silence = rc;
+	return rc;
 }
 
 /* ---- notes ---- */
@@ -216,33 +213,31 @@ static int read_headers(struct elf *e, struct err *err)
 
 /* ---- open and free ---- */
 
-static int open_image(struct elf **ret_e, int fd, uint8_t *mem, uint64_t n, struct err *err)
+int elf_open_source(struct elf **ret_e, struct byte_source source, struct err *err)
 {
 	struct elf *e CLEANUP(elf_free_p) = xcalloc(1, sizeof(*e));
-	e->fd = fd;
-	e->mem = mem;
-	e->nr_bytes = n;
+	e->source = source;
+	e->nr_bytes = (uint64_t)source.st.st_size;
+	e->silence = xcalloc(1, sizeof(*e->silence));
 	TRY(read_headers(e, err));
+	if (*e->silence)
+		return err_set(err, *e->silence, "its headers cannot be read in time");
 	*ret_e = TAKE(e);
 	return 0;
 }
 
 int elf_open_fd(struct elf **ret_e, int fd, struct err *err)
 {
-	struct stat st;
-	if (fstat(fd, &st))
-		return err_sys(err, "cannot stat");
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "not a regular file");
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (own < 0)
-		return err_sys(err, "cannot duplicate the descriptor");
-	return open_image(ret_e, own, NULL, (uint64_t)st.st_size, err);
+	struct byte_source source;
+	TRY(source_from_fd(&source, fd, err));
+	return elf_open_source(ret_e, source, err);
 }
 
 int elf_open_bytes(struct elf **ret_e, const void *p, size_t n, struct err *err)
 {
-	return open_image(ret_e, -1, xmemdup(p, n), n, err);
+	struct byte_source source;
+	source_from_bytes(&source, p, n);
+	return elf_open_source(ret_e, source, err);
 }
 
 void elf_free(struct elf *e)
@@ -251,8 +246,8 @@ void elf_free(struct elf *e)
 		return;
 	for (size_t i = 0; i < e->nr_sections; i++)
 		buf_release(&e->cells[i].bytes);
-	close_p(&e->fd);
-	free(e->mem);
+	source_close(&e->source);
+	free(e->silence);
 	free(e->sections);
 	free(e->cells);
 	free(e->names);
@@ -318,11 +313,14 @@ const struct elf_section *elf_debug_section(const struct elf *e, const char *nam
 	return elf_section(e, old);
 }
 
-int elf_stat(const struct elf *e, struct stat *ret_st)
+int elf_identity(const struct elf *e, struct file_identity *ret_i)
 {
-	if (e->fd < 0)
-		return -ENOENT;
-	return fstat(e->fd, ret_st) ? -errno : 0;
+	return e->source.ops->identify(e->source.ctx, ret_i);
+}
+
+int elf_silence(const struct elf *e)
+{
+	return *e->silence;
 }
 
 size_t elf_build_id(const struct elf *e, uint8_t to[ELF_BUILD_ID_MAX])

@@ -1,6 +1,6 @@
 /*
- * Reads ELF images safely. The file is untrusted: sections and headers are read on demand by pread
- * into private memory, and every offset and size is checked. The file may be truncated, hostile or
+ * Reads ELF images safely. The file is untrusted: sections and headers are read on demand into
+ * private memory, and every offset and size is checked. The file may be truncated, hostile or
  * replaced at any time. Nothing is mapped, so SIGBUS cannot occur.
  *
  * Section headers that are absent or do not fit the file leave an image without sections. That is
@@ -13,11 +13,11 @@
 #ifndef ASSAY_OBJECT_ELF_H
 #define ASSAY_OBJECT_ELF_H
 
-#include <sys/stat.h>
-
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/bytesource.h"
+#include "base/file/cachefile.h"
 #include "base/sv.h"
 
 #define ELF_BUILD_ID_MAX 20
@@ -48,7 +48,9 @@ struct elf_segment {
 
 struct elf; /* opaque */
 
-/* Opens the regular file @fd, which is duplicated. -ENOEXEC: not an ELF image. */
+/* Opens an image in @source, which it owns from now on. -ENOEXEC: not an ELF image. */
+int elf_open_source(struct elf **ret_e, struct byte_source source, struct err *err);
+/* The same for the regular file @fd, which is duplicated. */
 int elf_open_fd(struct elf **ret_e, int fd, struct err *err);
 /* Opens an image in memory (vDSO, .gnu_debugdata); the bytes are copied. */
 int elf_open_bytes(struct elf **ret_e, const void *p, size_t n, struct err *err);
@@ -83,8 +85,13 @@ int elf_section_read(const struct elf *e, const struct elf_section *s, struct bu
  */
 int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err);
 uint64_t elf_nr_bytes(const struct elf *e); /* size of the file */
-/* Calls fstat on the file; -ENOENT: the image is in memory. */
-int elf_stat(const struct elf *e, struct stat *ret_st);
+/* Reads the file's identity; -ENOENT: the image is in memory, -ENOTSUP: it cannot be trusted. */
+int elf_identity(const struct elf *e, struct file_identity *ret_i);
+/*
+ * Returns 0, or the error of a read that was not answered in time: -ETIMEDOUT, or -EINPROGRESS if it
+ * may be answered later. What was found in the image is then incomplete.
+ */
+int elf_silence(const struct elf *e);
 /* Reads the bytes [offset, offset + n) of the file. */
 int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct err *err);
 

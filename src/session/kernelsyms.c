@@ -3,10 +3,9 @@
 #include "session/kernelsyms.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file/cachefile.h"
 #include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -15,6 +14,7 @@
 #define KALLSYMS_LIMIT ((size_t)256 << 20)
 #define KEY_LIMIT      ((size_t)16 << 20)
 #define FORMAT_NAME    "assay-kallsyms-1"
+#define FILE_NAME      "kallsyms"
 
 /* Makes the first line of the cache: identifies boot and modules. False if they cannot be read. */
 static bool add_key(struct buf *to)
@@ -31,20 +31,13 @@ static bool add_key(struct buf *to)
 	return true;
 }
 
-static char *copy_path(const char *cache_dir)
-{
-	return xasprintf("%s/kallsyms", cache_dir);
-}
-
 int kernelsyms_load(struct buf *to, const char *cache_dir)
 {
-	struct stat st;
+	uint64_t n;
 	if (!cache_dir)
 		return -ENOENT;
-	CLEANUP(free_p) char *path = copy_path(cache_dir);
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    st.st_mode & 022)
+	CLEANUP(close_p) int fd = cache_file_open(cache_dir, FILE_NAME, KALLSYMS_LIMIT, &n);
+	if (fd < 0)
 		return -ENOENT;
 	CLEANUP(buf_release) struct buf key = {0};
 	CLEANUP(buf_release) struct buf copy = {0};
@@ -70,7 +63,7 @@ static bool is_kept(struct sv line)
 static void keep(struct sv text, const char *cache_dir)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	if (!add_key(&b) || dir_make(cache_dir, 0700, NULL))
+	if (!add_key(&b))
 		return;
 	size_t nr_key = b.n;
 	const char *end = text.p + text.n;
@@ -84,8 +77,7 @@ static void keep(struct sv text, const char *cache_dir)
 	}
 	if (b.n == nr_key) /* no symbols: addresses are hidden from this user */
 		return;
-	CLEANUP(free_p) char *path = copy_path(cache_dir);
-	(void)out_file(path, 0600, &b, NULL); /* on failure kallsyms is read again next time */
+	cache_file_write(cache_dir, FILE_NAME, &b, 0); /* else it is read again next time */
 }
 
 int kernelsyms_read(struct buf *to, const char *cache_dir)

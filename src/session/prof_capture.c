@@ -85,7 +85,7 @@ static void install_unwinder(struct prof_capture *p, struct heaptargets *t)
 {
 	CLEANUP(err_release) struct err why = {0};
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0}; /* a second one: it is passed on */
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	CLEANUP(free_p) char *cache_dir = host_cache_dir(NULL);
 	if (!prof_unwinder_is_possible(&p->plan)) {
 		p->no_unwinder = xstrdup("it can be replaced from jemalloc 5.3.0 on");
 		return;
@@ -190,7 +190,7 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 	host_keep_caps(HOST_SYMBOLIZING);
 	TRY(rc);
 	TRY(save_dump(place, fd, &path, err));
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	CLEANUP(free_p) char *cache_dir = host_cache_dir(NULL);
 	struct load_options options = {.cache_dir = cache_dir};
 	if (load_profile(&ret_r->profile, path, &options, err))
 		return err_wrap(err, "reading the dump back");

@@ -5,12 +5,11 @@
 #include "base/base.h"
 #include "symbol/namecache.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file/cachefile.h"
 #include "base/file/file.h"
 #include "base/hash.h"
 #include "base/intern.h"
@@ -19,10 +18,18 @@
 #include "base/vec.h"
 
 #define CACHE_MAGIC   0x316d6e7961617361ull /* "asaaynm1" */
-#define CACHE_VERSION 1u
+#define CACHE_VERSION 2u
 #define FILE_BYTES    ((uint64_t)16 << 20)
 #define FRAMES_MAX    ((size_t)1 << 19)
 #define SUFFIX        ".names"
+
+enum source { SOURCE_ASSAY, SOURCE_BINARY, SOURCE_DEBUG, SOURCE_ALT, NR_SOURCES };
+
+/* What the results came from; zeros for a file that there is not. */
+struct sources {
+	struct file_identity files[NR_SOURCES];
+	uint64_t flags;
+};
 
 enum frame_bits { FRAME_INLINED = 1 << 0, FRAME_GUESSED = 1 << 1 };
 
@@ -33,7 +40,7 @@ struct cache_header {
 	uint32_t nr_frames;
 	uint32_t nr_text_bytes;
 	uint64_t checksum; /* of everything after this field */
-	uint64_t source[2];
+	struct sources from;
 };
 struct cache_entry {
 	uint64_t vaddr;
@@ -48,17 +55,17 @@ struct cache_frame {
 	uint32_t line;
 	uint32_t bits;
 };
-_Static_assert(sizeof(struct cache_header) == 48, "cache header size");
+_Static_assert(sizeof(struct cache_header) == 296, "cache header size");
 _Static_assert(sizeof(struct cache_entry) == 16, "cache entry size");
 _Static_assert(sizeof(struct cache_frame) == 32, "cache frame size");
 
-#define CHECKSUM_FROM (offsetof(struct cache_header, source))
+#define CHECKSUM_FROM (offsetof(struct cache_header, from))
 
 struct name_cache {
 	char *dir;
-	char *path;
-	uint64_t source[2]; /* hashes of the files that the results came from */
-	struct buf file;    /* as read; frames point into it */
+	char *name; /* of the file */
+	struct sources from;
+	struct buf file; /* as read; frames point into it */
 	struct intern texts;
 	VEC(struct cache_entry) entries;
 	VEC(struct symbol_frame) frames;
@@ -68,65 +75,29 @@ struct name_cache {
 
 /* ---- identity of the sources ---- */
 
-static void mix_stat(uint64_t source[2], const struct stat *st)
+static bool identify_image(struct file_identity *ret_i, const struct elf *e)
 {
-	const uint64_t facts[] = {st->st_dev,
-				  st->st_ino,
-				  (uint64_t)st->st_size,
-				  (uint64_t)st->st_mtim.tv_sec,
-				  (uint64_t)st->st_mtim.tv_nsec,
-				  (uint64_t)st->st_ctim.tv_sec,
-				  (uint64_t)st->st_ctim.tv_nsec};
-	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
-		source[0] = hash_mix(source[0], facts[i]);
-		source[1] = hash_mix(facts[i], source[1] + i);
-	}
+	return !e || !elf_identity(e, ret_i);
 }
 
-static bool mix_image(uint64_t source[2], const struct elf *e)
+static bool identify(struct sources *s, const struct name_cache_sources *from)
 {
-	struct stat st = {0};
-	if (e && elf_stat(e, &st))
-		return false;
-	mix_stat(source, &st);
-	return true;
-}
-
-static bool identify(struct name_cache *c, const struct name_cache_sources *from)
-{
-	struct stat self;
-	c->source[0] = CACHE_VERSION;
-	c->source[1] = from->flags;
+	CLEANUP(close_p) int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	s->flags = from->flags;
 	/* Another build of assay may symbolize differently. */
-	if (stat("/proc/self/exe", &self))
-		return false;
-	mix_stat(c->source, &self);
-	return mix_image(c->source, from->binary) && mix_image(c->source, from->debug) &&
-	       mix_image(c->source, from->alt);
-}
-
-static char *cache_path(const char *cache_dir, const struct elf *binary)
-{
-	uint8_t id[ELF_BUILD_ID_MAX];
-	char hex[ELF_BUILD_ID_MAX * 2 + 1] = "";
-	size_t n = elf_build_id(binary, id);
-	/* Fewer than 8 bytes do not identify a binary. */
-	if (n < 8)
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		(void)snprintf(hex + i * 2, 3, "%02x", id[i]);
-	return xasprintf("%s/%s" SUFFIX, cache_dir, hex);
+	return self >= 0 && !file_identity_read(&s->files[SOURCE_ASSAY], self) &&
+	       identify_image(&s->files[SOURCE_BINARY], from->binary) &&
+	       identify_image(&s->files[SOURCE_DEBUG], from->debug) &&
+	       identify_image(&s->files[SOURCE_ALT], from->alt);
 }
 
 /* ---- reading ---- */
 
-static bool read_file(struct buf *to, const char *path)
+static bool read_file(struct buf *to, const char *dir, const char *name)
 {
-	struct stat st;
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	       !(st.st_mode & 022) && st.st_size >= (off_t)sizeof(struct cache_header) &&
-	       (uint64_t)st.st_size <= FILE_BYTES && !file_read_fd(to, fd, FILE_BYTES, NULL);
+	uint64_t n;
+	CLEANUP(close_p) int fd = cache_file_open(dir, name, FILE_BYTES, &n);
+	return fd >= 0 && !file_read_fd(to, fd, FILE_BYTES, NULL);
 }
 
 static bool take_text(struct sv *ret, const struct cache_header *h, const char *texts,
@@ -177,11 +148,11 @@ static bool take_entries(struct name_cache *c, const struct cache_header *h, con
 static bool load(struct name_cache *c)
 {
 	struct cache_header h;
-	if (!read_file(&c->file, c->path) || c->file.n < sizeof(h))
+	if (!read_file(&c->file, c->dir, c->name) || c->file.n < sizeof(h))
 		return false;
 	memcpy(&h, c->file.p, sizeof(h));
-	if (h.magic != CACHE_MAGIC || h.version != CACHE_VERSION || h.source[0] != c->source[0] ||
-	    h.source[1] != c->source[1] || h.nr_entries > NAME_CACHE_ADDRESSES ||
+	if (h.magic != CACHE_MAGIC || h.version != CACHE_VERSION ||
+	    memcmp(&h.from, &c->from, sizeof(h.from)) || h.nr_entries > NAME_CACHE_ADDRESSES ||
 	    h.nr_frames > FRAMES_MAX)
 		return false;
 	uint64_t frames = sizeof(h) + (uint64_t)h.nr_entries * sizeof(struct cache_entry);
@@ -204,16 +175,13 @@ static void forget(struct name_cache *c)
 
 struct name_cache *name_cache_open(const char *cache_dir, const struct name_cache_sources *from)
 {
-	char *path = cache_path(cache_dir, from->binary);
-	if (!path)
+	struct sources s = {0};
+	if (!identify(&s, from))
 		return NULL;
 	struct name_cache *c = xcalloc(1, sizeof(*c));
 	c->dir = xstrdup(cache_dir);
-	c->path = path;
-	if (!identify(c, from)) {
-		name_cache_free(c);
-		return NULL;
-	}
+	c->name = file_identity_name(&s.files[SOURCE_BINARY], SUFFIX);
+	c->from = s;
 	if (!load(c))
 		forget(c);
 	return c;
@@ -228,7 +196,7 @@ void name_cache_free(struct name_cache *c)
 	vec_release(&c->entries);
 	vec_release(&c->frames);
 	map_release(&c->idx);
-	free(c->path);
+	free(c->name);
 	free(c->dir);
 	free(c);
 }
@@ -333,7 +301,7 @@ static void to_bytes(const struct name_cache *c, struct buf *b)
 				 .version = CACHE_VERSION,
 				 .nr_entries = (uint32_t)c->entries.n,
 				 .nr_frames = (uint32_t)c->frames.n,
-				 .source = {c->source[0], c->source[1]}};
+				 .from = c->from};
 	buf_add(b, &h, sizeof(h));
 	buf_add(b, c->entries.p, c->entries.n * sizeof(*c->entries.p));
 	put_frames(c, b, &texts);
@@ -347,50 +315,13 @@ static void to_bytes(const struct name_cache *c, struct buf *b)
 	buf_release(&texts.bytes);
 }
 
-/* Returns the total size of the directory's files; *ret_oldest is the oldest of them. */
-static uint64_t sum_files(DIR *d, char ret_oldest[NAME_MAX + 1])
-{
-	uint64_t sum = 0;
-	struct timespec first = {0};
-	ret_oldest[0] = 0;
-	rewinddir(d);
-	for (struct dirent *e; (e = readdir(d));) {
-		struct stat st;
-		if (!sv_has_suffix(sv_from_str(e->d_name), SV(SUFFIX)) ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-			continue;
-		sum += (uint64_t)st.st_size;
-		bool is_older =
-			st.st_mtim.tv_sec < first.tv_sec ||
-			(st.st_mtim.tv_sec == first.tv_sec && st.st_mtim.tv_nsec < first.tv_nsec);
-		if (ret_oldest[0] && !is_older)
-			continue;
-		first = st.st_mtim;
-		(void)snprintf(ret_oldest, NAME_MAX + 1, "%s", e->d_name);
-	}
-	return sum;
-}
-
-/* Removes at most a few files per store; later stores continue. */
-static void make_room(const char *dir)
-{
-	char oldest[NAME_MAX + 1];
-	DIR *d = opendir(dir);
-	if (!d)
-		return;
-	for (int i = 0; i < 4 && sum_files(d, oldest) > NAME_CACHE_DIR_BYTES; i++)
-		if (unlinkat(dirfd(d), oldest, 0))
-			break;
-	closedir(d);
-}
-
 void name_cache_store(struct name_cache *c)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	if (!c->is_changed || dir_make(c->dir, 0700, NULL))
+	if (!c->is_changed)
 		return;
 	to_bytes(c, &b);
 	c->is_changed = false;
-	if (b.n <= FILE_BYTES && !out_file(c->path, 0600, &b, NULL))
-		make_room(c->dir);
+	if (b.n <= FILE_BYTES)
+		cache_file_write(c->dir, c->name, &b, NAME_CACHE_DIR_BYTES);
 }

@@ -1,12 +1,12 @@
 /*
- * On-disk cache of symbolization results: one file per binary, <cache_dir>/<build-id>.names, which
- * holds the addresses that were looked up so far. With it the next report does not decompress and
+ * On-disk cache of symbolization results: one file per binary, <cache_dir>/<device>-<inode>.names
+ * (base/file/cachefile.h), which holds the addresses that were looked up so far. With it the next report does not decompress and
  * index debug files again for the same addresses.
  *
  * A cached result is used only if everything that it was derived from is unchanged: the binary, its
- * debug file and its dwz supplement (device, inode, size, mtime and ctime), the flags, and the
- * assay executable. The cache file is used only if it is a regular file owned by this user that
- * nobody else may write, its checksum matches and every index in it is valid. A file holds at most
+ * debug file and its dwz supplement (device, inode, size, mtime, ctime, owner), the flags, and the
+ * assay executable. The cache file is used only if its checksum matches and every index in it is
+ * valid. A file holds at most
  * NAME_CACHE_ADDRESSES addresses; the files of the directory are kept under NAME_CACHE_DIR_BYTES in
  * total by removing the oldest.
  *
@@ -33,7 +33,7 @@ struct name_cache; /* opaque */
 
 /*
  * Opens the cache of a binary and loads what is stored for these sources. Returns NULL if the
- * binary cannot be cached (no build-id, an image in memory). @cache_dir is copied; @from is used
+ * binary cannot be cached (an image in memory, a FUSE file system). @cache_dir is copied; @from is used
  * only during the call.
  */
 struct name_cache *name_cache_open(const char *cache_dir, const struct name_cache_sources *from);

@@ -392,12 +392,14 @@ int unwind_table_build(struct unwind_table **ret_t, struct elf *elf, const char 
 
 	if (elf_machine(elf) != ARCH_ELF_MACHINE)
 		return err_set(err, -ENOTSUP, "cannot unwind a binary of another machine");
-	if (cache_dir && table_cache_load(ret_t, elf, cache_dir) == 0)
+	struct file_identity from;
+	bool is_cached = cache_dir && !elf_identity(elf, &from);
+	if (is_cached && table_cache_load(ret_t, elf, cache_dir) == 0)
 		return 0;
 	if (build(ret_t, elf, &own_err))
 		return err_move(err, &own_err);
-	if (cache_dir)
-		table_cache_store(*ret_t, elf, cache_dir);
+	if (is_cached)
+		table_cache_store(*ret_t, elf, &from, cache_dir);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The unwind table of one binary: .eh_frame (or .debug_frame) compiled into packed rows
  * (wire/unwind_row.h). It is built once, is immutable, is shared by all processes that map the
- * file, and is cached on disk by build-id.
+ * file, and is cached on disk (tablecache.h).
  *
  * A copy of the call frame sections is kept with the rows. Where a frame needs more registers than
  * pc, sp and fp, the program of its FDE is run (unwind/cfi.h) to get the rules of all registers.
@@ -51,7 +51,7 @@ struct unwind_table {
 /*
  * Compiles the unwind table of a binary. Without unwind information the table has nr_rows == 0 and
  * the result is 0. A binary of another architecture gives -ENOTSUP.
- * @cache_dir: rows are loaded from and stored to a file there by build-id; NULL: no cache.
+ * @cache_dir: rows are loaded from and stored to a file there (tablecache.h); NULL: no cache.
  */
 int unwind_table_build(struct unwind_table **ret_t, struct elf *elf, const char *cache_dir,
 		       struct err *err);

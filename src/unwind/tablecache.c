@@ -1,35 +1,35 @@
 /*
- * One file per build-id: <cache_dir>/<build-id>.unwind
+ * One file per binary: <cache_dir>/<device>-<inode>.unwind
  *
  *	header | rows | fdes | specials | pages | .eh_frame | .debug_frame
  *
  * each part starting at a multiple of 8. The file is mapped and used in place. After the check its
  * pages are released, so that only those used by walks become resident.
  *
- * A binary can carry any build-id. So that another binary with the same build-id does not get these
- * rules, the header also holds a hash of the address of .eh_frame and of its first and last bytes.
+ * The header holds the identity of the binary's file. A hash of the contents would have to cover
+ * all that the rows are made from, which includes code, and would have to be one that cannot be
+ * forged.
  */
 #include "base/base.h"
 #include "unwind/tablecache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arch.h"
-#include "base/file/file.h"
+#include "base/file/cachefile.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
 #define CACHE_MAGIC     0x31776e7579617361ull /* "asayunw1" */
-#define CACHE_VERSION   1u                    /* changes with the meaning of rows as well */
+#define CACHE_VERSION   2u                    /* changes with the meaning of rows as well */
 #define CACHE_MAX_BYTES ((uint64_t)2 << 30)
+#define DIR_BYTES       ((uint64_t)256 << 20) /* of all tables; the oldest are removed */
 #define SPAN_MAX        ((uint64_t)2 << 30)
+#define SUFFIX          ".unwind"
 /* Smaller tables are not cached: they are built faster than a file is opened and checked. */
-#define ROWS_MIN   4096
-#define PEEK_BYTES ((size_t)64 << 10)
+#define ROWS_MIN 4096
 
 struct cache_header {
 	uint64_t magic;
@@ -37,9 +37,7 @@ struct cache_header {
 	uint32_t machine;
 	uint64_t nr_bytes; /* of the whole file */
 	uint64_t checksum; /* of everything after this field */
-	uint64_t source;   /* hash of the binary's .eh_frame, see above */
-	uint8_t build_id[ELF_BUILD_ID_MAX];
-	uint32_t nr_build_id;
+	struct file_identity source;
 	uint64_t base;
 	uint64_t end;
 	uint64_t nr_bad;
@@ -52,7 +50,7 @@ struct cache_header {
 	uint32_t is_terminated;
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct cache_header) == 144, "cache header size");
+_Static_assert(sizeof(struct cache_header) == 176, "cache header size");
 
 #define CHECKSUM_FROM (offsetof(struct cache_header, source))
 
@@ -81,49 +79,20 @@ static struct layout lay_out(const struct cache_header *h)
 	return l;
 }
 
-static char *cache_path(const struct cache_header *h, const char *cache_dir)
+/* Fills the header that identifies a binary. False if its file has no identity. */
+static bool identify(const struct elf *elf, struct cache_header *h)
 {
-	char hex[ELF_BUILD_ID_MAX * 2 + 1];
-
-	for (uint32_t i = 0; i < h->nr_build_id; i++)
-		(void)snprintf(hex + i * 2, 3, "%02x", h->build_id[i]);
-	return xasprintf("%s/%s.unwind", cache_dir, hex);
-}
-
-static uint64_t hash_file_range(struct elf *elf, uint64_t offset, size_t n, uint64_t seed)
-{
-	CLEANUP(free_p) uint8_t *p = xmalloc(n);
-
-	if (elf_read(elf, p, n, offset, NULL))
-		return seed;
-	return hash_mix(seed, hash_bytes(p, n));
-}
-
-/* Fills the header that identifies a binary. False if it has no build-id or no .eh_frame. */
-static bool identify(struct elf *elf, struct cache_header *h)
-{
-	const struct elf_section *s = elf_section(elf, ".eh_frame");
-
 	memset(h, 0, sizeof(*h));
 	h->magic = CACHE_MAGIC;
 	h->version = CACHE_VERSION;
 	h->machine = ARCH_ELF_MACHINE;
-	h->nr_build_id = (uint32_t)elf_build_id(elf, h->build_id);
-	/* Fewer than 8 bytes do not identify a binary. */
-	if (h->nr_build_id < 8 || !s || !s->nr_bytes)
-		return false;
-	size_t n = MIN(s->nr_bytes, PEEK_BYTES);
-	h->source = hash_mix(hash_mix(s->vaddr, s->offset), s->nr_bytes);
-	h->source = hash_file_range(elf, s->offset, n, h->source);
-	h->source = hash_file_range(elf, s->offset + s->nr_bytes - n, n, h->source);
-	return true;
+	return !elf_identity(elf, &h->source);
 }
 
 static bool is_same_binary(const struct cache_header *a, const struct cache_header *b)
 {
 	return a->magic == b->magic && a->version == b->version && a->machine == b->machine &&
-	       a->source == b->source && a->nr_build_id == b->nr_build_id &&
-	       !memcmp(a->build_id, b->build_id, sizeof(a->build_id));
+	       file_identity_eq(&a->source, &b->source);
 }
 
 /* Checks every index that a lookup uses. */
@@ -191,22 +160,19 @@ static struct unwind_table *table_from_map(uint8_t *p, size_t n, const struct ca
 	return t;
 }
 
-int table_cache_load(struct unwind_table **ret_t, struct elf *elf, const char *cache_dir)
+int table_cache_load(struct unwind_table **ret_t, const struct elf *elf, const char *cache_dir)
 {
 	struct cache_header want;
-	struct stat st;
+	uint64_t n;
 
 	if (!identify(elf, &want))
 		return -ENOENT;
-	CLEANUP(free_p) char *path = cache_path(&want, cache_dir);
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st))
-		return -ENOENT;
-	/* Must be owned by us and not writable by others: it stays mapped while in use. */
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 ||
-	    st.st_size < (off_t)sizeof(want) || (uint64_t)st.st_size > CACHE_MAX_BYTES)
-		return -EPERM;
-	size_t n = (size_t)st.st_size;
+	CLEANUP(free_p) char *name = file_identity_name(&want.source, SUFFIX);
+	CLEANUP(close_p) int fd = cache_file_open(cache_dir, name, CACHE_MAX_BYTES, &n);
+	if (fd < 0)
+		return fd;
+	if (n < sizeof(want))
+		return -EBADMSG;
 	void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
@@ -256,16 +222,17 @@ static void table_to_buf(const struct unwind_table *t, struct cache_header *h, s
 	memcpy(b->p, h, sizeof(*h));
 }
 
-void table_cache_store(const struct unwind_table *t, struct elf *elf, const char *cache_dir)
+void table_cache_store(const struct unwind_table *t, const struct elf *elf,
+		       const struct file_identity *built_from, const char *cache_dir)
 {
 	struct cache_header h;
 
-	if (t->nr_rows < ROWS_MIN || !identify(elf, &h) || dir_make(cache_dir, 0700, NULL))
+	if (t->nr_rows < ROWS_MIN || !identify(elf, &h) || !file_identity_eq(&h.source, built_from))
 		return;
-	CLEANUP(free_p) char *path = cache_path(&h, cache_dir);
+	CLEANUP(free_p) char *name = file_identity_name(&h.source, SUFFIX);
 	CLEANUP(buf_release) struct buf b = {0};
 	table_to_buf(t, &h, &b);
-	(void)out_file(path, 0600, &b, NULL); /* best effort: it is built again next time */
+	cache_file_write(cache_dir, name, &b, DIR_BYTES);
 }
 
 void table_cache_unmap(struct unwind_table *t)

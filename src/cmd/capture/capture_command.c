@@ -13,8 +13,8 @@
 #include "base/process/stop.h"
 #include "cmd/cmd.h"
 #include "cmd/capture/cpu_runs.h"
+#include "cmd/optgroups.h"
 #include "cmd/read/memchart.h"
-#include "host/cachedir.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
@@ -314,7 +314,7 @@ static void fill_options(struct capture_job *job)
 	c->demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0;
 	c->debug_dirs = o->debug_dirs.p;
 	c->nr_debug_dirs = o->debug_dirs.n;
-	c->cache_dir = host_cache_dir();
+	c->cache_dir = cmd_cache_dir();
 }
 
 /* Prints the error. Returns the exit status: a usage error, or a capture that failed to start. */

@@ -14,7 +14,6 @@
 #include "base/process/stop.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
-#include "host/cachedir.h"
 #include "host/caps.h"
 #include "host/limits.h"
 #include "remote/jemalloc/jemalloc.h"
@@ -61,7 +60,7 @@ static void emit_dump(const struct dump_process *p)
 
 static int print_page(const struct dump_process *p, struct err *err)
 {
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	CLEANUP(free_p) char *cache_dir = cmd_cache_dir();
 	CLEANUP(free_p)
 	char *symfs = p->root_fd < 0 ? NULL : xasprintf("/proc/self/fd/%d", p->root_fd);
 	struct load_options options = {.cache_dir = cache_dir, .symfs = symfs};

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cmd/read/inputs.h"
 
-#include "host/cachedir.h"
+#include "cmd/optgroups.h"
 #include "session/store.h"
 
 int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *err)
@@ -25,7 +25,7 @@ void inputs_release(struct inputs *in)
 int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 		const struct load_options *options, struct err *err)
 {
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	CLEANUP(free_p) char *cache_dir = cmd_cache_dir();
 	struct load_options own = *options;
 	own.cache_dir = cache_dir;
 	return load_profiles(ret_p, paths, nr, &own, err);

@@ -41,7 +41,9 @@ static void set_up(void)
 
 static char *cache_file(void)
 {
-	return xasprintf("%s/8ed1d03dbbb51178f66ec752c4e25873d5ad5d4f.names", cache);
+	struct stat st;
+	CHECK(!stat(binary, &st));
+	return xasprintf("%s/%jx-%jx.names", cache, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
 static void tear_down(void)

@@ -3,6 +3,7 @@
 #include "tap.h"
 #include "unwind/table.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -206,20 +207,10 @@ TEST(debug_frame_is_used_only_where_eh_frame_has_no_fde)
 
 static char *cache_file(const char *dir)
 {
-	CLEANUP(elf_free_p) struct elf *elf = NULL;
-	uint8_t id[ELF_BUILD_ID_MAX];
-	struct buf path = {0};
-
-	if (elf_open_path(&elf, BIG_BINARY, NULL))
+	struct stat st;
+	if (stat(BIG_BINARY, &st))
 		tap_skip("cannot open " BIG_BINARY);
-	size_t n = elf_build_id(elf, id);
-	if (!n)
-		tap_skip(BIG_BINARY " has no build-id");
-	buf_addf(&path, "%s/", dir);
-	for (size_t i = 0; i < n; i++)
-		buf_addf(&path, "%02x", id[i]);
-	buf_add_str(&path, ".unwind");
-	return buf_detach(&path);
+	return xasprintf("%s/%jx-%jx.unwind", dir, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
 static void check_same(const struct unwind_table *a, const struct unwind_table *b)
@@ -272,4 +263,50 @@ TEST(unwind_cache_returns_the_same_table_and_rejects_changed_files)
 	unwind_table_free(t);
 	(void)unlink(path);
 	(void)rmdir(dir);
+}
+
+static void remove_dir(const char *dir)
+{
+	DIR *d = opendir(dir);
+	CHECK(d != NULL);
+	for (struct dirent *e; d && (e = readdir(d));)
+		(void)unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	CHECK(!rmdir(dir));
+}
+
+/* Writes a copy of BIG_BINARY to @path without the middle of its .eh_frame. */
+static void blank_copy(const char *path)
+{
+	CLEANUP(elf_free_p) struct elf *elf = NULL;
+	CLEANUP(buf_release) struct buf bytes = {0};
+	if (elf_open_path(&elf, BIG_BINARY, NULL))
+		tap_skip("cannot open " BIG_BINARY);
+	const struct elf_section *s = elf_section(elf, ".eh_frame");
+	CHECK(s && !file_read(&bytes, BIG_BINARY, 1 << 26, NULL));
+	memset(bytes.p + s->offset + s->nr_bytes / 2, 0, s->nr_bytes / 20);
+	CHECK(!out_file(path, 0600, &bytes, NULL));
+}
+
+/* The copy has the same build-id, the same size and the same ends of .eh_frame. */
+TEST(unwind_cache_gives_a_binary_no_table_of_another_one)
+{
+	char dir[] = "/tmp/assay-unwind-XXXXXX";
+	CHECK(mkdtemp(dir) != NULL);
+	CLEANUP(free_p) char *blanked = xasprintf("%s/blanked", dir);
+	CLEANUP(free_p) char *cache = xasprintf("%s/cache", dir);
+	blank_copy(blanked);
+	CLEANUP(unwind_table_free_p) struct unwind_table *poison = build(blanked, cache);
+	CLEANUP(unwind_table_free_p) struct unwind_table *plain = build(BIG_BINARY, NULL);
+	CLEANUP(unwind_table_free_p) struct unwind_table *t = build(BIG_BINARY, cache);
+	CLEANUP(unwind_table_free_p) struct unwind_table *again = build(BIG_BINARY, cache);
+	CHECK(poison->nr_fdes < plain->nr_fdes);
+	check_same(t, plain);
+	check_same(again, plain);
+	CHECK(again->mapping != NULL);
+	CLEANUP(unwind_table_free_p) struct unwind_table *own = build(blanked, cache);
+	CHECK_U64(own->nr_fdes, poison->nr_fdes);
+	CHECK(own->mapping != NULL);
+	remove_dir(cache);
+	remove_dir(dir);
 }
