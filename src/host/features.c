@@ -15,8 +15,8 @@
 #include "host/bpfrights.h"
 #include "host/privileges.h"
 #include "host/limits.h"
-#include "host/mapped.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "host/tracefs.h"
 
 #define NR_FOREIGN 8 /* other users' processes tried at most */
@@ -142,7 +142,7 @@ static int try_other_maps(int32_t pid)
 
 static int try_other_root(int32_t pid)
 {
-	CLEANUP(close_p) int fd = host_open_root(pid);
+	CLEANUP(close_p) int fd = hostfile_open_root(pid);
 	return MIN(fd, 0);
 }
 

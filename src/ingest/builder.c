@@ -342,6 +342,33 @@ static void list_mappings(struct builder *b, const struct event *ev)
 		list_mapping(b, ev, &sp->maps.p[i]);
 }
 
+static uint64_t bias_of(const void *ctx, const struct space_map *m)
+{
+	const struct ingest_module *im = ctx;
+	return im->segments ? module_bias(im, m->start, m->pgoff) : 0;
+}
+
+/* Its mappings were used without rules until now. */
+static void on_loaded(void *ctx, struct ingest_module *im)
+{
+	struct builder *b = ctx;
+	size_t it = 0;
+	uint64_t pid;
+	uint32_t idx;
+	while (map_next(&b->spaces.by_pid, &it, &pid, &idx)) {
+		struct space *sp = b->spaces.list.p[idx];
+		if (space_set_bias(&b->spaces, sp, &im->unwind, bias_of, im) &&
+		    b->options.space_changed)
+			b->options.space_changed(b->options.ctx, (int32_t)pid, sp);
+	}
+}
+
+void builder_retry_modules(struct builder *b)
+{
+	if (b->modules.loading.n)
+		modules_retry(&b->modules, on_loaded, b);
+}
+
 /* ---- aggregated rows ---------------------------------------------------------------------- */
 
 static bool has_stacks(const struct builder *b, const struct pending_row *row)

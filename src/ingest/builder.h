@@ -42,6 +42,8 @@ void builder_set_bytes_table(struct builder *b, uint32_t spec, uint32_t table, u
  */
 struct table builder_table_shape(struct profile *p, const char *event, double freq_hz);
 /* The sink for events. Malformed events are counted in the profile's losses, never an error. */
+/* Applies binaries that did not answer at once and have answered since. Does not wait. */
+void builder_retry_modules(struct builder *b);
 struct event_sink builder_sink(struct builder *b);
 /* Calls space_changed for changes that were not reported yet. */
 void builder_emit_spaces(struct builder *b);

@@ -8,14 +8,17 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/file/bytesource.h"
 #include "model/event.h"
 
 struct file_access {
 	/*
 	 * Opens the mapped file; -errno. -ESTALE: the file there has another inode. The caller
-	 * owns the descriptor and compares the build-id.
+	 * owns the source and compares the build-id.
 	 */
-	int (*open)(void *ctx, int32_t pid, const struct event_map *map);
+	int (*open)(void *ctx, struct byte_source *ret_s, int32_t pid, const struct event_map *map);
+	/* Opens debug files (struct debug_search). */
+	int (*open_path)(struct byte_source *ret_s, int root_fd, const char *path);
 	/* Returns the process's root directory, for debug files, or -1; borrowed. */
 	int (*root)(void *ctx, int32_t pid);
 	/* The following append the content of a file; -errno. */
@@ -25,7 +28,8 @@ struct file_access {
 	 * BPF programs loaded later may be missing. NULL: there is no cache.
 	 */
 	int (*read_cached_kallsyms)(void *ctx, struct buf *to);
-	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);
+	/* Opens a process's perf map; -errno. */
+	int (*open_perfmap)(void *ctx, int32_t pid, struct byte_source *ret_s);
 	/* @path: of a jitdump that the process mapped, in its root. */
 	int (*read_jitdump)(void *ctx, int32_t pid, const char *path, struct buf *to);
 	int (*read_vdso)(void *ctx, struct buf *to);

@@ -15,10 +15,12 @@ static void resolve_build_id(struct profile *p, struct module *m, const struct f
 				.dev_major = (uint32_t)(m->dev >> 32),
 				.dev_minor = (uint32_t)m->dev,
 				.inode = m->inode};
-	CLEANUP(close_p) int fd = files->open(files->ctx, 0, &map);
+	struct byte_source source;
 	struct elf *elf = NULL;
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) || elf_open_fd(&elf, fd, NULL))
+	if (files->open(files->ctx, &source, 0, &map))
+		return;
+	struct stat st = source.st;
+	if (elf_open_source(&elf, source, NULL))
 		return;
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t n = elf_build_id(elf, id);

@@ -31,6 +31,10 @@ void modules_release(struct modules *m)
 	vec_foreach(it, &m->list)
 		ingest_module_free(*it);
 	vec_release(&m->list);
+	vec_release(&m->loading);
+	vec_foreach(e, &m->events)
+		free((char *)(uintptr_t)e->map.path);
+	vec_release(&m->events);
 	map_release(&m->by_event);
 	map_release(&m->by_id);
 }
@@ -104,6 +108,24 @@ static struct ingest_module *add_of_process(struct modules *m, enum module_kind 
 		   path);
 }
 
+static enum module_missing missing_from_error(int rc)
+{
+	return rc == -ESTALE        ? MODULE_CHANGED
+	       : rc == -EINPROGRESS ? MODULE_LOADING
+	       : rc == -ETIMEDOUT   ? MODULE_SILENT
+				    : MODULE_NOT_FOUND;
+}
+
+/* Forgets a file that did not answer while it was read. */
+static void drop_silent(struct ingest_module *im)
+{
+	int rc = im->elf ? elf_silence(im->elf) : 0;
+	if (!rc)
+		return;
+	elf_free(TAKE(im->elf));
+	im->missing = missing_from_error(rc);
+}
+
 static void load_image(struct modules *m, struct ingest_module *im)
 {
 	if (im->elf && !im->segments) {
@@ -115,6 +137,8 @@ static void load_image(struct modules *m, struct ingest_module *im)
 	struct unwind_table *t = NULL;
 	if (unwind_table_build(&t, im->elf, m->cache_dir, NULL) == 0)
 		im->unwind.table = t;
+	else
+		drop_silent(im);
 }
 
 static void load_vdso(struct modules *m, struct ingest_module *im)
@@ -145,13 +169,18 @@ static struct ingest_module *add_vdso(struct modules *m)
 static struct elf *open_file(struct modules *m, int32_t pid, const struct event_map *map,
 			     struct module *shape, enum module_missing *ret_missing)
 {
-	*ret_missing = MODULE_NOT_FOUND;
-	CLEANUP(close_p) int fd = m->files->open(m->files->ctx, pid, map);
-	if (fd == -ESTALE)
-		*ret_missing = MODULE_CHANGED;
+	struct byte_source source;
 	struct elf *elf = NULL;
-	if (fd < 0 || elf_open_fd(&elf, fd, NULL))
+	struct stat st = {0};
+	int rc = m->files->open(m->files->ctx, &source, pid, map);
+	if (!rc) {
+		st = source.st;
+		rc = elf_open_source(&elf, source, NULL);
+	}
+	if (rc) {
+		*ret_missing = missing_from_error(rc);
 		return NULL;
+	}
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t n = elf_build_id(elf, id);
 	if (map->nr_build_id && n &&
@@ -160,11 +189,10 @@ static struct elf *open_file(struct modules *m, int32_t pid, const struct event_
 		elf_free(elf);
 		return NULL;
 	}
-	struct stat st;
 	if (n) {
 		memcpy(shape->build_id, id, n);
 		shape->nr_build_id = (uint8_t)n;
-	} else if (!fstat(fd, &st)) {
+	} else {
 		shape->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 		shape->inode = st.st_ino;
 	}
@@ -206,10 +234,14 @@ static struct ingest_module *add_file(struct modules *m, int32_t pid, const stru
 	im->is_complete = true;
 	im->elf = elf;
 	im->missing = missing;
-	im->unwind.is_missing = missing != MODULE_FOUND;
 	im->pid = pid;
 	im->root_fd = m->files->root ? m->files->root(m->files->ctx, pid) : -1;
 	load_image(m, im);
+	im->unwind.is_missing = im->missing != MODULE_FOUND;
+	if (im->missing == MODULE_LOADING) {
+		vec_push(&m->loading, ((struct loading_module){im, *map}));
+		vec_last(&m->loading)->map.path = im->path;
+	}
 	return im;
 }
 
@@ -219,6 +251,34 @@ static uint64_t identity_hash(const struct event_map *map)
 	if (map->nr_build_id)
 		return hash_mix(h, hash_bytes(map->build_id, map->nr_build_id));
 	return hash_mix(h, hash_mix((uint64_t)map->dev_major << 32 | map->dev_minor, map->inode));
+}
+
+static bool is_same_file(const struct event_map *a, const struct event_map *b)
+{
+	return a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
+	       a->inode == b->inode && a->nr_build_id == b->nr_build_id &&
+	       !memcmp(a->build_id, b->build_id, a->nr_build_id) && !strcmp(a->path, b->path);
+}
+
+/* Targets choose paths and build-ids, so that hashes may be equal: whole identities are compared. */
+static struct ingest_module *find_file(const struct modules *m, const struct event_map *map,
+				       uint64_t hash)
+{
+	const uint32_t *slot = map_get(&m->by_event, hash);
+	for (uint32_t i = slot ? *slot : 0; i; i = m->events.p[i - 1].next)
+		if (is_same_file(&m->events.p[i - 1].map, map))
+			return m->events.p[i - 1].module;
+	return NULL;
+}
+
+static void note_file(struct modules *m, const struct event_map *map, uint64_t hash,
+		      struct ingest_module *im)
+{
+	uint32_t *slot = map_put(&m->by_event, hash, NULL);
+	struct module_event e = {.map = *map, .module = im, .next = *slot};
+	e.map.path = xstrdup(map->path);
+	vec_push(&m->events, e);
+	*slot = (uint32_t)m->events.n;
 }
 
 /* Makes file_access open the root while the process runs: its perf map is read at the end. */
@@ -261,13 +321,12 @@ struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const stru
 	if (is_anonymous(map->path))
 		return add_jit(m, pid, "//anon");
 	uint64_t h = identity_hash(map);
-	uint32_t *slot = map_put(&m->by_event, h, NULL);
-	if (*slot)
-		return m->list.p[*slot - 1];
-	struct ingest_module *im = add_file(m, pid, map);
-	for (uint32_t i = 0; i < m->list.n; i++)
-		if (m->list.p[i] == im && im->kind == MODULE_ELF)
-			*map_put(&m->by_event, h, NULL) = i + 1;
+	struct ingest_module *im = find_file(m, map, h);
+	if (im)
+		return im;
+	im = add_file(m, pid, map);
+	if (im->kind == MODULE_ELF)
+		note_file(m, map, h, im);
 	return im;
 }
 
@@ -303,6 +362,26 @@ static void restore_file(struct modules *m, struct ingest_module *im, const stru
 		im->missing = MODULE_CHANGED;
 	}
 	load_image(m, im);
+}
+
+void modules_retry(struct modules *m, void (*loaded)(void *ctx, struct ingest_module *im),
+		   void *ctx)
+{
+	size_t nr_kept = 0;
+	for (size_t i = 0; i < m->loading.n; i++) {
+		struct loading_module l = m->loading.p[i];
+		struct ingest_module *im = l.module;
+		struct module shape = {0};
+		im->elf = open_file(m, im->pid, &l.map, &shape, &im->missing);
+		load_image(m, im);
+		if (im->missing == MODULE_LOADING) {
+			m->loading.p[nr_kept++] = l;
+			continue;
+		}
+		im->unwind.is_missing = im->missing != MODULE_FOUND;
+		loaded(ctx, im);
+	}
+	m->loading.n = nr_kept;
 }
 
 void modules_restore(struct modules *m)

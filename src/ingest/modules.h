@@ -20,6 +20,8 @@ enum module_missing {
 	MODULE_FOUND = 0,
 	MODULE_NOT_FOUND, /* no such file, or no permission to read it */
 	MODULE_CHANGED,   /* the file has another build-id or inode now */
+	MODULE_LOADING,   /* the file did not answer yet: it is asked again (modules_retry) */
+	MODULE_SILENT,    /* the file did not answer in time */
 };
 
 struct ingest_module {
@@ -34,17 +36,33 @@ struct ingest_module {
 	int32_t pid;               /* process in whose root debug files are searched */
 	int root_fd;               /* the process's root directory, borrowed, or -1 */
 	bool has_absolute_offsets; /* offsets are absolute addresses (JIT, kernel) */
-	bool is_complete;          /* the fields above are final: the symbol worker may read them */
+	bool is_complete;          /* the fields above are final, unless it is still loading: the
+				      symbol worker may read them */
+};
+
+/* A module whose file did not answer yet. */
+struct loading_module {
+	struct ingest_module *module;
+	struct event_map map; /* as announced; the path is the module's */
+};
+
+/* What identifies the file of a mapping. */
+struct module_event {
+	struct event_map map; /* the path is owned */
+	struct ingest_module *module;
+	uint32_t next; /* with the same hash: index + 1, 0 = none */
 };
 
 struct modules {
 	struct profile *p;
 	const struct file_access *files;
-	const char *cache_dir; /* for unwind tables, may be NULL */
-	bool needs_tables;     /* build unwind rules */
-	struct map by_event;   /* hash of a mapping's identity -> index + 1 */
-	struct map by_id;      /* module_id -> index + 1 */
+	const char *cache_dir;           /* for unwind tables, may be NULL */
+	bool needs_tables;               /* build unwind rules */
+	struct map by_event;             /* hash of a mapping's identity -> index in `events` + 1 */
+	struct map by_id;                /* module_id -> index + 1 */
+	VEC(struct module_event) events; /* mappings of files seen so far */
 	VEC(struct ingest_module *) list;
+	VEC(struct loading_module) loading;
 };
 
 void modules_release(struct modules *m);
@@ -56,6 +74,12 @@ struct ingest_module *modules_by_id(const struct modules *m, module_id id); /* o
  * only if the build-id (else the inode) is the recorded one.
  */
 void modules_restore(struct modules *m);
+/*
+ * Asks the files of loading modules again. Calls @loaded for each that answered, or never will; its
+ * fields are final then.
+ */
+void modules_retry(struct modules *m, void (*loaded)(void *ctx, struct ingest_module *im),
+		   void *ctx);
 /* Returns the kernel's module. */
 struct ingest_module *modules_kernel(struct modules *m);
 /* Returns the module for addresses of a process that are in no mapping. */

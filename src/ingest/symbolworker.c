@@ -66,6 +66,7 @@ struct symbolworker {
 	struct symbolworker_options options;
 	size_t next_loc; /* first location that was not submitted */
 	VEC(loc_id) jit_waiting;
+	VEC(loc_id) late;      /* of modules that are still loading */
 	struct map module_idx; /* module_id -> index + 1 into states; worker only */
 	VEC(struct worker_module *) states;
 	struct intern texts; /* of all results; added by the worker only, texts do not move */
@@ -175,23 +176,28 @@ static void symbolize_elf(struct symbolworker *sw, struct batch *b)
 	struct worker_module *w = state_of(sw, im);
 	if (!w->is_tried) {
 		w->is_tried = true;
-		w->search = (struct debug_search){im->root_fd, sw->options.debug_dirs,
-						  sw->options.nr_debug_dirs};
+		w->search =
+			(struct debug_search){sw->files->open_path, im->root_fd,
+					      sw->options.debug_dirs, sw->options.nr_debug_dirs};
 		struct elf *elf = TAKE(b->elf);
 		if (elf) {
-			w->symbolizer = symbolizer_new(elf, im->path, &w->search,
-						       sw->options.symbolizer_flags);
+			w->symbolizer =
+				symbolizer_new(elf, im->path, w->search.open ? &w->search : NULL,
+					       sw->options.symbolizer_flags);
 			symbolizer_use_cache(w->symbolizer, sw->options.cache_dir);
 		}
 	}
 	if (!w->symbolizer) {
-		all_unnamed(b, im->missing == MODULE_CHANGED ? LOSS_UNSYM_CHANGED
-							     : LOSS_UNSYM_NO_FILE);
+		all_unnamed(b, im->missing == MODULE_CHANGED  ? LOSS_UNSYM_CHANGED
+			       : im->missing == MODULE_SILENT ? LOSS_UNSYM_SILENT
+							      : LOSS_UNSYM_NO_FILE);
 		return;
 	}
 	struct query q = {sw, b};
 	if (symbolizer_query(w->symbolizer, b->addrs.p, b->addrs.n, take_result, &q, NULL))
 		all_unnamed(b, LOSS_UNSYM_STRIPPED);
+	if (symbolizer_is_silent(w->symbolizer))
+		all_unnamed(b, LOSS_UNSYM_SILENT);
 }
 
 /* Reads kernel symbols with @read, once; the previous ones stay if it has none. */
@@ -249,11 +255,10 @@ static struct perfmap *read_jit_names(struct symbolworker *sw, const struct inge
 	    !o->read_jitdump(o->ctx, im->pid, im->jitdump, &bytes) &&
 	    !perfmap_parse_jitdump(&map, buf_sv(&bytes), NULL))
 		return map;
-	buf_clear(&bytes);
-	if (o->read_perfmap && !o->read_perfmap(o->ctx, im->pid, &bytes) &&
-	    !perfmap_parse(&map, buf_sv(&bytes), NULL))
-		return map;
-	return NULL;
+	CLEANUP(source_close) struct byte_source file = {0};
+	if (!o->open_perfmap || o->open_perfmap(o->ctx, im->pid, &file))
+		return NULL;
+	return perfmap_read(&map, &file, NULL) ? NULL : map;
 }
 
 static void symbolize_jit(struct symbolworker *sw, struct batch *b)
@@ -385,6 +390,7 @@ void symbolworker_free(struct symbolworker *sw)
 	kallsyms_free(sw->kallsyms);
 	vec_release(&sw->states);
 	vec_release(&sw->jit_waiting);
+	vec_release(&sw->late);
 	intern_release(&sw->texts);
 	map_release(&sw->shown);
 	map_release(&sw->str_of);
@@ -441,15 +447,31 @@ static void submit_locs(struct symbolworker *sw, const loc_id *locs, size_t nr)
 	free(by_module);
 }
 
+static bool is_loading(const struct symbolworker *sw, loc_id loc)
+{
+	const struct ingest_module *im = modules_by_id(sw->modules, sw->p->locations.p[loc].module);
+	return im && im->missing == MODULE_LOADING;
+}
+
 void symbolworker_submit(struct symbolworker *sw)
 {
 	VEC(loc_id) locs = {0};
+	size_t nr_late = 0;
+	vec_foreach(loc, &sw->late) {
+		if (is_loading(sw, *loc))
+			sw->late.p[nr_late++] = *loc;
+		else
+			vec_push(&locs, *loc);
+	}
+	sw->late.n = nr_late;
 	for (; sw->next_loc < sw->p->locations.n; sw->next_loc++) {
 		const struct location *l = &sw->p->locations.p[sw->next_loc];
 		if (l->flags & LOCATION_SYMBOLIZED)
 			continue;
 		if (sw->p->modules.p[l->module].kind == MODULE_JIT)
 			vec_push(&sw->jit_waiting, (loc_id)sw->next_loc);
+		else if (is_loading(sw, (loc_id)sw->next_loc))
+			vec_push(&sw->late, (loc_id)sw->next_loc);
 		else
 			vec_push(&locs, (loc_id)sw->next_loc);
 	}

@@ -2,12 +2,6 @@
 #include "base/base.h"
 #include "object/debugfile.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/buf.h"
@@ -30,35 +24,23 @@ struct wanted {
 	bool needs_symbols; /* it must have .debug_info or .symtab */
 };
 
+/* One tree to search: the target's root, the host, or a directory given by the user. */
+struct place {
+	const struct debug_search *search;
+	int root_fd;        /* -1: the host's file system */
+	const char *prefix; /* "" or the directory */
+	const char *debug;  /* the debug tree under the prefix: "/usr/lib/debug" or "" */
+	bool is_folder;
+	bool is_foreign; /* the host's file system while the target has a root of its own */
+};
+
 /* ---- opening ---- */
 
-/*
- * Opens a regular file; -1 if it is none. It is first opened with O_PATH, which does not call a
- * device's driver, checked by fstat, and then reopened for reading.
- */
-static int open_regular(int root_fd, const char *path)
+static struct elf *open_elf(const struct debug_search *search, int root_fd, const char *path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
-	if (root_fd >= 0)
-		how.resolve |= RESOLVE_IN_ROOT;
-	CLEANUP(close_p)
-	int at = (int)syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, path, &how,
-			      sizeof(how));
-	if (at < 0 && errno == ENOSYS && root_fd < 0) /* before 5.6: the host's own tree only */
-		at = open(path, O_PATH | O_CLOEXEC);
-	struct stat st;
-	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode))
-		return -1;
-	char self[32];
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
-	return open(self, O_RDONLY | O_CLOEXEC);
-}
-
-static struct elf *open_elf(int root_fd, const char *path)
-{
-	CLEANUP(close_p) int fd = open_regular(root_fd, path);
+	struct byte_source source;
 	struct elf *e = NULL;
-	if (fd < 0 || elf_open_fd(&e, fd, NULL))
+	if (search->open(&source, root_fd, path) || elf_open_source(&e, source, NULL))
 		return NULL;
 	return e;
 }
@@ -95,9 +77,9 @@ static bool is_wanted(const struct elf *e, const struct wanted *w)
 	return w->has_crc && is_crc_equal(e, w->crc);
 }
 
-static struct elf *open_wanted(int root_fd, const char *path, const struct wanted *w)
+static struct elf *open_wanted(const struct place *p, const char *path, const struct wanted *w)
 {
-	struct elf *e CLEANUP(elf_free_p) = open_elf(root_fd, path);
+	struct elf *e CLEANUP(elf_free_p) = open_elf(p->search, p->root_fd, path);
 	if (!e || !is_wanted(e, w))
 		return NULL;
 	return TAKE(e);
@@ -105,29 +87,31 @@ static struct elf *open_wanted(int root_fd, const char *path, const struct wante
 
 /* ---- search paths ---- */
 
-/* One tree to search: the target's root, the host, or a directory given by the user. */
-struct place {
-	int root_fd;        /* -1: the host's file system */
-	const char *prefix; /* "" or the directory */
-	const char *debug;  /* the debug tree under the prefix: "/usr/lib/debug" or "" */
-	bool is_folder;
-};
-
 static struct place place_at(const struct debug_search *search, size_t i)
 {
-	bool has_root = search && search->root_fd >= 0;
+	bool has_root = search->root_fd >= 0;
 	if (has_root && i == 0)
-		return (struct place){search->root_fd, "", "/usr/lib/debug", false};
+		return (struct place){search, search->root_fd, "", "/usr/lib/debug", false, false};
 	if (i == (has_root ? 1 : 0))
-		return (struct place){-1, "", "/usr/lib/debug", false};
-	return (struct place){-1, search->dirs[i - 1 - (has_root ? 1 : 0)], "", true};
+		return (struct place){search, -1, "", "/usr/lib/debug", false, has_root};
+	return (struct place){search, -1,   search->dirs[i - 1 - (has_root ? 1 : 0)],
+			      "",     true, false};
 }
 
 static size_t nr_places(const struct debug_search *search)
 {
 	if (!search)
-		return 1;
+		return 0;
 	return 1 + (search->root_fd >= 0 ? 1 : 0) + (search->dirs ? search->nr_dirs : 0);
+}
+
+/* Returns whether a path of the target leads out of a folder that is put before it. */
+static bool has_parent_component(struct sv path)
+{
+	while (path.n)
+		if (sv_eq(sv_split(&path, '/'), SV("..")))
+			return true;
+	return false;
 }
 
 static struct elf *find_by_id(const struct place *p, const struct wanted *w, struct buf *path)
@@ -139,28 +123,30 @@ static struct elf *find_by_id(const struct place *p, const struct wanted *w, str
 	for (size_t i = 1; i < w->nr_id; i++)
 		buf_addf(path, "%02x", w->id[i]);
 	buf_add_str(path, ".debug");
-	return open_wanted(p->root_fd, buf_str(path), w);
+	return open_wanted(p, buf_str(path), w);
 }
 
 static struct elf *find_by_link(const struct place *p, const struct wanted *w, struct sv dir,
 				struct sv link, struct buf *path)
 {
 	static const char *const binary_side[] = {"/", "/.debug/"};
-	for (size_t i = 0; !p->is_folder && i < ARRAY_LEN(binary_side); i++) {
+	for (size_t i = 0; !p->is_folder && !p->is_foreign && i < ARRAY_LEN(binary_side); i++) {
 		buf_clear(path);
 		buf_addf(path, "%.*s%s%.*s", SV_ARGS(dir), binary_side[i], SV_ARGS(link));
-		struct elf *e = open_wanted(p->root_fd, buf_str(path), w);
+		struct elf *e = open_wanted(p, buf_str(path), w);
 		if (e)
 			return e;
 	}
+	if (p->root_fd < 0 && has_parent_component(dir))
+		return NULL;
 	buf_clear(path);
 	buf_addf(path, "%s%s%.*s/%.*s", p->prefix, p->debug, SV_ARGS(dir), SV_ARGS(link));
-	struct elf *e = open_wanted(p->root_fd, buf_str(path), w);
+	struct elf *e = open_wanted(p, buf_str(path), w);
 	if (e || !p->is_folder)
 		return e;
 	buf_clear(path);
 	buf_addf(path, "%s/%.*s", p->prefix, SV_ARGS(link));
-	return open_wanted(p->root_fd, buf_str(path), w);
+	return open_wanted(p, buf_str(path), w);
 }
 
 /* Parses .gnu_debuglink: "name", padding to 4, CRC32. False if absent or not a plain file name. */
@@ -217,10 +203,12 @@ static struct elf *open_named(const struct debug_search *search, const char *pat
 {
 	for (size_t i = 0; i < nr_places(search); i++) {
 		struct place p = place_at(search, i);
+		if (p.is_foreign || (p.is_folder && has_parent_component(sv_from_str(path))))
+			continue;
 		CLEANUP(buf_release) struct buf full = {0};
 		buf_addf(&full, "%s%s", p.prefix, path);
-		struct elf *e = w ? open_wanted(p.root_fd, buf_str(&full), w)
-				  : open_elf(p.root_fd, buf_str(&full));
+		struct elf *e = w ? open_wanted(&p, buf_str(&full), w)
+				  : open_elf(search, p.root_fd, buf_str(&full));
 		if (e)
 			return e;
 	}

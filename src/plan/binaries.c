@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "plan/binaries.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,8 +10,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sv.h"
-#include "host/mapped.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "object/debugfile.h"
 #include "object/ehframe.h"
 #include "object/elf.h"
@@ -62,7 +63,7 @@ static const char *debug_text(const struct reader *r, struct elf *e, const char 
 {
 	if (elf_section(e, ".debug_info") || elf_section(e, ".zdebug_info"))
 		return "inside";
-	struct debug_search search = {.root_fd = r->root_fd};
+	struct debug_search search = {.open = hostfile_open_path, .root_fd = r->root_fd};
 	struct elf *found CLEANUP(elf_free_p) = debugfile_find(e, path, &search, NULL);
 	if (!found)
 		return "none";
@@ -88,7 +89,7 @@ static void read_facts(const struct reader *r, struct binary_facts *b, struct el
 static int add_mapping(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	struct reader *r = ctx;
-	struct mapped_file file;
+	struct byte_source source;
 	if (!m->is_exec || m->path[0] != '/')
 		return 0;
 	vec_foreach(b, &r->to->list)
@@ -96,18 +97,16 @@ static int add_mapping(void *ctx, const struct proc_map *m, struct err *err UNUS
 			return 0;
 	struct binary_facts *b = vec_add(&r->to->list);
 	b->path = xstrdup(m->path);
-	b->is_unreadable = host_open_mapped(&file, r->pid, m->start, m->end, m->path, m->dev_major,
-					    m->dev_minor, m->inode) != 0;
+	b->is_unreadable = proc_open_mapped(&source, r->pid, m) != 0;
 	if (b->is_unreadable)
 		return 0;
 	struct elf *e CLEANUP(elf_free_p) = NULL;
-	if (!elf_open_fd(&e, file.fd, NULL))
+	if (!elf_open_source(&e, source, NULL))
 		read_facts(r, b, e);
-	(void)close(file.fd);
 	return 0;
 }
 
-int binaries_open_command(const char *name, struct buf *path)
+int binaries_open_command(struct byte_source *ret_s, const char *name, struct buf *path)
 {
 	const char *dirs = strchr(name, '/') ? "" : getenv("PATH");
 	struct sv rest = sv_from_str(dirs ? dirs : "/bin:/usr/bin");
@@ -115,18 +114,19 @@ int binaries_open_command(const char *name, struct buf *path)
 		struct sv dir = sv_split(&rest, ':');
 		buf_clear(path);
 		buf_addf(path, "%.*s%s%s", SV_ARGS(dir), dir.n ? "/" : "", name);
-		int fd = access(buf_str(path), X_OK) ? -1
-						     : open(buf_str(path), O_RDONLY | O_CLOEXEC);
-		if (fd >= 0)
-			return fd;
+		if (hostfile_open_path(ret_s, -1, buf_str(path)))
+			continue;
+		if (ret_s->st.st_mode & 0111)
+			return 0;
+		source_close(ret_s);
 	} while (rest.n);
-	return -1;
+	return -ENOENT;
 }
 
 int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err)
 {
 	*ret_b = (struct binaries){0};
-	int root CLEANUP(close_p) = host_open_root(pid);
+	int root CLEANUP(close_p) = hostfile_open_root(pid);
 	struct reader r = {.to = ret_b, .pid = pid, .root_fd = root};
 	return proc_maps(pid, add_mapping, &r, err);
 }

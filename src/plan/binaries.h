@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/file/bytesource.h"
 #include "base/err.h"
 #include "base/vec.h"
 
@@ -28,7 +29,7 @@ struct binaries {
 int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err);
 void binaries_release(struct binaries *b);
 
-/* Opens the binary of a command as execvp(3) finds it; sets *path. -1: not found. */
-int binaries_open_command(const char *name, struct buf *path);
+/* Opens the binary of a command as execvp(3) finds it; sets *path. -ENOENT: not found. */
+int binaries_open_command(struct byte_source *ret_s, const char *name, struct buf *path);
 
 #endif

@@ -13,8 +13,8 @@
 
 #include "base/mem.h"
 #include "host/dynlinker.h"
-#include "host/mapped.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "host/procmem.h"
 #include "object/debugfile.h"
 #include "plan/alloccode.h"
@@ -114,7 +114,7 @@ static int find_allocators(struct cached_binary *k, const char *path, int root_f
 	bool has_jemalloc_strings = k->found.jemalloc.version_text && !k->found.jemalloc.mallctl;
 	if (!has_jemalloc_strings && !(is_program && !k->has_interp))
 		return 0;
-	struct debug_search search = {.root_fd = root_fd};
+	struct debug_search search = {.open = hostfile_open_path, .root_fd = root_fd};
 	struct elf *debug CLEANUP(elf_free_p) = debugfile_find(k->elf, path, &search, NULL);
 	struct elf *mini CLEANUP(elf_free_p) = NULL;
 	if (!debug) /* missing or invalid: ignored */
@@ -125,17 +125,20 @@ static int find_allocators(struct cached_binary *k, const char *path, int root_f
 	return allocfind_image(&k->found, k->elf, debug, mini, err);
 }
 
-static int binary_get(struct heaptargets *t, uint64_t key, int fd, const char *path, int root_fd,
-		      bool is_program, struct cached_binary **ret_k, struct err *err)
+/* Owns @source. */
+static int binary_get(struct heaptargets *t, uint64_t key, struct byte_source source,
+		      const char *path, int root_fd, bool is_program, struct cached_binary **ret_k,
+		      struct err *err)
 {
 	vec_foreach(k, &t->binaries) {
 		if ((*k)->key == key) {
+			source_close(&source);
 			*ret_k = *k;
 			return 0;
 		}
 	}
 	CLEANUP(binary_free_p) struct cached_binary *k = xcalloc(1, sizeof(*k));
-	TRY(elf_open_fd(&k->elf, fd, err));
+	TRY(elf_open_source(&k->elf, source, err));
 	read_segments(k);
 	TRY(find_allocators(k, path, root_fd, is_program, err));
 	k->key = key;
@@ -149,11 +152,11 @@ static uint64_t file_key(uint64_t dev, uint64_t inode)
 	return dev * 0x9e3779b97f4a7c15u ^ inode;
 }
 
-int heaptargets_file(struct heaptargets *t, int fd, const char *path,
+int heaptargets_file(struct heaptargets *t, struct byte_source source, const char *path,
 		     const struct allocfind **ret_f, struct err *err)
 {
 	struct cached_binary *k;
-	TRY(binary_get(t, file_key(UINT32_MAX, t->binaries.n), fd, path, -1, true, &k, err));
+	TRY(binary_get(t, file_key(UINT32_MAX, t->binaries.n), source, path, -1, true, &k, err));
 	*ret_f = &k->found;
 	return 0;
 }
@@ -195,10 +198,10 @@ static void add_image(struct inspection *l, struct cached_binary *k, const struc
 	vec_push(&l->images, k);
 }
 
-static bool is_file_32bit(int fd)
+static bool is_file_32bit(struct byte_source *s)
 {
 	unsigned char ident[EI_NIDENT];
-	return pread(fd, ident, sizeof(ident), 0) == sizeof(ident) &&
+	return !s->ops->read(s->ctx, ident, sizeof(ident), 0, NULL) &&
 	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
 }
 
@@ -211,9 +214,8 @@ static int inspect_map(void *ctx, const struct proc_map *m, struct err *err UNUS
 	uint64_t key = file_key((uint64_t)m->dev_major << 32 | m->dev_minor, m->inode);
 	if (is_seen(l, key))
 		return 0;
-	struct mapped_file file;
-	if (host_open_mapped(&file, l->h->pid, m->start, m->end, m->path, m->dev_major,
-			     m->dev_minor, m->inode)) {
+	struct byte_source source;
+	if (proc_open_mapped(&source, l->h->pid, m)) {
 		l->nr_unreadable++;
 		return 0;
 	}
@@ -221,11 +223,11 @@ static int inspect_map(void *ctx, const struct proc_map *m, struct err *err UNUS
 	CLEANUP(err_release)
 	struct err bad = {0}; /* a mapping that is not an ELF file is ignored */
 	bool is_program = l->exe && !strcmp(l->exe, m->path);
-	if (!binary_get(l->t, key, file.fd, m->path, l->root_fd, is_program, &k, &bad))
+	bool is_32bit = is_program && is_file_32bit(&source);
+	if (!binary_get(l->t, key, source, m->path, l->root_fd, is_program, &k, &bad))
 		add_image(l, k, m);
 	else if (is_program)
-		l->h->is_32bit = is_file_32bit(file.fd);
-	(void)close(file.fd);
+		l->h->is_32bit = is_32bit;
 	return 0;
 }
 
@@ -343,7 +345,7 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 			       .is_held = is_held(pid),
 			       .has_recorder = t->flags & HEAPTARGETS_RECORDER};
 	CLEANUP(inspection_release)
-	struct inspection l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
+	struct inspection l = {.t = t, .h = &h, .root_fd = hostfile_open_root(pid)};
 	find_exe(&l);
 	read_linker_state(&l);
 	int rc = proc_maps(pid, inspect_map, &l, err);

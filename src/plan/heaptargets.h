@@ -60,8 +60,8 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h);
 /* The environment variable that the process's jemalloc reads; owned by the caller; NULL: none. */
 char *heaptargets_variable(struct heaptargets *t, int32_t pid);
 
-/* Inspects a binary that is not running, by descriptor (assay env). */
-int heaptargets_file(struct heaptargets *t, int fd, const char *path,
+/* Inspects a binary that is not running; owns @source (assay env). */
+int heaptargets_file(struct heaptargets *t, struct byte_source source, const char *path,
 		     const struct allocfind **ret_f, struct err *err);
 
 #endif

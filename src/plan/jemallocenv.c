@@ -9,9 +9,9 @@
 #include <sys/xattr.h>
 
 #include "base/buf.h"
-#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "host/reader/hostfile.h"
 #include "plan/binaries.h"
 #include "plan/heaptargets.h"
 
@@ -45,11 +45,13 @@ static char *variable_of(const char *prefix)
 	return buf_detach(&name);
 }
 
-static bool add_jemalloc_of(struct jemallocenv *f, struct heaptargets *t, int fd, const char *path)
+/* Owns @source. */
+static bool add_jemalloc_of(struct jemallocenv *f, struct heaptargets *t, struct byte_source source,
+			    const char *path)
 {
 	const struct allocfind *a;
 	CLEANUP(err_release) struct err hidden = {0}; /* not an ELF file: a script */
-	if (heaptargets_file(t, fd, path, &a, &hidden) || !a->jemalloc.version_text)
+	if (heaptargets_file(t, source, path, &a, &hidden) || !a->jemalloc.version_text)
 		return false;
 	if (!f->is_known)
 		f->where = xstrdup(path);
@@ -80,20 +82,22 @@ static void add_library(struct jemallocenv *f, struct heaptargets *t, struct sv 
 	for (size_t i = 0; i < (is_path ? 1 : ARRAY_LEN(dirs)); i++) {
 		char *path CLEANUP(free_p) = is_path ? xstrndup(name.p, name.n)
 						     : xasprintf("%s/%.*s", dirs[i], SV_ARGS(name));
-		int fd CLEANUP(close_p) = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && add_jemalloc_of(f, t, fd, path))
+		struct byte_source source;
+		if (!hostfile_open_path(&source, -1, path) && add_jemalloc_of(f, t, source, path))
 			return;
 	}
 }
 
 /* DT_NEEDED of the command only, not of its libraries. */
-static void add_needed(struct jemallocenv *f, struct heaptargets *t, int fd)
+static void add_needed(struct jemallocenv *f, struct heaptargets *t, const char *path)
 {
 	struct elf *e CLEANUP(elf_free_p) = NULL;
 	CLEANUP(err_release) struct err hidden = {0};
 	struct sv dynamic;
 	struct sv names;
-	if (elf_open_fd(&e, fd, &hidden) || elf_named_bytes(e, ".dynamic", &dynamic, &hidden) ||
+	struct byte_source source;
+	if (hostfile_open_path(&source, -1, path) || elf_open_source(&e, source, &hidden) ||
+	    elf_named_bytes(e, ".dynamic", &dynamic, &hidden) ||
 	    elf_named_bytes(e, ".dynstr", &names, &hidden))
 		return;
 	for (size_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.n; at += sizeof(Elf64_Dyn)) {
@@ -119,15 +123,14 @@ static void add_preloaded(struct jemallocenv *f, struct heaptargets *t)
 	}
 }
 
-static void read_facts(struct jemallocenv *f, int fd, const char *path)
+static void read_facts(struct jemallocenv *f, struct byte_source source, const char *path)
 {
 	struct heaptargets *t CLEANUP(heaptargets_free_p) = heaptargets_new(0);
-	struct stat st;
-	f->is_secure = (!fstat(fd, &st) && st.st_mode & (S_ISUID | S_ISGID)) ||
-		       fgetxattr(fd, "security.capability", NULL, 0) > 0;
+	f->is_secure = source.st.st_mode & (S_ISUID | S_ISGID) ||
+		       getxattr(path, "security.capability", NULL, 0) > 0;
 	add_preloaded(f, t);
-	add_jemalloc_of(f, t, fd, path);
-	add_needed(f, t, fd);
+	add_jemalloc_of(f, t, source, path);
+	add_needed(f, t, path);
 }
 
 void jemallocenv_find(struct jemallocenv *f, const char *command, const char *prefix)
@@ -135,9 +138,9 @@ void jemallocenv_find(struct jemallocenv *f, const char *command, const char *pr
 	*f = (struct jemallocenv){0};
 	static const char *const usual[] = {"MALLOC_CONF", "_RJEM_MALLOC_CONF", "JE_MALLOC_CONF"};
 	CLEANUP(buf_release) struct buf path = {0};
-	int fd CLEANUP(close_p) = binaries_open_command(command, &path);
-	if (fd >= 0)
-		read_facts(f, fd, buf_str(&path));
+	struct byte_source source;
+	if (!binaries_open_command(&source, command, &path))
+		read_facts(f, source, buf_str(&path));
 	if (prefix) {
 		char *name CLEANUP(free_p) = variable_of(prefix);
 		add_variable(f, name);
@@ -166,7 +169,7 @@ enum jemallocenv_setting jemallocenv_prof_setting(int32_t pid, const char *varia
 {
 	char *path CLEANUP(free_p) = xasprintf("/proc/%d/environ", pid);
 	CLEANUP(buf_release) struct buf text = {0};
-	if (file_read(&text, path, ENVIRON_BYTES_MAX, NULL))
+	if (hostfile_read_text(&text, path, ENVIRON_BYTES_MAX, NULL))
 		return JEMALLOCENV_UNKNOWN;
 	struct sv left = buf_sv(&text);
 	bool has_any = false;

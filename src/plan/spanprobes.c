@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "host/mapped.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "kernel_span.h"
 #include "object/debugfile.h"
 #include "object/elf.h"
@@ -59,19 +59,20 @@ void span_probes_release(struct span_probes *p)
 	vec_release(&p->fds);
 }
 
-/* Takes ownership of @fd. A file that is not ELF is ignored. */
-static void add_binary(struct finder *f, int fd, const char *path)
+/* Takes ownership of @source. A file that is not ELF is ignored. */
+static void add_binary(struct finder *f, struct byte_source source, const char *path)
 {
-	struct binary b = {.fd = fd};
+	struct binary b = {.fd = hostfile_name(&source)};
+	struct debug_search host = {.open = hostfile_open_path, .root_fd = -1};
 	CLEANUP(err_release) struct err err = {0};
-	vec_push(&f->probes->fds, fd);
-	if (elf_open_fd(&b.elf, fd, &err))
+	vec_push(&f->probes->fds, b.fd);
+	if (elf_open_source(&b.elf, source, &err))
 		return;
 	b.path = xstrdup(path);
 	if (!elf_section(b.elf, ".symtab")) {
 		(void)debugfile_mini(&b.debug, b.elf, &err);
 		if (!b.debug)
-			b.debug = debugfile_find(b.elf, path, NULL, NULL);
+			b.debug = debugfile_find(b.elf, path, &host, NULL);
 	}
 	vec_push(&f->binaries, b);
 }
@@ -86,10 +87,9 @@ static int on_mapping(void *ctx, const struct proc_map *m, struct err *err UNUSE
 	(void)map_put(&f->seen, dev << 40 ^ m->inode, &is_new);
 	if (!is_new)
 		return 0;
-	struct mapped_file file;
-	if (!host_open_mapped(&file, f->pid, m->start, m->end, m->path, m->dev_major, m->dev_minor,
-			      m->inode))
-		add_binary(f, file.fd, m->path);
+	struct byte_source source;
+	if (!proc_open_mapped(&source, f->pid, m))
+		add_binary(f, source, m->path);
 	return 0;
 }
 
@@ -106,10 +106,10 @@ static int inspect_process(struct finder *f, int32_t pid, struct err *err)
 static int inspect_command(struct finder *f, const char *name, struct err *err)
 {
 	CLEANUP(buf_release) struct buf path = {0};
-	int fd = binaries_open_command(name, &path);
-	if (fd < 0)
+	struct byte_source source;
+	if (binaries_open_command(&source, name, &path))
 		return err_set(err, -ENOENT, "cannot find the command '%s'", name);
-	add_binary(f, fd, buf_str(&path));
+	add_binary(f, source, buf_str(&path));
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 
 /* A place in a binary. */
 struct span_point {
-	int fd;                    /* the binary, open; borrowed */
+	int fd;                    /* the binary, O_PATH; borrowed */
 	uint64_t offset;           /* into the file */
 	uint64_t semaphore_offset; /* of the USDT semaphore, 0 = none */
 };

@@ -19,6 +19,7 @@
 #include "host/caps.h"
 #include "host/limits.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/symbolworker.h"
@@ -34,6 +35,9 @@
 /* Sources deliver the rows of a second a little after its end: flushes are later by this. */
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
+
+/* How long a file may take to answer while rings are to be drained; then it is asked again. */
+#define DRAINING_MS 100
 
 struct capture {
 	const struct capture_options *options;
@@ -282,10 +286,13 @@ static int start(struct capture *c, struct err *err)
 		wait_delay(o->delay_ns);
 	/* Enabling the events of many threads takes time, during which the first ones sample. */
 	set_start(c);
+	if (!c->sources.list.n)
+		hostfile_set_deadline(DRAINING_MS);
 	TRY(sources_attach(&c->sources, err));
 	if (c->sources.list.n) /* sources that add up by seconds need a common start */
 		set_start(c);
 	TRY(sources_start(&c->sources, c->start_ns, err));
+	hostfile_set_deadline(DRAINING_MS);
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_symbolize_ns = now + SYMBOLIZE_NS;
@@ -363,6 +370,7 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 		stop_drain();
 		now = clock_mono_ns();
 		TRY(drain(c, now, err));
+		builder_retry_modules(c->builder);
 		now = clock_mono_ns();
 		if (now >= c->next_symbolize_ns) {
 			symbolworker_submit(c->symbolizer);
@@ -383,6 +391,8 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 
 static void symbolize_rest(struct capture *c)
 {
+	hostfile_set_deadline(HOSTFILE_DEADLINE_MS);
+	builder_retry_modules(c->builder);
 	symbolworker_submit(c->symbolizer);
 	symbolworker_submit_jit(c->symbolizer);
 	uint64_t done = 0;
@@ -396,6 +406,10 @@ static void symbolize_rest(struct capture *c)
 			(void)nanosleep(&ts, NULL);
 	}
 	symbolworker_collect(c->symbolizer, SYMBOLWORKER_WAIT);
+	CLEANUP(buf_release) struct buf silent = {0};
+	hostfile_add_silent(&silent);
+	if (silent.n)
+		profile_fact(c->p, FACT_NO_ANSWER, buf_str(&silent));
 }
 
 static void finish_child(struct capture *c, struct capture_result *r)
@@ -447,7 +461,7 @@ static void finish_writing(struct capture *c, struct capture_result *r)
 
 static int run(struct capture *c, struct capture_result *r, struct err *err)
 {
-	uint64_t cpu_before = clock_process_cpu_ns();
+	uint64_t cpu_before = clock_process_cpu_ns() + hostfile_cpu_ns();
 	int rc = start(c, err);
 	if (rc) {
 		if (c->has_child && c->child.is_reaped) {
@@ -463,7 +477,8 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	c->p->end_ns = exact_ns ? exact_ns /* excludes the time that stopping takes */
 				: MAX(c->p->end_ns, builder_last_ns(c->builder));
 	r->duration_ns = c->p->end_ns - c->start_ns;
-	r->own_cpu_ns = clock_process_cpu_ns() - cpu_before;
+	uint64_t reading_ns = hostfile_cpu_ns();
+	r->own_cpu_ns = clock_process_cpu_ns() + reading_ns - cpu_before;
 	uint64_t symbolizing_ns = symbolworker_cpu_ns(c->symbolizer);
 	r->own_cpu_ns -= MIN(symbolizing_ns, r->own_cpu_ns);
 	sources_result(&c->sources, r);
@@ -475,7 +490,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	sources_release(&c->sources); /* the target is not touched after this */
 	drop_capture_caps();
 	symbolize_rest(c);
-	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer);
+	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer) + hostfile_cpu_ns() - reading_ns;
 	host_keep_caps(HOST_WRITING);
 	finish_child(c, r);
 	finish_writing(c, r);

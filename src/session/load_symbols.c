@@ -72,7 +72,7 @@ size_t load_symbols(struct profile *p, const struct load_options *options)
 	files.is_this_kernel = is_this_boot(p);
 	if (!files.is_this_kernel) {
 		files.access.read_vdso = NULL;
-		files.access.read_perfmap = NULL;
+		files.access.open_perfmap = NULL;
 	}
 	CLEANUP(modules_release) struct modules modules = {.p = p, .files = &files.access};
 	modules_restore(&modules);

@@ -9,13 +9,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file/file.h"
 #include "base/mem.h"
-#include "host/mapped.h"
 #include "host/proc.h"
+#include "host/reader/hostfile.h"
 #include "session/kernelsyms.h"
 
-#define PERFMAP_LIMIT ((size_t)1 << 30)
+#define JITDUMP_LIMIT ((size_t)1 << 30)
 
 /* The vDSO has one or two pages. Its length is not in auxv: it is read up to the first fault. */
 #define VDSO_BYTES_MAX 16384
@@ -50,7 +49,7 @@ static int read_kallsyms(void *ctx, struct buf *to)
 
 static int root_of(struct live_files *l, int32_t pid)
 {
-	CLEANUP(close_p) int fd = host_open_root(pid);
+	CLEANUP(close_p) int fd = hostfile_open_root(pid);
 	CLEANUP(free_p) char *ns = xasprintf("/proc/%d/ns/mnt", pid);
 	struct stat root;
 	struct stat mounts;
@@ -85,21 +84,24 @@ static struct live_process *process_of(struct live_files *l, int32_t pid)
 	return &l->processes.p[*idx - 1];
 }
 
-static int live_open(void *ctx, int32_t pid, const struct event_map *map)
+static int live_open(void *ctx, struct byte_source *ret_s, int32_t pid, const struct event_map *map)
 {
 	(void)ctx;
-	struct mapped_file f;
-	TRY(host_open_mapped(&f, pid, map->start, map->start + map->len, map->path, map->dev_major,
-			     map->dev_minor, map->inode));
+	struct hostfile_mapping m = {.pid = pid,
+				     .start = map->start,
+				     .end = map->start + map->len,
+				     .path = map->path,
+				     .dev_major = map->dev_major,
+				     .dev_minor = map->dev_minor,
+				     .inode = map->inode};
+	bool is_exact;
+	TRY(hostfile_open_mapped(ret_s, &is_exact, &m));
 	/* Without a build-id only the inode shows that this is the mapped file. */
-	if (!f.is_exact && !map->nr_build_id && map->inode) {
-		struct stat st;
-		if (fstat(f.fd, &st) || st.st_ino != map->inode) {
-			close(f.fd);
-			return -ESTALE;
-		}
+	if (!is_exact && !map->nr_build_id && map->inode && ret_s->st.st_ino != map->inode) {
+		source_close(ret_s);
+		return -ESTALE;
 	}
-	return f.fd;
+	return 0;
 }
 
 static int live_root(void *ctx, int32_t pid)
@@ -107,38 +109,45 @@ static int live_root(void *ctx, int32_t pid)
 	return process_of(ctx, pid)->root_fd;
 }
 
-/* Reads a perf map or jitdump only if it belongs to the process's user or to root. */
-static int read_owned(int fd, uint32_t uid, struct buf *to)
+/* Opens a perf map or jitdump only if it belongs to the process's user or to root. */
+static int open_owned(struct byte_source *ret_s, int root_fd, const char *path, uint32_t uid)
 {
-	struct stat st;
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) || (st.st_uid != uid && st.st_uid != 0))
+	CLEANUP(source_close) struct byte_source source = {0};
+	TRY(hostfile_open_path(&source, root_fd, path));
+	if (source.st.st_uid != uid && source.st.st_uid != 0)
 		return -EPERM;
-	return file_read_fd(to, fd, PERFMAP_LIMIT, NULL);
+	*ret_s = source;
+	source = (struct byte_source){0};
+	return 0;
+}
+
+static int read_owned(int root_fd, const char *path, uint32_t uid, struct buf *to)
+{
+	CLEANUP(source_close) struct byte_source source = {0};
+	TRY(open_owned(&source, root_fd, path, uid));
+	return hostfile_read_all(to, &source, JITDUMP_LIMIT, NULL);
 }
 
 static int live_jitdump(void *ctx, int32_t pid, const char *path, struct buf *to)
 {
 	struct live_process *p = process_of(ctx, pid);
-	CLEANUP(close_p) int fd = host_open_in_root(p->root_fd, path);
-	return read_owned(fd, p->uid, to);
+	return read_owned(p->root_fd, path, p->uid, to);
 }
 
-static int live_perfmap(void *ctx, int32_t pid, struct buf *to)
+static int live_perfmap(void *ctx, int32_t pid, struct byte_source *ret_s)
 {
 	struct live_process *p = process_of(ctx, pid);
 	CLEANUP(free_p) char *path = xasprintf("/tmp/perf-%d.map", p->nspid);
-	CLEANUP(close_p) int fd = host_open_in_root(p->root_fd, path);
-	return read_owned(fd, p->uid, to);
+	return open_owned(ret_s, p->root_fd, path, p->uid);
 }
 
 void live_files_init(struct live_files *l)
 {
 	*l = (struct live_files){.access = {.open = live_open,
+					    .open_path = hostfile_open_path,
 					    .root = live_root,
 					    .read_kallsyms = read_kallsyms,
-					    .read_perfmap = live_perfmap,
+					    .open_perfmap = live_perfmap,
 					    .read_jitdump = live_jitdump,
 					    .read_vdso = read_own_vdso}};
 	l->access.ctx = l;
@@ -156,7 +165,7 @@ void live_files_release(struct live_files *l)
 /* ---- recordings -------------------------------------------------------------------------- */
 
 /* Opens ~/.debug/.build-id/xx/yyyy/elf, perf's cache of recorded binaries. */
-static int open_from_perf_cache(const struct event_map *map)
+static int open_from_perf_cache(struct byte_source *ret_s, const struct event_map *map)
 {
 	const char *home = getenv("HOME");
 	if (!home || map->nr_build_id < 2)
@@ -166,7 +175,12 @@ static int open_from_perf_cache(const struct event_map *map)
 	for (size_t i = 1; i < map->nr_build_id; i++)
 		buf_addf(&path, "%02x", map->build_id[i]);
 	buf_add_str(&path, "/elf");
-	return host_open_in_root(-1, buf_str(&path));
+	TRY(hostfile_open_path(ret_s, -1, buf_str(&path)));
+	/* HOME may be another user's (sudo -E), whose files must not stand for the system's. */
+	if (!ret_s->st.st_uid || ret_s->st.st_uid == geteuid())
+		return 0;
+	source_close(ret_s);
+	return -EPERM;
 }
 
 /* Returns whether it is the mapped file: by inode, or, without build-ids, not newer than the dump. */
@@ -181,26 +195,24 @@ static bool is_mapped_inode(const struct stored_files *s, const struct event_map
 	return is_below_symfs || changed_ns <= s->written_ns;
 }
 
-static int stored_open(void *ctx, int32_t pid, const struct event_map *map)
+static int stored_open(void *ctx, struct byte_source *ret_s, int32_t pid,
+		       const struct event_map *map)
 {
 	(void)pid;
 	struct stored_files *s = ctx;
-	int fd = open_from_perf_cache(map);
-	if (fd >= 0)
-		return fd;
+	if (!open_from_perf_cache(ret_s, map))
+		return 0;
 	CLEANUP(free_p) char *path = xasprintf("%s%s", s->symfs ? s->symfs : "", map->path);
-	fd = host_open_in_root(-1, path);
-	bool is_below_symfs = fd >= 0 && s->symfs;
-	if (fd < 0 && s->symfs)
-		fd = host_open_in_root(-1, map->path);
-	if (fd >= 0 && !map->nr_build_id && map->inode) {
-		struct stat st;
-		if (fstat(fd, &st) || !is_mapped_inode(s, map, &st, is_below_symfs)) {
-			close(fd);
-			return -ESTALE;
-		}
+	int rc = hostfile_open_path(ret_s, -1, path);
+	bool is_below_symfs = !rc && s->symfs;
+	if (rc && s->symfs)
+		rc = hostfile_open_path(ret_s, -1, map->path);
+	if (!rc && !map->nr_build_id && map->inode &&
+	    !is_mapped_inode(s, map, &ret_s->st, is_below_symfs)) {
+		source_close(ret_s);
+		return -ESTALE;
 	}
-	return fd;
+	return rc;
 }
 
 static int stored_root(void *ctx, int32_t pid)
@@ -227,25 +239,24 @@ static int stored_jitdump(void *ctx, int32_t pid, const char *path, struct buf *
 	(void)pid;
 	struct stored_files *s = ctx;
 	CLEANUP(free_p) char *full = xasprintf("%s%s", s->symfs ? s->symfs : "", path);
-	CLEANUP(close_p) int fd = host_open_in_root(-1, full);
-	return read_owned(fd, getuid(), to);
+	return read_owned(-1, full, getuid(), to);
 }
 
-static int stored_perfmap(void *ctx, int32_t pid, struct buf *to)
+static int stored_perfmap(void *ctx, int32_t pid, struct byte_source *ret_s)
 {
 	struct stored_files *s = ctx;
 	CLEANUP(free_p) char *path = xasprintf("%s/tmp/perf-%d.map", s->symfs ? s->symfs : "", pid);
-	CLEANUP(close_p) int fd = host_open_in_root(-1, path);
-	return fd < 0 ? fd : read_owned(fd, getuid(), to);
+	return open_owned(ret_s, -1, path, getuid());
 }
 
 void stored_files_init(struct stored_files *s, const char *symfs, const char *cache_dir)
 {
 	*s = (struct stored_files){.access = {.open = stored_open,
+					      .open_path = hostfile_open_path,
 					      .root = stored_root,
 					      .read_kallsyms = stored_kallsyms,
 					      .read_cached_kallsyms = cached_kallsyms,
-					      .read_perfmap = stored_perfmap,
+					      .open_perfmap = stored_perfmap,
 					      .read_jitdump = stored_jitdump,
 					      .read_vdso = read_own_vdso},
 				   .symfs = symfs,

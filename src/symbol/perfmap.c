@@ -8,6 +8,7 @@
 #include "symbol/jitcode.h"
 
 #define TEXT_BYTES_MAX  ((size_t)2 << 30)
+#define STEP_BYTES      ((size_t)256 << 10)
 #define NAMES_BYTES_MAX ((size_t)1 << 30)
 #define SIZELESS_BYTES  4096 /* maximum length of an entry of size 0 */
 #define VISITED_MAX     4096 /* maximum number of ranges visited for one address */
@@ -182,20 +183,69 @@ static bool read_line(struct perfmap *m, const char *p, const char *end)
 	return true;
 }
 
-int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err)
+/* Takes the lines of a text; the last one need not end with a newline. */
+static void read_lines(struct perfmap *m, const char *p, const char *end)
 {
-	if (text.n > TEXT_BYTES_MAX)
-		return err_set(err, -EFBIG, "perf map of %zu bytes", text.n);
-	struct perfmap *m = xcalloc(1, sizeof(*m));
-	const char *end = text.p + text.n;
-	for (const char *p = text.p; p < end;) {
+	while (p < end) {
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
 		eol = eol ? eol : end;
 		if (eol > p && !read_line(m, p, eol))
 			m->nr_bad++;
 		p = eol + 1;
 	}
+}
+
+int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err)
+{
+	if (text.n > TEXT_BYTES_MAX)
+		return err_set(err, -EFBIG, "perf map of %zu bytes", text.n);
+	struct perfmap *m = xcalloc(1, sizeof(*m));
+	read_lines(m, text.p, text.p + text.n);
 	jitcode_seal(m);
 	*ret_m = m;
+	return 0;
+}
+
+/*
+ * Takes the complete lines of a step, all of it if it @is_last or is one line; returns where the
+ * rest begins. *is_skipped: the step begins within a line that is longer than a step.
+ */
+static const char *read_step(struct perfmap *m, const char *step, const char *end, bool is_last,
+			     bool *is_skipped)
+{
+	const char *from = step;
+	if (*is_skipped) {
+		const char *eol = memchr(step, '\n', (size_t)(end - step));
+		from = eol ? eol + 1 : end;
+		*is_skipped = !eol;
+	}
+	const char *last = memrchr(from, '\n', (size_t)(end - from));
+	bool is_long = !last && from == step && end == step + STEP_BYTES;
+	*is_skipped |= is_long;
+	const char *to = is_long || is_last ? end : last ? last + 1 : from;
+	read_lines(m, from, to);
+	return to;
+}
+
+int perfmap_read(struct perfmap **ret_m, const struct byte_source *file, struct err *err)
+{
+	uint64_t size = (uint64_t)file->st.st_size;
+	if (size > TEXT_BYTES_MAX)
+		return err_set(err, -EFBIG, "larger than %zu bytes", TEXT_BYTES_MAX);
+	CLEANUP(perfmap_free_p) struct perfmap *m = xcalloc(1, sizeof(*m));
+	CLEANUP(free_p) char *step = xmalloc(STEP_BYTES);
+	size_t nr_kept = 0; /* of a line that is not complete */
+	bool is_skipped = false;
+	for (uint64_t at = 0; at < size;) {
+		size_t n = MIN(STEP_BYTES - nr_kept, size - at);
+		TRY(file->ops->read(file->ctx, step + nr_kept, n, at, err));
+		at += n;
+		const char *end = step + nr_kept + n;
+		const char *rest = read_step(m, step, end, at == size, &is_skipped);
+		nr_kept = (size_t)(end - rest);
+		memmove(step, rest, nr_kept);
+	}
+	jitcode_seal(m);
+	*ret_m = TAKE(m);
 	return 0;
 }

@@ -12,11 +12,17 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/file/bytesource.h"
 #include "base/sv.h"
 
 struct perfmap; /* opaque; holds copies of all names */
 
 int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err);
+/*
+ * Reads a perf map in small steps: of 1 GB of text only names and ranges are in memory. @file stays
+ * the caller's. -EFBIG: more than 2 GB.
+ */
+int perfmap_read(struct perfmap **ret_m, const struct byte_source *file, struct err *err);
 /*
  * Parses a jitdump file (kernel tools/perf/Documentation/jitdump-specification.txt): code load,
  * move and close records, and debug records for lines; unwinding records are skipped. Times are

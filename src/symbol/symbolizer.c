@@ -329,6 +329,11 @@ static int query_sources(struct batch *b, size_t nr_unique, struct err *err)
 	return rc;
 }
 
+bool symbolizer_is_silent(const struct symbolizer *s)
+{
+	return elf_silence(s->elf) || (s->debug && elf_silence(s->debug));
+}
+
 /* The addresses that are being added to the cache. */
 struct filling {
 	struct name_cache *cache;
@@ -369,7 +374,12 @@ static bool fill_cache(struct symbolizer *s, const uint64_t *unique, size_t nr_u
 			  .unique = missing,
 			  .result = fill,
 			  .ctx = &filling};
-	return nr <= name_cache_left(s->cache) && !query_sources(&b, nr, NULL) && filling.is_whole;
+	bool is_filled =
+		nr <= name_cache_left(s->cache) && !query_sources(&b, nr, NULL) && filling.is_whole;
+	if (!symbolizer_is_silent(s))
+		return is_filled;
+	name_cache_free(TAKE(s->cache)); /* what is missing now must not be missing later */
+	return false;
 }
 
 /* Reports all addresses from the cache. */

@@ -85,6 +85,8 @@ void symbolizer_free(struct symbolizer *s);
 DEFINE_FREE_P(symbolizer, struct symbolizer)
 /* Counters; all zero before the first query. */
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
+/* Whether a file did not answer in time (elf_silence), so that functions may be missing. */
+bool symbolizer_is_silent(const struct symbolizer *s);
 /*
  * Looks up @nr link-time addresses. For a return address the caller passes address - 1, so that it
  * lies within the call instruction.

@@ -209,6 +209,23 @@ void space_add(struct spaces *s, struct space *sp, const struct space_map *m)
 	new_generation(s, sp);
 }
 
+bool space_set_bias(struct spaces *s, struct space *sp, const struct unwind_module *module,
+		    uint64_t (*bias)(const void *ctx, const struct space_map *m), const void *ctx)
+{
+	bool has_any = false;
+	for (size_t i = 0; i < sp->maps.n; i++) {
+		if (sp->maps.p[i].module != module)
+			continue;
+		if (!has_any)
+			unshare(sp);
+		has_any = true;
+		sp->maps.p[i].bias = bias(ctx, &sp->maps.p[i]);
+	}
+	if (has_any)
+		new_generation(s, sp);
+	return has_any;
+}
+
 const struct space_map *space_find(struct space *sp, uint64_t addr)
 {
 	if (LIKELY(sp->last_idx < sp->maps.n)) {

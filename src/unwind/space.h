@@ -59,6 +59,12 @@ void spaces_exec(struct spaces *s, int32_t pid); /* removes all mappings */
 void spaces_exit(struct spaces *s, int32_t pid);
 /* Adds a mapping like mmap(MAP_FIXED): older mappings that it overlaps are trimmed or split. */
 void space_add(struct spaces *s, struct space *sp, const struct space_map *m);
+/*
+ * Sets the bias of all mappings of a module, which was loaded after they were added. Returns whether
+ * there are any.
+ */
+bool space_set_bias(struct spaces *s, struct space *sp, const struct unwind_module *module,
+		    uint64_t (*bias)(const void *ctx, const struct space_map *m), const void *ctx);
 /* Returns the mapping that contains @addr, or NULL; valid until the space changes. */
 const struct space_map *space_find(struct space *sp, uint64_t addr);
 

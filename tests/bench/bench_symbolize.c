@@ -20,9 +20,12 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "host/reader/hostfile.h"
 #include "object/elf.h"
 #include "symbol/dwarf/dwarf.h"
 #include "../lib/elf_path.h"
+
+static const struct debug_search on_host = {.open = hostfile_open_path, .root_fd = -1};
 
 typedef VEC(uint64_t) addrs_vec;
 
@@ -130,7 +133,7 @@ static int run(const char *path, const uint64_t *vaddrs, size_t nr, struct sink 
 	CLEANUP(elf_free_p) struct elf *e = NULL;
 	struct dwarf *d = NULL;
 	double t0 = now_s(), c0 = cpu_s();
-	if (elf_open_path(&e, path, &err) || dwarf_new(&d, e, path, NULL, 0, &err) || !d) {
+	if (elf_open_path(&e, path, &err) || dwarf_new(&d, e, path, &on_host, 0, &err) || !d) {
 		fprintf(stderr, "%s: %s\n", path, err_msg(&err));
 		return 1;
 	}

@@ -24,9 +24,9 @@ struct ctx {
 	size_t nr_tables;
 };
 
-static int no_file(void *ctx, int32_t pid, const struct event_map *map)
+static int no_file(void *ctx, struct byte_source *ret_s, int32_t pid, const struct event_map *map)
 {
-	(void)ctx, (void)pid, (void)map;
+	(void)ctx, (void)ret_s, (void)pid, (void)map;
 	return -ENOENT;
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text/num.h"
@@ -23,7 +22,7 @@
 #include "capture/heap/heapfacts.h"
 #include "capture/heap/planner.h"
 #include "capture/bpf/skeleton.h"
-#include "host/mapped.h"
+#include "host/reader/hostfile.h"
 #include "kernel_heap.h"
 
 #define SLOTS_MAX   4096 /* threads distinguished per process */
@@ -168,7 +167,8 @@ static void probes_free(void *self)
 
 /* Probes of one process in one binary. */
 struct probe_set {
-	int fd; /* of the binary */
+	struct byte_source binary;
+	int fd; /* names the binary (O_PATH) */
 	VEC(unsigned long) offsets;
 	VEC(uint64_t) cookies;
 };
@@ -177,6 +177,7 @@ static void probe_set_release(struct probe_set *set)
 {
 	vec_release(&set->offsets);
 	vec_release(&set->cookies);
+	source_close(&set->binary);
 	close_p(&set->fd);
 }
 
@@ -190,12 +191,13 @@ static void add_site(struct heapprobes *h, struct probe_set *set, const struct h
 {
 	uint8_t code[CODE_BYTES];
 	bool is_emulated = false;
-	ssize_t n = file_pread_some(set->fd, code, sizeof(code), s->file_offset, NULL);
+	uint64_t nr_bytes = (uint64_t)set->binary.st.st_size;
+	size_t n = (size_t)MIN(nr_bytes - MIN(nr_bytes, s->file_offset), sizeof(code));
 	if (s->end > s->addr)
-		n = MIN(n, (ssize_t)(s->end - s->addr));
-	if (n <= 0)
+		n = (size_t)MIN((uint64_t)n, s->end - s->addr);
+	if (!n || set->binary.ops->read(set->binary.ctx, code, n, s->file_offset, NULL))
 		return;
-	size_t at = heapprobes_point(code, (size_t)n, s->shape, &is_emulated);
+	size_t at = heapprobes_point(code, n, s->shape, &is_emulated);
 	for (size_t i = 0; i < set->offsets.n; i++)
 		if (set->offsets.p[i] == s->file_offset + at)
 			return; /* same function under another name */
@@ -266,10 +268,12 @@ static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, siz
 			 int32_t pid, int root_fd, struct err *err)
 {
 	const char *path = plan->functions.p[first].path;
-	CLEANUP(probe_set_release) struct probe_set set = {.fd = host_open_in_root(root_fd, path)};
-	if (set.fd < 0)
-		return err_set(err, set.fd, "cannot open '%s' of process %d: %s", path, pid,
-			       strerror(-set.fd));
+	CLEANUP(probe_set_release) struct probe_set set = {.fd = -1};
+	int rc = hostfile_open_path(&set.binary, root_fd, path);
+	if (rc)
+		return err_set(err, rc, "cannot open '%s' of process %d: %s", path, pid,
+			       strerror(-rc));
+	set.fd = hostfile_name(&set.binary);
 	for (size_t i = first; i < plan->functions.n; i++) {
 		const struct heap_function *s = &plan->functions.p[i];
 		if (is_probed(s->shape) && !strcmp(s->path, path))
@@ -281,7 +285,7 @@ static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, siz
 static int attach_plan(struct heapprobes *h, const struct heap_plan *plan, int32_t pid,
 		       struct err *err)
 {
-	CLEANUP(close_p) int root_fd = host_open_root(pid);
+	CLEANUP(close_p) int root_fd = hostfile_open_root(pid);
 	if (root_fd < 0)
 		return err_set(err, root_fd, "cannot look into process %d: %s", pid,
 			       strerror(-root_fd));

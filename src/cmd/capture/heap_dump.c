@@ -62,7 +62,7 @@ static int print_page(const struct dump_process *p, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = cmd_cache_dir();
 	CLEANUP(free_p)
-	char *symfs = p->root_fd < 0 ? NULL : xasprintf("/proc/self/fd/%d", p->root_fd);
+	char *symfs = p->root_fd < 0 ? NULL : xasprintf("/proc/%d/fd/%d", getpid(), p->root_fd);
 	struct load_options options = {.cache_dir = cache_dir, .symfs = symfs};
 	struct profile *profile = NULL;
 	TRY(load_profile(&profile, p->newest, &options, err));

@@ -9,16 +9,9 @@
 
 #include "arch.h"
 #include "ingest/builder.h"
+#include "no_files.h"
 
 #define CODE 0x400000ull
-
-static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
-{
-	(void)ctx;
-	(void)pid;
-	(void)map;
-	return -ENOENT;
-}
 
 static const struct file_access files = {.open = open_nothing};
 

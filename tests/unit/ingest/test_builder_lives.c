@@ -5,14 +5,7 @@
 #include <errno.h>
 
 #include "tap.h"
-
-static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
-{
-	(void)ctx;
-	(void)pid;
-	(void)map;
-	return -ENOENT;
-}
+#include "no_files.h"
 
 struct unwind_process {
 	struct file_access files;

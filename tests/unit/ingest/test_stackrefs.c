@@ -9,19 +9,12 @@
 
 #include "ingest/builder.h"
 #include "unwind/space.h"
+#include "no_files.h"
 
 #define CODE   0x400000ull
 #define KERNEL 0xffffffff81000000ull
 
 enum { SPEC_SAMPLES = 0, SPEC_WAITS = 2, SPEC_BLAMED = 3 };
-
-static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
-{
-	(void)ctx;
-	(void)pid;
-	(void)map;
-	return -ENOENT;
-}
 
 static const struct file_access files = {.open = open_nothing};
 

@@ -5,12 +5,15 @@
 #include "base/base.h"
 #include "tap.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "host/proc.h"
 #include "ingest/symbolworker.h"
+#include "no_files.h"
 
 #define JIT_START 0x7f0000000000ull
 
@@ -42,12 +45,13 @@ static int take_map(void *ctx, const struct proc_map *m, struct err *err)
 	return 1;
 }
 
-static int open_self(void *ctx, int32_t pid, const struct event_map *map)
+static int open_self(void *ctx, struct byte_source *ret_s, int32_t pid, const struct event_map *map)
 {
 	(void)ctx;
 	(void)pid;
 	(void)map;
-	return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	CLEANUP(close_p) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return source_from_fd(ret_s, fd, NULL);
 }
 
 static int fake_kallsyms(void *ctx, struct buf *to)
@@ -68,15 +72,17 @@ static int cached_kallsyms(void *ctx, struct buf *to)
 	return 0;
 }
 
-static int fake_perfmap(void *ctx, int32_t pid, struct buf *to)
+static int fake_perfmap(void *ctx, int32_t pid, struct byte_source *ret_s)
 {
 	(void)ctx;
-	buf_addf(to, "%llx 100 jit_of_%d\n", JIT_START, pid);
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_addf(&text, "%llx 100 jit_of_%d\n", JIT_START, pid);
+	source_from_bytes(ret_s, text.p, text.n);
 	return 0;
 }
 
 static const struct file_access files = {
-	.open = open_self, .read_kallsyms = fake_kallsyms, .read_perfmap = fake_perfmap};
+	.open = open_self, .read_kallsyms = fake_kallsyms, .open_perfmap = fake_perfmap};
 
 static const char *name_of(const struct profile *p, loc_id loc)
 {
@@ -219,6 +225,31 @@ TEST(naming_says_why_there_is_no_name)
 	CHECK_U64(p->locations.p[kernel].unsym, LOSS_UNSYM_KERNEL);
 	CHECK_U64(p->locations.p[nowhere].unsym, LOSS_UNSYM_NO_MAP);
 	symbolworker_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
+
+/* hash_mix of this device is 0 with every inode: a target may choose build-ids in such a way. */
+TEST(modules_with_equal_hashes_stay_apart)
+{
+	struct profile *p = profile_new();
+	const struct file_access nothing = {.open = open_nothing};
+	struct modules modules = {.p = p, .files = &nothing};
+	struct event_map map = {.start = 0x1000,
+				.len = 0x1000,
+				.dev_major = 0x9e3779b9,
+				.dev_minor = 0x7f4a7c15,
+				.inode = 7,
+				.is_exec = true,
+				.nr_build_id = 0,
+				.path = "/opt/none"};
+	struct ingest_module *first = modules_for_map(&modules, 1, &map);
+	map.inode = 8;
+	struct ingest_module *second = modules_for_map(&modules, 1, &map);
+	CHECK(first != second);
+	CHECK(modules_for_map(&modules, 2, &map) == second);
+	map.inode = 7;
+	CHECK(modules_for_map(&modules, 2, &map) == first);
 	modules_release(&modules);
 	profile_free(p);
 }

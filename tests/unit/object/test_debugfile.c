@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "host/reader/hostfile.h"
 #include "object/debugfile.h"
 #include "elf_path.h"
 
@@ -58,13 +59,15 @@ static void put(const char *root, const char *path, const char *fixture)
 	CHECK(fd >= 0 && !file_write_all(fd, bytes.p, bytes.n, NULL));
 }
 
+static const struct debug_search on_host = {.open = hostfile_open_path, .root_fd = -1};
+
 /* Searches the debug file of @fixture, as /srv/bin/prog in a root that contains @at. */
 static char *found_at(const char *fixture, const char *at, const char *as)
 {
 	CLEANUP(remove_root) char *root = make_root();
 	put(root, at, as);
 	CLEANUP(close_p) int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct debug_search search = {.root_fd = fd};
+	struct debug_search search = {.open = hostfile_open_path, .root_fd = fd};
 	CLEANUP(elf_free_p) struct elf *e = open_fixture(fixture);
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
 	char *path = NULL;
@@ -107,7 +110,8 @@ TEST(debugfile_is_found_by_build_id_in_a_debug_dir)
 	buf_add_str(&at, ".debug");
 	put(root, buf_str(&at), "prog.debug");
 	const char *dirs[] = {"/absent", root};
-	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 2};
+	struct debug_search search = {
+		.open = hostfile_open_path, .root_fd = -1, .dirs = dirs, .nr_dirs = 2};
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
 	debug = debugfile_find(e, NULL, &search, NULL);
 	CHECK(debug != NULL);
@@ -132,15 +136,44 @@ TEST(debugfile_symlinks_do_not_escape_the_target_root)
 	char *to CLEANUP(free_p) = xasprintf("%s/out/prog.debug", root);
 	CHECK(!symlink(to, link));
 	CLEANUP(close_p) int fd = open(jail, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct debug_search search = {.root_fd = fd};
+	struct debug_search search = {.open = hostfile_open_path, .root_fd = fd};
 	CLEANUP(elf_free_p) struct elf *e = open_fixture("prog");
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
 	debug = debugfile_find(e, "/srv/bin/prog", &search, NULL);
 	CHECK(!debug);
 	/* The same link is followed if the root is the host's. */
 	char *host CLEANUP(free_p) = xasprintf("%s/srv/bin/prog", jail);
-	debug = debugfile_find(e, host, NULL, NULL);
+	debug = debugfile_find(e, host, &on_host, NULL);
 	CHECK(debug != NULL);
+}
+
+/* What a target names in its debug information, and the place of its binary, are the target's. */
+TEST(debugfile_paths_of_a_target_are_not_opened_on_the_host)
+{
+	CLEANUP(remove_root) char *root = make_root();
+	CLEANUP(remove_root) char *host = make_root();
+	put(host, "/prog.dwo", "prog");
+	CLEANUP(close_p) int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct debug_search search = {.open = hostfile_open_path, .root_fd = fd};
+	struct debug_search no_root = {.open = hostfile_open_path, .root_fd = -1};
+	CHECK(!debugfile_open(host, "prog.dwo", &search));
+	CLEANUP(elf_free_p) struct elf *e = debugfile_open(host, "prog.dwo", &no_root);
+	CHECK(e != NULL);
+	put(root, "/src/prog.dwo", "prog");
+	CLEANUP(elf_free_p) struct elf *own = debugfile_open("/src", "../src/prog.dwo", &search);
+	CHECK(own != NULL);
+	/* below a directory of --debug-dir, and not above it */
+	put(root, "/debug/src/prog.dwo", "prog");
+	CLEANUP(free_p) char *dir = xasprintf("%s/debug", root);
+	const char *dirs[] = {dir};
+	struct debug_search given = {
+		.open = hostfile_open_path, .root_fd = fd, .dirs = dirs, .nr_dirs = 1};
+	CLEANUP(elf_free_p) struct elf *below = debugfile_open("/src", "prog.dwo", &given);
+	CHECK(below != NULL);
+	put(root, "/secret", "prog");
+	CHECK(!debugfile_open("/src", "../../secret.dwo", &given));
+	CLEANUP(free_p) char *up = xasprintf("/../..%s", host);
+	CHECK(!debugfile_open(up, "prog.dwo", &given));
 }
 
 TEST(debugfile_lookup_does_not_block_on_a_fifo)
@@ -151,7 +184,7 @@ TEST(debugfile_lookup_does_not_block_on_a_fifo)
 	CHECK(!mkfifo(fifo, 0600));
 	CLEANUP(elf_free_p) struct elf *e = open_fixture("prog");
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
-	debug = debugfile_find(e, prog, NULL, NULL);
+	debug = debugfile_find(e, prog, &on_host, NULL);
 	CHECK(!debug);
 }
 
@@ -172,7 +205,7 @@ TEST(debugfile_alt_is_found_beside_the_debug_file_by_build_id)
 	CLEANUP(remove_root) char *root = make_root();
 	put(root, "/d/prog.debug", "prog.debug");
 	CLEANUP(close_p) int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct debug_search search = {.root_fd = fd};
+	struct debug_search search = {.open = hostfile_open_path, .root_fd = fd};
 	CLEANUP(elf_free_p) struct elf *debug = open_fixture("withalt.debug");
 	CLEANUP(elf_free_p) struct elf *alt = NULL;
 	alt = debugfile_find_alt(debug, "/elsewhere/x.debug", &search);

@@ -9,10 +9,13 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "host/reader/hostfile.h"
 #include "object/elf.h"
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/dwarf/sections.h"
 #include "elf_path.h"
+
+static const struct debug_search on_host = {.open = hostfile_open_path, .root_fd = -1};
 
 #define FIXTURES "tests/fixtures/dwarf/"
 
@@ -60,7 +63,7 @@ static struct dwarf *open_fixture(struct elf **ret_e, const char *name, unsigned
 	CLEANUP(free_p) char *path = xasprintf(FIXTURES "%s", name);
 	struct dwarf *d = NULL;
 	if (elf_open_path(ret_e, path, &err) ||
-	    dwarf_new(&d, *ret_e, path, NULL, nr_threads, &err) || !d)
+	    dwarf_new(&d, *ret_e, path, &on_host, nr_threads, &err) || !d)
 		tap_fail(__FILE__, __LINE__, "%s: %s", path, err_msg(&err));
 	return d;
 }

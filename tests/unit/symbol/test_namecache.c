@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "host/reader/hostfile.h"
 #include "symbol/namecache.h"
 #include "symbol/symbolizer.h"
 #include "elf_path.h"
@@ -73,7 +74,8 @@ static void join(void *ctx, size_t query, const struct symbol_frame *frames, siz
 static bool ask(struct buf *to, const char *cache_dir, unsigned flags)
 {
 	const char *dirs[] = {FIXTURES};
-	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 1};
+	struct debug_search search = {
+		.open = hostfile_open_path, .root_fd = -1, .dirs = dirs, .nr_dirs = 1};
 	const uint64_t asked[] = {INSIDE, 0x400000};
 	struct elf *e = NULL;
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;

@@ -3,8 +3,11 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file/file.h"
 #include "symbol/jitcode.h"
 #include "symbol/perfmap.h"
 
@@ -30,6 +33,29 @@ static struct perfmap *parse(const char *text)
 	struct perfmap *m = NULL;
 	CHECK(!perfmap_parse(&m, sv_from_str(text), NULL));
 	return m;
+}
+
+TEST(perfmap_read_in_steps_is_the_same_as_at_once)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	for (unsigned i = 0; i < 40000; i++) {
+		buf_addf(&text, "%x 10 name_%u", i * 16, i);
+		if (i % 9973 == 9000) /* longer than a step */
+			buf_add_repeat(&text, 'x', 300000 + i * 20);
+		if (i < 39999)
+			buf_add_ch(&text, '\n');
+	}
+	CLEANUP(source_close) struct byte_source file = {0};
+	source_from_bytes(&file, text.p, text.n);
+	CLEANUP(perfmap_free_p) struct perfmap *once = parse(buf_str(&text));
+	CLEANUP(perfmap_free_p) struct perfmap *steps = NULL;
+	CHECK(!perfmap_read(&steps, &file, NULL));
+	CHECK_U64(steps->ranges.n, 40000);
+	CHECK_U64(steps->nr_bad, 0);
+	CHECK(once->names.n == steps->names.n &&
+	      !memcmp(once->names.p, steps->names.p, once->names.n));
+	CHECK_STR(at(steps, 39999 * 16, 0), "name_39999");
+	CHECK_STR(at(steps, 123 * 16 + 15, 0), "name_123");
 }
 
 TEST(perfmap_later_entries_win_where_they_overlap)

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "host/reader/hostfile.h"
 #include "symbol/symbolizer.h"
 #include "elf_path.h"
 
@@ -77,7 +78,8 @@ TEST(symbolizer_uses_a_debug_file_in_a_debug_dir)
 {
 	/* The fixture directory is passed as --debug-dir. */
 	const char *dirs[] = {FIXTURES};
-	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 1};
+	struct debug_search search = {
+		.open = hostfile_open_path, .root_fd = -1, .dirs = dirs, .nr_dirs = 1};
 	struct elf *e = NULL;
 	CHECK(!elf_open_path(&e, FIXTURES "prog", NULL));
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
@@ -93,7 +95,8 @@ TEST(symbolizer_uses_a_debug_file_in_a_debug_dir)
 TEST(symbolizer_flags_omit_inlines_lines_and_dwarf)
 {
 	const char *dirs[] = {FIXTURES};
-	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 1};
+	struct debug_search search = {
+		.open = hostfile_open_path, .root_fd = -1, .dirs = dirs, .nr_dirs = 1};
 	static const struct {
 		unsigned flags;
 		const char *expected;
