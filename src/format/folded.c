@@ -12,6 +12,9 @@
 #include "format/format.h"
 #include "format/textframes.h"
 
+#define READ_STEP      ((size_t)64 << 10) /* fits the CPU cache */
+#define LINE_MAX_BYTES ((size_t)64 << 20)
+
 struct folded_line {
 	struct sv stack;
 	struct sv before; /* second count of a difference, else empty */
@@ -28,6 +31,8 @@ struct folded_reader {
 	VEC(struct text_frame) frames;
 	VEC(struct text_frame) group; /* of the location being built, innermost last */
 	uint64_t nr_rounded;
+	uint64_t line_nr;
+	uint64_t nr_good; /* lines */
 	uint64_t first_bad_nr;
 };
 
@@ -82,6 +87,13 @@ static bool split_line(struct sv line, bool is_difference, struct folded_line *r
 static bool is_skipped(struct sv line)
 {
 	return !drop_blanks(line).n || (line.p[0] == '#' && (line.n == 1 || line.p[1] == ' '));
+}
+
+/* The complete lines of the head. */
+static struct sv whole_lines(const struct format_input *in)
+{
+	ssize_t last = in->rest ? sv_rindex(in->head, '\n') : -1;
+	return last < 0 ? in->head : sv_from(in->head.p, (size_t)last + 1);
 }
 
 /* Whether all of the first thousand lines end with two counts, and there is at least one line. */
@@ -231,8 +243,24 @@ static void add_line(struct folded_reader *r, struct sv text, uint64_t line_nr)
 		profile_sample(p, r->before_table, 0, stack, task, -1, &before);
 	if (count || !r->is_difference)
 		profile_sample(p, r->table, 0, stack, task, -1, &count);
-	p->losses.nr[LOSS_SEEN] += (uint64_t)count;
-	p->losses.nr[LOSS_WRITTEN] += (uint64_t)count;
+	profile_lose(p, LOSS_SEEN, (uint64_t)count);
+	profile_lose(p, LOSS_WRITTEN, (uint64_t)count);
+}
+
+static int take_lines(void *ctx, struct sv text)
+{
+	struct folded_reader *r = ctx;
+	struct lines lines = lines_from(text.p, text.n);
+	struct sv line;
+	while (lines_next(&lines, &line)) {
+		r->line_nr++;
+		if (is_skipped(line))
+			continue;
+		uint64_t nr_bad = r->p->losses.nr[LOSS_UNPARSED];
+		add_line(r, line, r->line_nr);
+		r->nr_good += r->p->losses.nr[LOSS_UNPARSED] == nr_bad;
+	}
+	return 0;
 }
 
 static uint32_t add_table(struct profile *p, const char *event)
@@ -250,29 +278,24 @@ static void reader_release(struct folded_reader *r)
 	vec_release(&r->group);
 }
 
+static uint64_t held(const void *ctx)
+{
+	const struct folded_reader *r = ctx;
+	return r->frames.n * sizeof(*r->frames.p) + r->texts.cap * sizeof(*r->texts.slots);
+}
+
 int folded_read(struct profile *p, const struct format_input *in,
 		const struct format_options *options, struct err *err)
 {
-	CLEANUP(buf_release) struct buf all = {0};
-	struct sv text;
-	TRY(format_input_text(in, &all, &text, err));
 	CLEANUP(reader_release) struct folded_reader r = {.p = p, .options = &options->folded};
-	r.is_difference = has_two_counts(text);
+	r.is_difference = has_two_counts(whole_lines(in));
 	const char *event = options->folded.read_event;
 	if (r.is_difference)
 		r.before_table = add_table(p, TABLES_BEFORE);
 	r.table = add_table(p, r.is_difference ? TABLES_AFTER : event ? event : "samples");
-	struct lines lines = lines_from(text.p, text.n);
-	struct sv line;
-	uint64_t nr_good = 0;
-	while (lines_next(&lines, &line)) {
-		if (is_skipped(line))
-			continue;
-		uint64_t nr_bad = p->losses.nr[LOSS_UNPARSED];
-		add_line(&r, line, lines.nr);
-		nr_good += p->losses.nr[LOSS_UNPARSED] == nr_bad;
-	}
-	if (!nr_good && r.first_bad_nr)
+	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, held, &r};
+	TRY(format_input_lines(in, &to, err));
+	if (!r.nr_good && r.first_bad_nr)
 		return err_set(err, -EINVAL, "line %" PRIu64 ": expected 'frame;frame count'",
 			       r.first_bad_nr);
 	profile_fact(p, FACT_SOURCE, "folded");

@@ -434,7 +434,8 @@ int folded_write(struct format_output *to, const struct profile *p,
 		buf_clear(&w.scratch);
 		buf_add_str(&w.scratch, "[unknown]");
 		uint64_t count = w.nodes.p[0].count;
-		w.nodes.p[child_of(&w, 0, text_of_scratch(&w))].count += count;
+		uint32_t unknown = child_of(&w, 0, text_of_scratch(&w)); /* may move the nodes */
+		w.nodes.p[unknown].count += count;
 		w.nodes.p[0].count = 0;
 	}
 	rank_texts(&w);

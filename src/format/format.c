@@ -139,6 +139,7 @@ const struct format *format_of_path(const char *path)
 }
 
 #define SPILL_BYTES ((size_t)1 << 20)
+#define READ_STEP   ((size_t)1 << 20)
 
 int format_flush(struct format_output *to, struct err *err)
 {
@@ -154,41 +155,74 @@ int format_spill(struct format_output *to, struct err *err)
 	return to->buf.n < SPILL_BYTES ? 0 : format_flush(to, err);
 }
 
-int format_input_read_all(const struct format_input *in, struct buf *to, size_t limit,
-			  struct err *err)
+/* What may be in memory: honest inputs, also compressed ones, stay far below both. */
+#define ROOM_FLOOR  ((uint64_t)96 << 20)
+#define ROOM_FACTOR 96
+
+int format_check_room(uint64_t nr_stored, const struct profile *p, uint64_t nr_bytes,
+		      struct err *err)
+{
+	uint64_t used = nr_bytes + (p ? profile_bytes(p) : 0);
+	if (used <= ROOM_FLOOR || used / ROOM_FACTOR <= nr_stored)
+		return 0;
+	err_set(err, -EFBIG,
+		"its contents need more memory than is allowed: %" PRIu64
+		" MiB, or %u times the size of the file if that is larger",
+		ROOM_FLOOR >> 20, ROOM_FACTOR);
+	return err_hint(err, "if you trust a compressed file, decompress it (gzip -d, xz -d, "
+			     "zstd -d) and name the result");
+}
+
+uint64_t format_input_stored(const struct format_input *in)
+{
+	return in->rest ? instream_stored(in->rest) : in->head.n;
+}
+
+int format_input_read_all(const struct format_input *in, struct buf *to, struct err *err)
 {
 	buf_add_sv(to, in->head);
-	return in->fd < 0 ? 0 : file_read_fd(to, in->fd, limit, err);
+	ssize_t got = in->rest != NULL;
+	while (got > 0) {
+		got = instream_read(in->rest, buf_reserve(to, READ_STEP), READ_STEP, err);
+		to->n += (size_t)MAX(got, 0);
+		TRY(got < 0 ? (int)got
+			    : format_check_room(instream_stored(in->rest), NULL, to->n, err));
+	}
+	if (to->n)
+		to->p[to->n] = 0;
+	return 0;
 }
 
 int format_input_text(const struct format_input *in, struct buf *all, struct sv *ret_text,
 		      struct err *err)
 {
-	int rc = in->fd < 0 ? 0 : format_input_read_all(in, all, FILE_LIMIT, err);
-	*ret_text = in->fd < 0 ? in->head : buf_sv(all);
-	return rc;
+	TRY(in->rest ? format_input_read_all(in, all, err) : 0);
+	*ret_text = in->rest ? buf_sv(all) : in->head;
+	return 0;
 }
 
-int format_input_lines(const struct format_input *in, size_t step, size_t line_max,
-		       int (*take)(void *ctx, struct sv lines), void *ctx, struct err *err)
+int format_input_lines(const struct format_input *in, const struct format_lines *to,
+		       struct err *err)
 {
-	if (in->fd < 0)
-		return take(ctx, in->head);
+	if (!in->rest)
+		return to->take(to->ctx, in->head);
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_sv(&b, in->head);
 	for (size_t nr_seen = 0;;) {
 		const char *last = b.n ? memrchr(b.p + nr_seen, '\n', b.n - nr_seen) : NULL;
 		size_t nr_whole = last ? (size_t)(last + 1 - b.p) : 0;
-		TRY(nr_whole ? take(ctx, sv_from(b.p, nr_whole)) : 0);
-		b.n = MIN(b.n - nr_whole, line_max);
+		TRY(nr_whole ? to->take(to->ctx, sv_from(b.p, nr_whole)) : 0);
+		uint64_t held = to->held ? to->held(to->ctx) : 0;
+		TRY(format_check_room(instream_stored(in->rest), to->p, held + b.n, err));
+		b.n = MIN(b.n - nr_whole, to->line_max);
 		if (nr_whole)
 			memmove(b.p, b.p + nr_whole, b.n);
 		nr_seen = b.n;
-		ssize_t n = file_read_some(in->fd, buf_reserve(&b, step), step, err);
+		ssize_t n = instream_read(in->rest, buf_reserve(&b, to->step), to->step, err);
 		if (n < 0)
 			return (int)n;
 		if (!n)
-			return b.n ? take(ctx, buf_sv(&b)) : 0;
+			return b.n ? to->take(to->ctx, buf_sv(&b)) : 0;
 		b.n += (size_t)n;
 	}
 }

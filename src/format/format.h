@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/file.h"
+#include "base/file/instream.h"
 #include "format/folded.h"
 #include "format/heap/heapsteps.h"
 #include "format/heap/jemallocheap.h"
@@ -20,10 +21,10 @@
 #include "format/perf/perfscript.h"
 #include "model/profile.h"
 
-/* Input of a reader: the bytes in head, followed by the rest of the stream fd unless it is -1. */
+/* Input of a reader: the bytes in head, followed by those of rest unless it is NULL. */
 struct format_input {
 	struct sv head;
-	int fd;
+	struct instream *rest;
 };
 
 /* Output of a writer: appended to buf, which is written to file from time to time. */
@@ -101,19 +102,38 @@ int format_pick_table(const struct profile *p, const char *event, const struct t
 /* Whether an event's name is @want, or @want with modifiers. */
 bool format_is_event(struct sv name, const char *want);
 
-/* Appends the whole input, of at most limit bytes, to a buffer. */
-int format_input_read_all(const struct format_input *in, struct buf *to, size_t limit,
-			  struct err *err);
+/*
+ * Fails with -EFBIG if a reader holds more than 96 MiB and more than 96 times the stored size of its
+ * input. Readers call this often enough that a hostile input cannot use up the memory, before they
+ * allocate by a number in the input. Honest inputs need far less: text up to 3 times its size,
+ * recordings and compressed text up to 30 times.
+ * @nr_bytes: what the reader holds besides the profile. @p may be NULL.
+ */
+int format_check_room(uint64_t nr_stored, const struct profile *p, uint64_t nr_bytes,
+		      struct err *err);
+/* The stored size of the input as far as it was read. */
+uint64_t format_input_stored(const struct format_input *in);
+/* Appends the whole input to a buffer, with format_check_room. */
+int format_input_read_all(const struct format_input *in, struct buf *to, struct err *err);
 /* Returns the whole input as text: borrowed if it is in memory, else read into @all. */
 int format_input_text(const struct format_input *in, struct buf *all, struct sv *ret_text,
 		      struct err *err);
 /*
  * Reads an input in pieces of about step bytes and calls take() with the complete lines of each;
  * only the last line may lack its newline. Lines longer than line_max are truncated. Stops if
- * take() does not return 0, and returns its result.
+ * take() does not return 0, and returns its result; or with format_check_room of @p and the bytes
+ * that held() returns (NULL: 0), which the reader itself has in memory.
  */
-int format_input_lines(const struct format_input *in, size_t step, size_t line_max,
-		       int (*take)(void *ctx, struct sv lines), void *ctx, struct err *err);
+struct format_lines {
+	const struct profile *p;
+	size_t step;
+	size_t line_max;
+	int (*take)(void *ctx, struct sv lines);
+	uint64_t (*held)(const void *ctx);
+	void *ctx;
+};
+int format_input_lines(const struct format_input *in, const struct format_lines *to,
+		       struct err *err);
 /* Counts a line that cannot be parsed; *first_nr is set to the first such line's number. */
 void format_bad_line(struct profile *p, uint64_t line_nr, uint64_t *first_nr);
 

@@ -79,6 +79,37 @@ str_id profile_cstr(struct profile *p, const char *s)
 	return intern_add_str(&p->strings, s);
 }
 
+#define VEC_BYTES(v) ((uint64_t)(v).n * sizeof(*(v).p))
+
+static uint64_t map_bytes(const struct map *m)
+{
+	return (uint64_t)m->cap * sizeof(*m->slots);
+}
+
+uint64_t table_row_bytes(const struct table *t)
+{
+	uint64_t row = sizeof(*t->time_ns) + sizeof(*t->stack) + sizeof(*t->task) +
+		       sizeof(*t->cpu) + t->nr_columns * sizeof(*t->values) +
+		       t->has_tags * sizeof(*t->tag);
+	return 2 * row;
+}
+
+uint64_t profile_bytes(const struct profile *p)
+{
+	const struct intern *s = &p->strings;
+	uint64_t n = s->text.total_bytes + VEC_BYTES(s->strings) + s->cap * sizeof(*s->slots);
+	vec_foreach(t, &p->tables)
+		n += sizeof(*t) + t->n * table_row_bytes(t);
+	n += p->stacks.n * PROFILE_STACK_BYTES + p->tasks.n * PROFILE_TASK_BYTES;
+	n += p->functions.n * PROFILE_FUNCTION_BYTES;
+	n += VEC_BYTES(p->modules) + VEC_BYTES(p->mappings) + VEC_BYTES(p->locations);
+	n += VEC_BYTES(p->frames) + VEC_BYTES(p->tags) + VEC_BYTES(p->marks);
+	n += VEC_BYTES(p->facts) + VEC_BYTES(p->symbolized_log);
+	n += map_bytes(&p->loc_index) + map_bytes(&p->stack_index) + map_bytes(&p->func_index);
+	return n + map_bytes(&p->module_index) + map_bytes(&p->task_index) +
+	       map_bytes(&p->tag_index);
+}
+
 const char *profile_text(const struct profile *p, str_id id)
 {
 	return intern_str(&p->strings, id);

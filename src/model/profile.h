@@ -232,6 +232,15 @@ void profile_free_p(struct profile **pp);
 /* Intern a string; copied. */
 str_id profile_str(struct profile *p, const char *s, size_t n);
 str_id profile_cstr(struct profile *p, const char *s);
+/*
+ * The memory that a profile and an analysis of it need, in bytes; for limits (format_check_room).
+ * Elements that analyses sum up need more there than here (measured with reports): a node of a stack
+ * 8 bytes here and 64 to 120 in a call tree, a task 32 and 100, a row as much as here.
+ */
+#define PROFILE_STACK_BYTES    ((uint64_t)128)
+#define PROFILE_TASK_BYTES     ((uint64_t)128)
+#define PROFILE_FUNCTION_BYTES ((uint64_t)64)
+uint64_t profile_bytes(const struct profile *p);
 const char *profile_text(const struct profile *p, str_id id); /* borrowed, never NULL */
 struct sv profile_sv(const struct profile *p, str_id id);
 
@@ -255,6 +264,8 @@ task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, u
  * columns and kind of time of @shape. Returns its index in tables.
  */
 uint32_t profile_table(struct profile *p, const struct table *shape);
+/* The memory that a row and its analysis need, in bytes. */
+uint64_t table_row_bytes(const struct table *t);
 /* Makes room for n more rows, for readers that fill the columns themselves. */
 void table_reserve(struct table *t, size_t n);
 /* Appends a row. @values: nr_columns numbers, copied. */

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
-#include "base/mem.h"
-#include "base/file/zio.h"
+#include "base/file/instream.h"
 #include "format/assay/assayfile.h"
 #include "format/format.h"
 #include "host/caps.h"
@@ -19,18 +18,17 @@
 #include "session/load_symbols.h"
 #include "session/load_perfdata.h"
 
-/* An opened input: the bytes read so far, and the descriptor for the rest. */
+/* An opened input: the bytes read so far, and the stream of the rest. */
 struct input {
-	int fd;             /* -1 = all is in `text` */
-	bool is_seekable;   /* the descriptor can be read again from its start */
+	struct instream *rest;
+	bool is_seekable;   /* a plain file: the descriptor can be read again from its start */
 	int64_t written_ns; /* mtime, 0 = not a file */
 	struct buf head;
 };
 
 static void input_release(struct input *in)
 {
-	if (in->fd > STDIN_FILENO)
-		close(in->fd);
+	instream_free(in->rest);
 	buf_release(&in->head);
 }
 
@@ -38,11 +36,9 @@ static int read_head(struct input *in, struct err *err)
 {
 	while (in->head.n < FORMAT_SNIFF_BYTES) {
 		size_t want = FORMAT_SNIFF_BYTES - in->head.n;
-		ssize_t n = read(in->fd, buf_reserve(&in->head, want), want);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = instream_read(in->rest, buf_reserve(&in->head, want), want, err);
 		if (n < 0)
-			return err_sys(err, "cannot read");
+			return (int)n;
 		if (n == 0)
 			break;
 		in->head.n += (size_t)n;
@@ -51,56 +47,28 @@ static int read_head(struct input *in, struct err *err)
 	return 0;
 }
 
-/* Reads the whole input into memory and decompresses it. */
-static int read_whole(struct input *in, struct err *err)
+static int input_open(struct input *in, const char *path, struct err *err)
 {
-	if (in->fd < 0)
-		return 0;
-	TRY(file_read_fd(&in->head, in->fd, FILE_LIMIT, err));
-	enum zkind kind = zio_sniff(in->head.p, in->head.n);
-	if (kind != ZKIND_NONE) {
-		CLEANUP(buf_release) struct buf plain = {0};
-		int rc = zio_decompress(&plain, kind, in->head.p, in->head.n, FILE_LIMIT, err);
-		if (rc && (rc != -ENODATA || !plain.n))
-			return rc;
-		err_release(err); /* what a truncated stream contains is used */
-		struct buf packed = in->head;
-		in->head = plain;
-		plain = packed;
-	}
-	if (in->fd > STDIN_FILENO)
-		close(in->fd);
-	in->fd = -1;
-	in->is_seekable = false;
-	return 0;
-}
-
-static int input_open(struct input *ret_in, const char *path, struct err *err)
-{
-	struct input in = {.fd = STDIN_FILENO};
+	int fd = STDIN_FILENO;
 	if (strcmp(path, "-")) {
-		in.fd = file_open_named(path, err);
-		if (in.fd < 0)
-			return in.fd;
+		fd = file_open_named(path, err);
+		if (fd < 0)
+			return fd;
 	}
 	struct stat st;
-	if (!fstat(in.fd, &st) && S_ISDIR(st.st_mode)) {
-		input_release(&in);
+	bool is_known = !fstat(fd, &st);
+	if (is_known && S_ISDIR(st.st_mode)) {
+		if (fd > STDIN_FILENO)
+			close(fd);
 		err_set(err, -EISDIR, "'%s' is a directory", path);
 		return err_hint(err, "name a file in it; `assay ls` lists recordings");
 	}
-	if (!fstat(in.fd, &st) && S_ISREG(st.st_mode))
-		in.written_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	in.is_seekable = lseek(in.fd, 0, SEEK_CUR) == 0;
-	int rc = read_head(&in, err);
-	if (!rc && zio_sniff(in.head.p, in.head.n) != ZKIND_NONE)
-		rc = read_whole(&in, err);
-	if (rc) {
-		input_release(&in);
-		return rc;
-	}
-	*ret_in = in;
-	return 0;
+	if (is_known && S_ISREG(st.st_mode))
+		in->written_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	bool is_at_start = lseek(fd, 0, SEEK_CUR) == 0;
+	TRY(instream_open(&in->rest, fd, err));
+	in->is_seekable = is_at_start && !instream_is_packed(in->rest);
+	return read_head(in, err);
 }
 
 /*
@@ -111,11 +79,12 @@ static int input_open(struct input *ret_in, const char *path, struct err *err)
 static void append_names(const char *path, const struct stat *was, const struct assayfile_pos *pos,
 			 const struct profile *p)
 {
-	CLEANUP(close_p) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+	CLEANUP(close_p)
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 	if (fd < 0 || !pos->can_append || flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st) ||
 	    st.st_dev != was->st_dev || st.st_ino != was->st_ino || st.st_size != was->st_size ||
-	    st.st_uid != geteuid())
+	    st.st_uid != geteuid() || st.st_nlink != 1)
 		return;
 	CLEANUP(assayfile_writer_free_p) struct assayfile_writer *w = NULL;
 	if (assayfile_writer_resume(&w, fd, pos, p, NULL))
@@ -132,11 +101,13 @@ static int load_recording(struct profile **ret_p, const char *path, struct input
 			  const struct load_options *options, struct err *err)
 {
 	struct stat st;
-	bool is_file = in->fd > STDIN_FILENO && !fstat(in->fd, &st) && S_ISREG(st.st_mode);
+	int fd = instream_fd(in->rest);
+	bool is_file = fd > STDIN_FILENO && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		       !instream_is_packed(in->rest);
 	struct assayfile_pos pos;
 	CLEANUP(profile_free_p) struct profile *p = NULL;
-	TRY(read_whole(in, err));
-	TRY(assayfile_read(&p, &pos, in->head.p, in->head.n, err));
+	struct format_input input = {buf_sv(&in->head), in->rest};
+	TRY(assayfile_read_input(&p, &pos, &input, err));
 	/* Symbols found with reduced options (no inlines, lines) are not stored. */
 	bool is_plain = !options->demangle_flags && !options->symbolizer_flags;
 	if (load_symbols(p, options) && is_file && is_plain)
@@ -150,10 +121,11 @@ static int load_recording(struct profile **ret_p, const char *path, struct input
 static int load_events(struct profile **ret_p, struct input *in, const struct load_options *options,
 		       struct err *err)
 {
-	if (in->is_seekable && lseek(in->fd, 0, SEEK_SET) == 0)
-		return load_perfdata_fd(ret_p, in->fd, options, err);
-	TRY(read_whole(in, err));
-	return load_perfdata(ret_p, in->head.p, in->head.n, options, err);
+	int fd = instream_fd(in->rest);
+	if (in->is_seekable && lseek(fd, 0, SEEK_SET) == 0)
+		return load_perfdata_fd(ret_p, fd, options, err);
+	struct format_input input = {buf_sv(&in->head), in->rest};
+	return load_perfdata(ret_p, &input, options, err);
 }
 
 static int load_stacks(struct profile **ret_p, const char *path, struct input *in,
@@ -167,7 +139,7 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 				"folded stacks and heap profiles; assay convert --list");
 	}
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
-	struct format_input input = {buf_sv(&in->head), in->fd};
+	struct format_input input = {buf_sv(&in->head), in->rest};
 	struct format_options options = {0};
 	options.folded.flags = FOLDED_ROOT_IS_COMM;
 	struct jemallocheap_name name;
@@ -196,7 +168,7 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 {
 	/* Untrusted input is parsed from here on: drops the capabilities that this does not need. */
 	host_keep_caps(HOST_SYMBOLIZING);
-	CLEANUP(input_release) struct input in = {.fd = -1};
+	CLEANUP(input_release) struct input in = {0};
 	TRY(input_open(&in, path, err));
 	int rc;
 	if (assayfile_sniff(buf_sv(&in.head)))

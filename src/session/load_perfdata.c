@@ -10,11 +10,15 @@
 #include "ingest/symbolworker.h"
 #include "session/module_files.h"
 
+#define ROOM_EVENTS 64 /* the size of the profile is checked after so many events */
+
 struct loading {
 	struct profile *p;
 	struct builder *builder;
 	struct perfdata_info info;
 	size_t nr_tables;
+	uint64_t nr_stored; /* size of the file, for format_check_room */
+	uint64_t nr_events;
 	struct event_sink sink;
 };
 
@@ -40,6 +44,7 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 	struct loading *l = ctx;
 	if (l->nr_tables < l->info.specs.n)
 		add_tables(l);
+	TRY(++l->nr_events % ROOM_EVENTS ? 0 : format_check_room(l->nr_stored, l->p, 0, err));
 	return l->sink.event(l->sink.ctx, ev, err);
 }
 
@@ -76,7 +81,7 @@ static void add_facts(struct loading *l)
 typedef int (*read_fn)(const void *from, const struct event_sink *sink, struct perfdata_info *info,
 		       struct err *err);
 
-static int load(struct profile **ret_p, read_fn read_events, const void *from,
+static int load(struct profile **ret_p, read_fn read_events, const void *from, uint64_t nr_stored,
 		const struct load_options *options, struct err *err)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
@@ -95,7 +100,8 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from,
 					       .symbolizer_flags = options->symbolizer_flags,
 					       .demangle_flags = options->demangle_flags});
 	CLEANUP(loading_release)
-	struct loading l = {.p = p, .builder = builder, .sink = builder_sink(builder)};
+	struct loading l = {
+		.p = p, .builder = builder, .nr_stored = nr_stored, .sink = builder_sink(builder)};
 	struct event_sink sink = {on_event, &l};
 	TRY(read_events(from, &sink, &l.info, err));
 	struct utsname here;
@@ -126,12 +132,16 @@ static int read_bytes(const void *from, const struct event_sink *sink, struct pe
 int load_perfdata_fd(struct profile **ret_p, int fd, const struct load_options *options,
 		     struct err *err)
 {
-	return load(ret_p, read_fd, &fd, options, err);
+	struct file_info info;
+	TRY(file_info_fd(&info, fd, err));
+	return load(ret_p, read_fd, &fd, info.nr_bytes, options, err);
 }
 
-int load_perfdata(struct profile **ret_p, const void *bytes, size_t n,
+int load_perfdata(struct profile **ret_p, const struct format_input *in,
 		  const struct load_options *options, struct err *err)
 {
-	struct sv all = sv_from(bytes, n);
-	return load(ret_p, read_bytes, &all, options, err);
+	CLEANUP(buf_release) struct buf all = {0};
+	struct sv bytes;
+	TRY(format_input_text(in, &all, &bytes, err));
+	return load(ret_p, read_bytes, &bytes, format_input_stored(in), options, err);
 }

@@ -78,14 +78,16 @@ static double cpu_s(void)
 
 static int convert(const char *path, uint64_t *ret_bytes, uint64_t *ret_samples, struct err *err)
 {
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(err, "cannot open '%s'", path);
+	CLEANUP(instream_free_p) struct instream *rest = NULL;
+	TRY(instream_open(&rest, fd, err));
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct format_options options = {0};
 	struct format_output to = {.file = &out};
-	struct format_input in = {.fd = fd};
+	struct format_input in = {.rest = rest};
 	int rc = out_open(&out, "/dev/null", 0600, err);
 	rc = rc ? rc : perfscript_read(p, &in, &options, err);
 	if (!rc)
@@ -93,7 +95,7 @@ static int convert(const char *path, uint64_t *ret_bytes, uint64_t *ret_samples,
 	rc = rc ? rc : folded_write(&to, p, &options, err);
 	rc = rc ? rc : format_flush(&to, err);
 	buf_release(&to.buf);
-	*ret_bytes = (uint64_t)lseek(fd, 0, SEEK_CUR);
+	*ret_bytes = instream_stored(rest);
 	*ret_samples = p->losses.nr[LOSS_WRITTEN];
 	return rc;
 }

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static struct profile *read_folded(const char *text, size_t n, unsigned flags)
 {
 	struct profile *p = profile_new();
-	struct format_input in = {sv_from(text, n), -1};
+	struct format_input in = {.head = sv_from(text, n)};
 	struct format_options options = {.folded = {.flags = flags}};
 	struct err err = {0};
 	int rc = folded_read(p, &in, &options, &err);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file/zio.h"
 #include "base/text/lines.h"
 #include "format/format.h"
 
@@ -17,11 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static struct profile *read_in_pieces(const char *text, size_t n, size_t nr_head)
 {
 	struct profile *p = profile_new();
-	struct format_input in = {sv_from(text, nr_head), memfd_create("rest", 0)};
-	ASSERT(in.fd >= 0 && write(in.fd, text + nr_head, n - nr_head) == (ssize_t)(n - nr_head));
-	ASSERT(!lseek(in.fd, 0, SEEK_SET));
+	int fd = memfd_create("rest", 0);
+	ASSERT(fd >= 0 && write(fd, text + nr_head, n - nr_head) == (ssize_t)(n - nr_head));
+	ASSERT(!lseek(fd, 0, SEEK_SET));
+	CLEANUP(instream_free_p) struct instream *rest = NULL;
+	ASSERT(!instream_open(&rest, fd, NULL));
+	struct format_input in = {sv_from(text, nr_head), rest};
 	(void)perfscript_read(p, &in, &(struct format_options){0}, NULL); /* junk only: no event */
-	close(in.fd);
 	profile_seal(p);
 	return p;
 }
@@ -55,6 +58,8 @@ static uint64_t sum_of_folded(const struct profile *p, const char *event)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	size_t step = n ? MIN(data[0] % 40, n) : 0;
+	if (zio_sniff(data + step, n - step) != ZKIND_NONE)
+		return 0; /* the rest would be decompressed */
 	struct profile *p = read_in_pieces((const char *)data, n, n);
 	struct profile *q = read_in_pieces((const char *)data, n, step);
 	const uint64_t *nr = p->losses.nr;

@@ -18,7 +18,7 @@
 static inline struct profile *read_as(const char *format, const char *text, size_t n)
 {
 	struct profile *p = profile_new();
-	struct format_input in = {sv_from(text, n), -1};
+	struct format_input in = {.head = sv_from(text, n)};
 	struct err err = {0};
 	int rc = format_find(format)->read(p, &in, &(struct format_options){0}, &err);
 	if (rc && !*err_msg(&err))

@@ -33,6 +33,7 @@
 #define ASSAYFILE_KIND_MAX 16 /* "cpu", "offcpu", ...; with the NUL */
 #define ASSAYFILE_SECTIONS 15 /* kinds of sections (assayfile_layout.h), 0 is none */
 
+struct format_input;
 struct assayfile_writer; /* opaque */
 
 /*
@@ -76,6 +77,9 @@ struct assayfile_pos {
  */
 int assayfile_read(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
 		   size_t n, struct err *err);
+/* The same for an input that is read to its end, with format_check_room of its stored size. */
+int assayfile_read_input(struct profile **ret_p, struct assayfile_pos *ret_pos,
+			 const struct format_input *in, struct err *err);
 /*
  * Returns a writer that appends to the file @fd, from which @p was read; @p may have more elements
  * by now. The writer owns @fd on success.

@@ -11,8 +11,11 @@
 #include <errno.h>
 
 #include "base/file/rd.h"
+#include "format/format.h"
 
-#define LOST "[lost]"
+#define LOST         "[lost]"
+#define CHECK_BYTES  ((uint64_t)1 << 20)
+#define INTERN_BYTES 48 /* of a string of its own, besides its text */
 
 static int bad(struct err *err, const char *what)
 {
@@ -38,6 +41,30 @@ static uint64_t delta(struct rd *in, uint64_t *last)
 	return *last += (uint64_t)rd_zigzag(in);
 }
 
+/* Called before n bytes are allocated by a number in the file. */
+static int reserve(struct assayfile_reader *r, uint64_t n, struct err *err)
+{
+	r->nr_unchecked += n;
+	if (r->nr_unchecked < CHECK_BYTES)
+		return 0;
+	uint64_t ids = r->str_ids.n * sizeof(*r->str_ids.p);
+	r->nr_unchecked = 0;
+	return format_check_room(r->nr_stored, r->p, r->nr_held + ids + n, err);
+}
+
+static uint64_t element_bytes(enum assayfile_section type)
+{
+	switch ((unsigned)type) {
+	case SECTION_STACKS:
+		return PROFILE_STACK_BYTES;
+	case SECTION_TASKS:
+		return PROFILE_TASK_BYTES;
+	case SECTION_FUNCTIONS:
+		return PROFILE_FUNCTION_BYTES;
+	}
+	return assayfile_columns[type].each_bytes;
+}
+
 struct range {
 	size_t n;   /* elements that follow */
 	size_t gap; /* lost elements before them */
@@ -57,6 +84,7 @@ static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *i
 	size_t gap = (size_t)first - held;
 	if (gap > r->gap_budget)
 		return bad(err, "too much of the file is damaged");
+	TRY(reserve(r, (gap + n) * element_bytes(type), err));
 	r->gap_budget -= gap;
 	r->held[type] = (size_t)(first + n);
 	*ret = (struct range){(size_t)n, gap};
@@ -76,6 +104,7 @@ static int get_strings(struct assayfile_reader *r, struct rd *in, const struct r
 		const uint8_t *s = len <= ASSAYFILE_STRING_MAX ? rd_bytes(in, len) : NULL;
 		if (!s)
 			return bad(err, "a string is longer than its section");
+		TRY(reserve(r, len + INTERN_BYTES, err));
 		str_id id = profile_str(r->p, (const char *)s, len);
 		r->has_remap |= id != r->str_ids.n;
 		vec_push(&r->str_ids, id);
@@ -132,9 +161,12 @@ static int get_names(struct assayfile_reader *r, struct rd *in, const struct ran
 	for (size_t i = 0; i < range->n; i++) {
 		uint64_t nr = rd_uleb(&nrs);
 		uint64_t unsym = rd_uleb(&unsyms);
-		if (nr > UINT16_MAX || nr > rd_left(&frames) / 4) {
+		int rc = nr > UINT16_MAX || nr > rd_left(&frames) / 4
+				 ? bad(err, "a location has too many frames")
+				 : reserve(r, nr * sizeof(*few.p), err);
+		if (rc) {
 			vec_release(&few);
-			return bad(err, "a location has too many frames");
+			return rc;
 		}
 		vec_clear(&few);
 		for (size_t k = 0; k < nr; k++) {
@@ -286,6 +318,7 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	if (rd_left(in)) /* not in version 1.0 */
 		t.has_tags = rd_uleb(in) & ASSAYFILE_HAS_TAGS;
 	t.id = tables_identify(r->p, &t);
+	TRY(reserve(r, sizeof(t), err));
 	vec_push(&r->p->tables, t);
 	vec_push(&r->table_rows, 0);
 	r->held[SECTION_TABLE] = r->p->tables.n;
@@ -307,6 +340,7 @@ static int get_samples(struct assayfile_reader *r, struct rd *in, struct err *er
 		return bad(err, "a section has an invalid count");
 	if (first < *rows || (first > *rows && !r->has_damage))
 		return bad(err, "a section does not continue its table");
+	TRY(reserve(r, n * table_row_bytes(t), err));
 	*rows = first + n;
 	table_reserve(t, n);
 	uint64_t last = 0;

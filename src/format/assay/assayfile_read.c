@@ -16,16 +16,11 @@
 #define HEADER_BYTES sizeof(struct assayfile_header)
 #define CHUNK_BYTES  sizeof(struct assayfile_chunk)
 
-/* Varint columns rarely compress more than 10:1; a decompression bomb about 1000:1. */
-#define RAW_FLOOR  ((size_t)16 << 20)
-#define RAW_FACTOR 64
-
 struct walk {
 	const uint8_t *p;
 	size_t n;
 	size_t off;
-	size_t end; /* after the last complete chunk */
-	size_t raw_budget;
+	size_t end;          /* after the last complete chunk */
 	uint64_t nr_samples; /* expected, from the last chunk header */
 	bool is_torn;        /* the file ends within a chunk */
 	bool has_end;
@@ -68,12 +63,13 @@ static int read_data(struct walk *w, struct assayfile_reader *r, const struct as
 		     const uint8_t *payload, struct err *err)
 {
 	CLEANUP(buf_release) struct buf plain = {0};
-	if (c->raw_bytes > ASSAYFILE_RAW_MAX || c->raw_bytes > w->raw_budget)
+	if (c->raw_bytes > ASSAYFILE_RAW_MAX)
 		return err_set(err, -EFBIG, "a chunk of %u bytes is too large", c->raw_bytes);
-	w->raw_budget -= c->raw_bytes;
 	r->chunk_samples = c->nr_samples;
+	r->nr_held = w->n + c->raw_bytes;
 	if (!(c->flags & ASSAYFILE_ZSTD))
 		return decode_sections(r, payload, c->stored_bytes, err);
+	TRY(format_check_room(r->nr_stored, r->p, r->nr_held, err));
 	TRY(zio_decompress(&plain, ZKIND_ZSTD, payload, c->stored_bytes, c->raw_bytes, err));
 	if (plain.n != c->raw_bytes)
 		return err_set(err, -EBADMSG, "a chunk holds %zu bytes instead of %u", plain.n,
@@ -158,11 +154,11 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 				 ? want - MAX(r->state_samples, r->nr_samples)
 				 : 0;
 	uint64_t *nr = p->losses.nr;
-	nr[LOSS_DAMAGED] += within + after;
 	nr[LOSS_WRITTEN] -= MIN(nr[LOSS_WRITTEN], within);
-	nr[LOSS_SEEN] += after;
-	nr[LOSS_DISK] += h->nr_unsaved;
-	nr[LOSS_SEEN] += h->nr_unsaved;
+	profile_lose(p, LOSS_DAMAGED, u64_add(within, after));
+	profile_lose(p, LOSS_SEEN, after);
+	profile_lose(p, LOSS_DISK, h->nr_unsaved);
+	profile_lose(p, LOSS_SEEN, h->nr_unsaved);
 	p->is_incomplete |= within + after > 0;
 	bool was_finished = h->state == ASSAYFILE_FINISHED || w->has_end;
 	p->is_incomplete |= !was_finished || w->is_torn || r->has_damage;
@@ -178,8 +174,9 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 	}
 }
 
+/* @nr_stored: the size of the file, which may be compressed once more. */
 static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes, size_t n,
-		     struct err *err)
+		     uint64_t nr_stored, struct err *err)
 {
 	struct assayfile_header h;
 	bool is_good;
@@ -187,6 +184,7 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 	struct assayfile_reader r = {
 		.p = p,
 		.gap_budget = (1u << 20) + n,
+		.nr_stored = nr_stored,
 		.has_damage = !is_good && n >= HEADER_BYTES,
 	};
 	memcpy(r.held, assayfile_held_first, sizeof(r.held));
@@ -196,8 +194,6 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 		.n = n,
 		.off = MIN(n, HEADER_BYTES),
 		.end = MIN(n, HEADER_BYTES),
-		.raw_budget = n < (SIZE_MAX - RAW_FLOOR) / RAW_FACTOR ? RAW_FLOOR + n * RAW_FACTOR
-								      : SIZE_MAX,
 	};
 	int rc = read_chunks(&w, &r, err);
 	if (!rc) {
@@ -220,8 +216,18 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 int assayfile_read(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
 		   size_t n, struct err *err)
 {
+	struct format_input in = {.head = sv_from(bytes, n)};
+	return assayfile_read_input(ret_p, ret_pos, &in, err);
+}
+
+int assayfile_read_input(struct profile **ret_p, struct assayfile_pos *ret_pos,
+			 const struct format_input *in, struct err *err)
+{
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
-	TRY(read_into(p, ret_pos, bytes, n, err));
+	CLEANUP(buf_release) struct buf all = {0};
+	struct sv bytes;
+	TRY(format_input_text(in, &all, &bytes, err));
+	TRY(read_into(p, ret_pos, bytes.p, bytes.n, format_input_stored(in), err));
 	*ret_p = TAKE(p);
 	return 0;
 }
@@ -275,9 +281,10 @@ int assayfile_format_read(struct profile *p, const struct format_input *in,
 			  const struct format_options *options, struct err *err)
 {
 	(void)options;
-	CLEANUP(buf_release) struct buf whole = {0};
-	TRY(format_input_read_all(in, &whole, FILE_LIMIT, err));
-	return read_into(p, NULL, buf_str(&whole), whole.n, err);
+	CLEANUP(buf_release) struct buf all = {0};
+	struct sv bytes;
+	TRY(format_input_text(in, &all, &bytes, err));
+	return read_into(p, NULL, bytes.p, bytes.n, format_input_stored(in), err);
 }
 
 int assayfile_format_write(struct format_output *to, const struct profile *p,

@@ -80,6 +80,9 @@ struct assayfile_reader {
 	uint64_t nr_samples;    /* read into the profile so far */
 	uint64_t chunk_samples; /* samples up to the current chunk's end, from its header */
 	uint64_t state_samples; /* chunk_samples when the last SECTION_STATE was read */
+	uint64_t nr_stored;     /* size of the file, for format_check_room */
+	uint64_t nr_held;       /* bytes in memory besides the profile: the file and the chunk */
+	uint64_t nr_unchecked;  /* bytes allocated since the last format_check_room */
 	size_t gap_budget;      /* how many more placeholders for lost elements may be added */
 	uint32_t nr_skipped;    /* sections of a newer minor version */
 	bool has_damage;        /* a chunk was lost: ids may refer to missing elements */

@@ -26,6 +26,8 @@ struct dump_map {
 	module_id module; /* 0: not code (heap, stack, data) */
 };
 
+#define ROOM_LINES 64 /* readers check the room for their data (format.h) after so many lines */
+
 struct dumpmaps {
 	struct profile *p;
 	int32_t pid;               /* the process, for JIT code; 0 = unknown */

@@ -120,8 +120,8 @@ static void add_row(struct reader *r, uint32_t table, stack_id stack, struct dum
 	if (r->is_growth)
 		values[HEAP_SAMPLES] = 0; /* the column there: bytes unmapped */
 	profile_sample(r->p, table, 0, stack, r->task, -1, values);
-	r->p->losses.nr[LOSS_SEEN] += (uint64_t)values[HEAP_BLOCKS];
-	r->p->losses.nr[LOSS_WRITTEN] += (uint64_t)values[HEAP_BLOCKS];
+	profile_lose(r->p, LOSS_SEEN, (uint64_t)values[HEAP_BLOCKS]);
+	profile_lose(r->p, LOSS_WRITTEN, (uint64_t)values[HEAP_BLOCKS]);
 }
 
 /* "live [allocated] @ stack" */
@@ -185,14 +185,17 @@ int gperfheap_read(struct profile *p, const struct format_input *in,
 			       (int)MIN(line.n, (size_t)80), line.p);
 	dumpmaps_parse(&r.maps, p, 0, maps);
 	make_tables(&r);
-	while (lines_next(&lines, &line)) {
+	int rc = 0;
+	while (!rc && lines_next(&lines, &line)) {
 		line = sv_trim(line);
 		if (line.n && !take_line(&r, line))
 			format_bad_line(r.p, lines.nr, &r.maps.first_bad_nr);
+		if (lines.nr % ROOM_LINES == 0)
+			rc = format_check_room(format_input_stored(in), p, text.n, err);
 	}
 	set_facts(&r);
 	dumpmaps_release(&r.maps);
-	return 0;
+	return rc;
 }
 
 int gperfheap_sniff(struct sv head)

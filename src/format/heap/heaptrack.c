@@ -678,8 +678,8 @@ static void finish(struct reader *r)
 	}
 	struct profile *p = r->p;
 	p->end_ns = ns_of(r->time_ms);
-	p->losses.nr[LOSS_SEEN] += r->nr_events;
-	p->losses.nr[LOSS_WRITTEN] += r->nr_events;
+	profile_lose(p, LOSS_SEEN, r->nr_events);
+	profile_lose(p, LOSS_WRITTEN, r->nr_events);
 	profile_fact(p, FACT_SOURCE, "heaptrack");
 	profile_fact(p, FACT_HEAP_METHOD, "dump: read from a file of heaptrack's");
 	profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
@@ -690,13 +690,22 @@ static void finish(struct reader *r)
 
 #define READ_STEP ((size_t)256 << 10)
 
+static uint64_t held(const void *ctx)
+{
+	const struct reader *r = ctx;
+	return r->infos.n * sizeof(*r->infos.p) + r->sites.n * sizeof(*r->sites.p) +
+	       (r->strings.n + r->ips.n + r->stacks.n) * sizeof(uint32_t) +
+	       (r->by_site.cap + r->by_info.cap + r->blocks.cap) * sizeof(*r->blocks.slots);
+}
+
 int heaptrack_read(struct profile *p, const struct format_input *in,
 		   const struct format_options *options, struct err *err)
 {
 	(void)options;
 	CLEANUP(reader_release) struct reader r = {.p = p, .err = err};
 	make_tables(&r);
-	TRY(format_input_lines(in, READ_STEP, LINE_MAX_BYTES, take_lines, &r, err));
+	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, held, &r};
+	TRY(format_input_lines(in, &to, err));
 	finish(&r);
 	return 0;
 }

@@ -113,10 +113,10 @@ static void add_sample(struct dump *d, uint32_t table, task_id task, const int64
 {
 	profile_sample(d->p, table, 0, d->stack, task, -1, values);
 	uint64_t nr = (uint64_t)values[HEAP_BLOCKS];
-	d->p->losses.nr[LOSS_SEEN] += nr;
-	d->p->losses.nr[LOSS_WRITTEN] += nr;
+	profile_lose(d->p, LOSS_SEEN, nr);
+	profile_lose(d->p, LOSS_WRITTEN, nr);
 	if (d->depth >= DEPTH_CUT)
-		d->p->losses.nr[LOSS_TRUNC_DEPTH] += nr;
+		profile_lose(d->p, LOSS_TRUNC_DEPTH, nr);
 }
 
 static void write_rows(struct dump *d, uint32_t table, bool is_all)
@@ -243,6 +243,7 @@ int jemallocheap_read(struct profile *p, const struct format_input *in,
 	struct sv stacks;
 	struct sv maps;
 	dumpmaps_split(text, &stacks, &maps);
+	uint64_t stored = format_input_stored(in);
 	struct lines lines = lines_from(stacks.p, stacks.n);
 	struct sv line = {0};
 	CLEANUP(dump_release) struct dump d = {.p = p};
@@ -255,8 +256,10 @@ int jemallocheap_read(struct profile *p, const struct format_input *in,
 	d.no_thread = profile_task(p, d.pid, d.pid, d.maps.comm, 0);
 	d.live_table = tables_add(p, TABLE_LIVE, TABLES_ESTIMATE);
 	bool is_header = true;
-	while (lines_next(&lines, &line))
+	while (lines_next(&lines, &line)) {
 		take_line(&d, line, lines.nr, &is_header);
+		TRY(lines.nr % ROOM_LINES ? 0 : format_check_room(stored, p, text.n, err));
+	}
 	close_stack(&d);
 	set_facts(&d);
 	return 0;

@@ -13,8 +13,10 @@
 
 #define START_NS \
 	((uint64_t)1000000000) /* added to times, which begin at 0 in the file: 0 means unknown */
-#define TIME_MAX_NS ((uint64_t)1 << 62)
-#define DEPTH_MAX   4096
+#define TIME_MAX_NS    ((uint64_t)1 << 62)
+#define DEPTH_MAX      4096
+#define READ_STEP      ((size_t)64 << 10)
+#define LINE_MAX_BYTES ((size_t)1 << 20)
 
 struct node {
 	loc_id loc;       /* 0: the tree's root */
@@ -39,6 +41,7 @@ struct reader {
 	VEC(struct node) path;
 	size_t last_first; /* rows of the last tree in "snapshots" */
 	uint64_t nr_snapshots;
+	uint64_t line_nr;
 	uint64_t first_bad_nr;
 };
 
@@ -289,31 +292,32 @@ static void set_facts(struct reader *r)
 	profile_fact_nr(r->p, FACT_MASSIF_BAD_LINE, r->first_bad_nr);
 }
 
-static void read_lines(struct reader *r, struct sv text)
+static int take_lines(void *ctx, struct sv text)
 {
+	struct reader *r = ctx;
 	struct lines lines = lines_from(text.p, text.n);
 	struct sv line;
 	while (lines_next(&lines, &line)) {
+		r->line_nr++;
 		if (!take_line(r, line))
-			format_bad_line(r->p, lines.nr, &r->first_bad_nr);
+			format_bad_line(r->p, r->line_nr, &r->first_bad_nr);
 	}
-	close_snapshot(r);
+	return 0;
 }
 
 int massif_read(struct profile *p, const struct format_input *in,
 		const struct format_options *options, struct err *err)
 {
 	(void)options;
-	CLEANUP(buf_release) struct buf all = {0};
-	struct sv text;
-	TRY(format_input_text(in, &all, &text, err));
 	CLEANUP(reader_release) struct reader r = {.p = p, .unit_ns = 1};
 	r.live = tables_add(p, TABLE_LIVE, 0);
 	r.peak = tables_add(p, TABLE_PEAK, 0);
 	r.memory = tables_add(p, TABLE_MEMORY, 0);
 	r.snapshots = tables_add(p, TABLE_SNAPSHOTS, 0);
 	p->start_ns = p->end_ns = START_NS;
-	read_lines(&r, text);
+	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, NULL, &r};
+	TRY(format_input_lines(in, &to, err));
+	close_snapshot(&r);
 	if (!r.nr_snapshots)
 		return err_set(err, -EINVAL, "it has no snapshots");
 	copy_last_tree(&r);

@@ -333,9 +333,9 @@ static int deliver_lost(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 		return 0;
 	struct perfdata_info *info = r->info;
 	if (ev->lost.is_samples)
-		info->nr_lost_samples += ev->lost.nr;
+		info->nr_lost_samples = u64_add(info->nr_lost_samples, ev->lost.nr);
 	else
-		info->nr_lost_records += ev->lost.nr;
+		info->nr_lost_records = u64_add(info->nr_lost_records, ev->lost.nr);
 	/* Both records count the same losses: report only the increase of the larger count.
 	 */
 	uint64_t most = MAX(info->nr_lost_samples, info->nr_lost_records);

@@ -356,10 +356,10 @@ static void take_record_line(struct reader *r, struct sv text)
 {
 	uint64_t nr;
 	if (!sv_has_prefix(text, SV("PERF_RECORD_LOST lost ")) ||
-	    !sv_to_u64(sv_from_idx(text, SV("PERF_RECORD_LOST lost ").n), &nr) || nr > UINT32_MAX)
+	    !sv_to_u64(sv_from_idx(text, SV("PERF_RECORD_LOST lost ").n), &nr))
 		return;
-	r->p->losses.nr[LOSS_SEEN] += nr;
-	r->p->losses.nr[LOSS_LOST] += nr;
+	profile_lose(r->p, LOSS_SEEN, nr);
+	profile_lose(r->p, LOSS_LOST, nr);
 }
 
 /* Takes the next line if it is the one that followed the last time; returns its bytes, or 0. */
@@ -510,6 +510,13 @@ static int take_lines(void *ctx, struct sv text)
 
 #define READ_STEP ((size_t)64 << 10) /* fits the CPU cache: 256 KiB takes a quarter longer */
 
+static uint64_t held(const void *ctx)
+{
+	const struct reader *r = ctx;
+	return r->text.total_bytes + r->frames.n * sizeof(*r->frames.p) +
+	       r->nr_slots * sizeof(*r->slots) + r->groups.cap * sizeof(*r->groups.slots);
+}
+
 int perfscript_read(struct profile *p, const struct format_input *in,
 		    const struct format_options *options, struct err *err)
 {
@@ -517,7 +524,8 @@ int perfscript_read(struct profile *p, const struct format_input *in,
 	struct reader r = {.p = p, .only_event = options->event, .nr_slots = 4096};
 	r.before_first = arena_calloc(&r.text, 1, sizeof(*r.before_first));
 	r.slots = xcalloc(r.nr_slots, sizeof(*r.slots));
-	TRY(format_input_lines(in, READ_STEP, LINE_MAX_BYTES, take_lines, &r, err));
+	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, held, &r};
+	TRY(format_input_lines(in, &to, err));
 	close_sample(&r);
 	profile_fact(p, FACT_SOURCE, "perf script");
 	if (!p->losses.nr[LOSS_WRITTEN] && !p->losses.nr[LOSS_FILTERED] && r.first_bad_nr)

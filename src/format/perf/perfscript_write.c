@@ -162,12 +162,28 @@ static void add_arguments(struct buf *to, const struct profile *p, const struct 
 	buf_add_ch(to, ']');
 }
 
+/*
+ * Makes a thread's name that readers do not take for something else: a comment ("# "), or the end of
+ * a time or an event (":" and a blank; ": PERF_RECORD_").
+ */
+static void add_comm(struct buf *to, struct sv comm)
+{
+	size_t start = to->n;
+	add_plain(to, comm);
+	if (to->n == start)
+		buf_add_ch(to, '?');
+	if (to->p[start] == '#')
+		to->p[start] = '_';
+	for (size_t i = start; i < to->n; i++)
+		if (to->p[i] == ':' && (i + 1 == to->n || to->p[i + 1] == ' '))
+			to->p[i] = '_';
+}
+
 static void add_event_line(struct script_writer *w, struct buf *to, const struct table *t, size_t i)
 {
 	const struct profile *p = w->p;
 	const struct task *task = &p->tasks.p[t->task[i]];
-	struct sv comm = profile_sv(p, task->comm);
-	add_plain(to, comm.n ? comm : SV("?"));
+	add_comm(to, profile_sv(p, task->comm));
 	if (task->pid >= 0)
 		buf_addf(to, " %d/%d", task->pid, task->tid);
 	else

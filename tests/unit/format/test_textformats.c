@@ -18,7 +18,7 @@ static struct profile *read_as(const char *format, const char *text,
 	static const struct format_options none;
 	struct profile *p = profile_new();
 	CLEANUP(err_release) struct err err = {0};
-	struct format_input in = {sv_from_str(text), -1};
+	struct format_input in = {.head = sv_from_str(text)};
 	if (format_find(format)->read(p, &in, options ? options : &none, &err))
 		tap_fail(__FILE__, __LINE__, "reading %s: %s", format, err_msg(&err));
 	profile_seal(p);
@@ -341,11 +341,12 @@ static struct profile *read_from_file(struct sv text, size_t nr_head)
 {
 	struct profile *p = profile_new();
 	int fd = memfd_create("rest", 0);
-	struct format_input in = {sv_from(text.p, nr_head), fd};
 	CHECK(write(fd, text.p + nr_head, text.n - nr_head) == (ssize_t)(text.n - nr_head));
 	CHECK(lseek(fd, 0, SEEK_SET) == 0);
+	CLEANUP(instream_free_p) struct instream *rest = NULL;
+	CHECK(!instream_open(&rest, fd, NULL));
+	struct format_input in = {sv_from(text.p, nr_head), rest};
 	CHECK(!perfscript_read(p, &in, &(struct format_options){0}, NULL));
-	close(fd);
 	profile_seal(p);
 	return p;
 }
@@ -522,7 +523,7 @@ TEST(nothing_but_bad_lines_is_an_error_with_its_line)
 	static const struct format_options none;
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	CLEANUP(err_release) struct err err = {0};
-	struct format_input in = {SV("\nhello\nthere\n"), -1};
+	struct format_input in = {.head = SV("\nhello\nthere\n")};
 	CHECK(folded_read(p, &in, &none, &err) < 0);
 	CHECK_STR(err_msg(&err), "line 2: expected 'frame;frame count'");
 	CHECK(perfscript_read(p, &in, &none, &err) < 0);
