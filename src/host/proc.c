@@ -119,6 +119,16 @@ static int read_status(struct buf *to, int32_t pid, struct err *err)
 	return file_read(to, path, 1 << 20, err);
 }
 
+/* Parses the last of the numbers of a line. */
+static bool last_pid(struct sv v, int32_t *ret_pid)
+{
+	uint64_t n;
+	if (!sv_to_u64(sv_from_idx(v, (size_t)(sv_rindex(v, '\t') + 1)), &n) || n > INT32_MAX)
+		return false;
+	*ret_pid = (int32_t)n;
+	return true;
+}
+
 /* Returns the last number after @key in status as a pid. @what: its name in the error message. */
 static int status_pid(int32_t pid, const char *key, const char *what, int32_t *ret_pid,
 		      struct err *err)
@@ -126,11 +136,8 @@ static int status_pid(int32_t pid, const char *key, const char *what, int32_t *r
 	CLEANUP(buf_release) struct buf text = {0};
 	if (read_status(&text, pid, err))
 		return -ESRCH;
-	struct sv v = proc_status_field(&text, key);
-	uint64_t n;
-	if (!sv_to_u64(sv_from_idx(v, (size_t)(sv_rindex(v, '\t') + 1)), &n) || n > INT32_MAX)
+	if (!last_pid(proc_status_field(&text, key), ret_pid))
 		return err_set(err, -EPROTO, "no %s in /proc/%d/status", what, pid);
-	*ret_pid = (int32_t)n;
 	return 0;
 }
 
@@ -201,13 +208,16 @@ int proc_task(int32_t pid, int32_t tid, struct proc_task *ret_t)
 	struct sv state = proc_status_field(&text, "State");
 	uint64_t tracer = 0;
 	uint64_t seccomp = 0; /* kernels without seccomp have no such line */
-	uint64_t ignored = 0;
+	uint64_t caught = 0;
+	int32_t ns_tid = tid;
 	(void)sv_to_u64(proc_status_field(&text, "TracerPid"), &tracer);
 	(void)sv_to_u64(proc_status_field(&text, "Seccomp"), &seccomp);
-	(void)sv_to_hex(proc_status_field(&text, "SigIgn"), &ignored);
+	(void)sv_to_hex(proc_status_field(&text, "SigCgt"), &caught);
+	(void)last_pid(proc_status_field(&text, "NSpid"), &ns_tid);
 	*ret_t = (struct proc_task){.tracer = (int32_t)tracer,
 				    .seccomp = (unsigned)seccomp,
-				    .ignored = ignored,
+				    .caught = caught,
+				    .ns_tid = ns_tid,
 				    .state = state.n ? state.p[0] : 'X'};
 	return 0;
 }

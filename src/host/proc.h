@@ -52,7 +52,8 @@ uint64_t proc_exec_id(int32_t pid);
 struct proc_task {
 	int32_t tracer;   /* pid of the process that traces it; 0: none */
 	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
-	uint64_t ignored; /* bit n - 1: signal n */
+	uint64_t caught;  /* signals that have a handler: bit n - 1 is signal n */
+	int32_t ns_tid;   /* its id in its own PID namespace */
 	char state;       /* R S D T t Z X */
 };
 /* Reads the status of a thread. Returns -ESRCH for any failure. */

@@ -69,11 +69,11 @@ int jemalloc_control(struct jemalloc *j, const char *name, void *old, size_t nr_
 		new ? j->at + offsetof(struct scratch, new_value) : 0,
 		new ? nr_new : 0,
 	};
-	uint64_t answer = 0;
+	int32_t answer = 0;
 	int rc = remote_call(j->r, j->mallctl, args, &answer, err);
 	if (rc)
 		return err_wrap(err, "asking jemalloc for '%s'", name);
-	rc = answer_to_err((int)(uint32_t)answer, name, err);
+	rc = answer_to_err(answer, name, err);
 	if (rc || !old)
 		return rc;
 	TRY(remote_read(j->r, j->at, &s, offsetof(struct scratch, new_value), err));

@@ -93,21 +93,23 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 		     struct err *err)
 {
 	uint64_t at = 0;
-	uint64_t done = 0;
+	size_t done = 0;
 	for (size_t i = 0; i < n; i++)
-		ops[i].result = -ECANCELED;
+		ops[i].result = ops[i].nr == HEAPCODE_STORE ? 0 : -ECANCELED;
 	if (h->has_filter) /* it may kill the thread */
 		return err_set(err, -EPERM, "pid %d has a seccomp filter now", h->pid);
 	TRY(remote_scratch(r, n * sizeof(*ops), &at, err));
 	TRY(remote_write(r, at, ops, n * sizeof(*ops), err));
 	const uint64_t args[REMOTE_ARGS_MAX] = {at, n};
-	TRY(remote_call(r, h->batch, args, &done, err));
+	TRY(remote_call(r, h->batch, args, NULL, err));
 	TRY(remote_read(r, at, ops, n * sizeof(*ops), err));
+	while (done < n && (ops[done].result >= 0 || ops[done].result < -4095))
+		done++;
 	if (done == n)
 		return 0;
-	int code = done < n ? (int)ops[done].result : -EIO;
-	return err_set(err, code < 0 ? code : -EIO, "system call %d in pid %d failed: %s",
-		       done < n ? (int)ops[done].nr : -1, h->pid, strerror(code < 0 ? -code : EIO));
+	int code = (int)ops[done].result;
+	return err_set(err, code, "system call %d in pid %d failed: %s", (int)ops[done].nr, h->pid,
+		       strerror(-code));
 }
 
 static struct heapinject *inject_new(const struct heapinject_spec *spec)

@@ -11,12 +11,16 @@
  * After remote_close the thread is as before: registers, red zone, vector and floating point state,
  * direction flag, pending signals; an interrupted system call is restarted. Signals that arrive
  * during the session are delivered afterwards. A call that does not return in time is abandoned:
- * the thread's state is restored as far as the kernel permits, and -ETIMEDOUT returned.
+ * the thread's state is restored as far as the kernel permits, and -ETIMEDOUT returned. If assay
+ * dies during a session, the thread completes the call and is then as before, too, except for
+ * timeouts of system calls that start again (docs/accuracy.md) and memory of the session, which
+ * stays mapped.
  *
  * Works for glibc, musl and static programs, and in other PID and mount namespaces, since it uses
  * nothing of the target's file system. Whether there is a seccomp filter is read first
  * (/proc/PID/status), since some filters kill the process. In a target with a filter
- * remote_syscall fails with -EPERM and a hint unless PTRACE_O_SUSPEND_SECCOMP is permitted.
+ * remote_syscall fails with -EPERM and a hint unless PTRACE_O_SUSPEND_SECCOMP is permitted, and
+ * remote_call as well if the target has no signal handler.
  *
  * A session must be used by the thread that opened it (a rule of ptrace). x86-64 only; elsewhere
  * all functions return -ENOTSUP.
@@ -59,15 +63,21 @@ void remote_close_p(struct remote **r);
 
 #define REMOTE_ARGS_MAX      6
 #define REMOTE_SCRATCH_BYTES 65536u /* total of remote_scratch in one session */
-#define REMOTE_STACK_BYTES   (256u << 10)
-#define REMOTE_AREA_BYTES    (REMOTE_STACK_BYTES + REMOTE_SCRATCH_BYTES)
+/* The same if the target has a seccomp filter and remote_options.area is 0. */
+#define REMOTE_SCRATCH_FILTER_BYTES 4096u
+#define REMOTE_STACK_BYTES          (256u << 10)
+#define REMOTE_AREA_BYTES           (REMOTE_STACK_BYTES + REMOTE_SCRATCH_BYTES)
 
 /* Makes a system call. *ret_result: as the kernel returns it, a negative errno on failure. */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MAX],
 		   int64_t *ret_result, struct err *err);
-/* Calls a C function with integer arguments. -ETIMEDOUT; -EFAULT: it crashed. */
+/*
+ * Calls a C function with integer arguments. *ret_result: the int that it returns; may be NULL.
+ * -ETIMEDOUT; -EFAULT: it crashed; -EPERM: not possible with the target's seccomp filter; -ENOEXEC:
+ * the result cannot be obtained.
+ */
 int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_ARGS_MAX],
-		uint64_t *ret_result, struct err *err);
+		int32_t *ret_result, struct err *err);
 /*
  * Allocates memory in the target for arguments, valid until remote_close. It is part of an area
  * that also holds the stack for calls, as the thread's own stack may be small (coroutines).
@@ -81,6 +91,11 @@ int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err);
 int32_t remote_tid(const struct remote *r);
 uint64_t remote_thread_pointer(const struct remote *r);
 bool remote_has_filter(const struct remote *r); /* a seccomp filter that could not be suspended */
+/*
+ * In a forked process that only has sessions, before it closes descriptors: closes the descriptors of
+ * assay's file readers, and drops all capabilities but those that sessions need.
+ */
+void remote_keep_rights(void);
 /* How long the thread has been stopped, or executing the session's calls, since remote_open. */
 uint64_t remote_stopped_ns(const struct remote *r);
 

@@ -43,7 +43,7 @@ int remote_syscall(struct remote *r UNUSED, long nr UNUSED,
 }
 
 int remote_call(struct remote *r UNUSED, uint64_t function UNUSED,
-		const uint64_t args[REMOTE_ARGS_MAX] UNUSED, uint64_t *ret_result UNUSED,
+		const uint64_t args[REMOTE_ARGS_MAX] UNUSED, int32_t *ret_result UNUSED,
 		struct err *err)
 {
 	return refuse(err);
@@ -85,6 +85,10 @@ uint64_t remote_thread_pointer(const struct remote *r UNUSED)
 bool remote_has_filter(const struct remote *r UNUSED)
 {
 	return false;
+}
+
+void remote_keep_rights(void)
+{
 }
 
 uint64_t remote_stopped_ns(const struct remote *r UNUSED)

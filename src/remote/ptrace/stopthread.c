@@ -33,8 +33,9 @@
 /* How suitable a thread is; smaller is better. */
 enum rank {
 	RANK_INPUT = 0, /* waits for input or time */
-	RANK_WAITING = 1,
-	RANK_RUNNING = 2,
+	RANK_POLL,      /* as well; its timeout starts again if assay is killed meanwhile */
+	RANK_WAITING,
+	RANK_RUNNING,
 	RANK_NR
 };
 
@@ -123,8 +124,8 @@ static bool is_candidate(const struct stopped_thread *t, int32_t tid, bool is_st
 	if (proc_wait(t->pid, tid, &w)) /* "running", or not permitted */
 		return true;
 	if (is_input_wait(w.nr))
-		*ret_w = RANK_INPUT;
-	if (!t->avoid.n || (!is_strict && *ret_w == RANK_INPUT))
+		*ret_w = w.nr == SYS_poll ? RANK_POLL : RANK_INPUT;
+	if (!t->avoid.n || (!is_strict && *ret_w <= RANK_POLL))
 		return true;
 	return !is_avoided(t, w.pc) && is_stack_safe(t, w.sp);
 }
@@ -142,7 +143,7 @@ static int find_candidates(const struct stopped_thread *t, struct candidates *c,
 		if (!is_candidate(t, one.tid, is_strict, &one.rank))
 			continue;
 		vec_push(&c->v, one);
-		nr_good += one.rank == RANK_INPUT || !t->avoid.n;
+		nr_good += one.rank <= RANK_POLL || !t->avoid.n;
 	}
 	if (c->v.n)
 		qsort(c->v.p, c->v.n, sizeof(*c->v.p), by_rank);
@@ -182,15 +183,39 @@ static bool has_shadow_stack(int32_t tid)
 	return !ptrace(PTRACE_GETREGSET, tid, NT_X86_SHSTK_, &v) && ssp;
 }
 
-static int block_signals(struct stopped_thread *t)
+static int add_stack(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
-	uint64_t all = ~STOPTHREAD_SYNCHRONOUS;
-	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(t->saved_mask), &t->saved_mask))
-		return -errno;
-	if (ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(all), &all))
-		return -errno;
-	t->has_mask = true;
+	struct stopped_thread *t = ctx;
+	struct heap_range range = {m->start, m->end};
+	if (!strcmp(m->path, "[stack]"))
+		t->main_stack = range;
+	else if (m->is_read && m->is_write)
+		vec_push(&t->stacks, range);
 	return 0;
+}
+
+int stopthread_read_stacks(struct stopped_thread *t, struct err *err)
+{
+	vec_clear(&t->stacks);
+	int rc = t->stack_bytes ? proc_maps(t->pid, add_stack, t, err) : 0;
+	return rc == -ENOENT ? -ESRCH : rc;
+}
+
+/*
+ * Whether the memory below the stack pointer is known to be free stack: the main thread's, or one
+ * of glibc or musl, at whose top is the thread control block that the thread pointer points to. A
+ * coroutine's stack may be a small block of the heap.
+ */
+static bool has_stack_left(const struct stopped_thread *t)
+{
+	uint64_t sp = t->regs.rsp;
+	size_t nr = upper_bound(t->stacks.p, t->stacks.n, start, sp);
+	struct heap_range range = nr ? t->stacks.p[nr - 1] : (struct heap_range){0};
+	if (sp >= t->main_stack.start && sp < t->main_stack.end)
+		range = t->main_stack;
+	else if (sp >= range.end || t->regs.fs_base <= sp || t->regs.fs_base >= range.end)
+		return false;
+	return sp - range.start >= t->stack_bytes + STOPTHREAD_RED_ZONE;
 }
 
 int stopthread_prepare(struct stopped_thread *t, bool is_strict)
@@ -201,10 +226,13 @@ int stopthread_prepare(struct stopped_thread *t, bool is_strict)
 		return -EOPNOTSUPP;
 	if (is_avoided(t, t->regs.rip))
 		return -EAGAIN;
+	if (t->stack_bytes && !has_stack_left(t))
+		return -EAGAIN;
 	if (t->avoid.n && is_strict && !is_stack_safe(t, t->regs.rsp))
 		return -EAGAIN;
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(t->mask), &t->mask))
+		return -errno;
 	abort_rseq(t);
-	TRY(block_signals(t));
 	t->is_stopped = true;
 	return 0;
 }
@@ -215,7 +243,8 @@ static int seize_thread(struct stopped_thread *t, struct err *err)
 	struct proc_task facts;
 	if (proc_task(t->pid, t->tid, &facts))
 		return -EAGAIN; /* the thread has ended; the process may live */
-	t->ignored = facts.ignored;
+	t->caught = facts.caught;
+	t->ns_tid = facts.ns_tid;
 	t->has_filter = facts.seccomp != 0;
 	if (!t->has_filter)
 		return tracee_acquire(t->pid, t->tid, 0, &t->was_traced, err);
@@ -282,6 +311,7 @@ int stopthread_find(struct stopped_thread *t, struct err *err)
 		CLEANUP(vec_free_p) struct candidates c = {0};
 		uint64_t spent_ns = clock_mono_ns() - start_ns;
 		bool is_strict = spent_ns < t->timeout_ns / 2;
+		TRY(stopthread_read_stacks(t, err));
 		TRY(find_candidates(t, &c, is_strict, err));
 		int rc = try_all(t, &c, is_strict, start_ns + t->timeout_ns, err);
 		if (rc != -EAGAIN)
@@ -297,8 +327,8 @@ int stopthread_find(struct stopped_thread *t, struct err *err)
 	}
 	return err_set(
 		err, -EAGAIN,
-		"no thread of pid %d can be used for calls: each is inside the allocator or in "
-		"an uninterruptible wait",
+		"no thread of pid %d can be used for calls: each is inside the allocator, in an "
+		"uninterruptible wait, or on a stack that is too small (coroutines)",
 		t->pid);
 }
 

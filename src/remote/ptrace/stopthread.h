@@ -15,6 +15,7 @@
 #include "host/boost.h"
 #include "plan/heapplan.h"
 
+#define STOPTHREAD_RED_ZONE 128u /* bytes below the stack pointer that a function may use */
 #define STOPTHREAD_BIT(sig) (1ull << ((sig)-1))
 /* Raised by instructions: if they were blocked, force_sig would reset the program's handlers. */
 #define STOPTHREAD_SYNCHRONOUS                                                       \
@@ -27,6 +28,11 @@ struct stopped_thread {
 	int mem_fd;               /* /proc/PID/mem */
 	struct heap_ranges avoid; /* sorted, merged */
 	uint64_t timeout_ns;
+	/*
+	 * Bytes of the thread's stack, from the red zone on, that the session writes; 0 = none. Then
+	 * a thread is suitable only if its stack has that many bytes left.
+	 */
+	uint64_t stack_bytes;
 	struct host_boost boost; /* priority boost while it is stopped */
 	/* Set by stopthread_find; for stopthread_prepare by the caller. */
 	int32_t tid;
@@ -34,13 +40,16 @@ struct stopped_thread {
 	bool was_traced;          /* assay traced it before, and still does afterwards */
 	bool has_filter;          /* has a seccomp filter, which is not suspended */
 	bool is_filter_suspended; /* its seccomp filter is suspended by ptrace until detach */
-	uint64_t ignored;         /* ignored signals: bit n - 1 */
+	uint64_t caught;          /* signals with a handler: bit n - 1 */
+	int32_t ns_tid;           /* its id in its own PID namespace */
 	uint64_t stopped_at_ns;
 	struct user_regs_struct regs; /* to be restored */
 	/* Set by stopthread_prepare. */
 	bool is_stopped;
-	bool has_mask;
-	uint64_t saved_mask; /* signal mask to be restored */
+	uint64_t mask; /* its signal mask */
+	/* Set by stopthread_find and stopthread_read_stacks. */
+	struct heap_ranges stacks; /* memory in which stacks may be */
+	struct heap_range main_stack;
 };
 
 /*
@@ -48,9 +57,12 @@ struct stopped_thread {
  * -EPERM: with a hint. -EAGAIN: none was suitable within timeout_ns.
  */
 int stopthread_find(struct stopped_thread *t, struct err *err);
+/* Reads where stacks are, for stopthread_prepare; nothing if stack_bytes is 0. */
+int stopthread_read_stacks(struct stopped_thread *t, struct err *err);
 /*
- * Checks a stopped thread and blocks its signals. @is_strict: also search its stack for frames in
- * `avoid`. -EAGAIN: it is in code to avoid. -EOPNOTSUPP: 32-bit code, or a shadow stack.
+ * Checks a stopped thread and reads its signal mask; changes nothing. @is_strict: also search its
+ * stack for frames in `avoid`. -EAGAIN: it is in code to avoid, or its stack is too small or not
+ * known as one (a coroutine's). -EOPNOTSUPP: 32-bit code, or a shadow stack.
  */
 int stopthread_prepare(struct stopped_thread *t, bool is_strict);
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "host/limits.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 
 /* In-kernel return value of a system call that restarts unless a signal handler runs. */
@@ -37,7 +38,7 @@ static int explain_refusal(int32_t pid, int32_t tid, struct err *err)
 	err_set(err, -EPERM, "cannot attach to pid %d by ptrace: %s", pid, strerror(EPERM));
 	if (yama >= 3)
 		return err_hint(err, "kernel.yama.ptrace_scope=3 forbids it until the next boot");
-	if (host_is_root())
+	if (!geteuid() || host_has_cap(CAP_SYS_PTRACE))
 		return err_hint(err,
 				"as root this needs CAP_SYS_PTRACE, also for the process's user "
 				"namespace (in a container: --cap-add SYS_PTRACE, or run "
@@ -55,7 +56,7 @@ static int explain_refusal(int32_t pid, int32_t tid, struct err *err)
 
 int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *err)
 {
-	if (!ptrace(PTRACE_SEIZE, tid, 0, options))
+	if (!ptrace(PTRACE_SEIZE, tid, 0, options | PTRACE_O_TRACESYSGOOD))
 		return 0;
 	if (errno == ESRCH)
 		return err_set(err, -ESRCH, "pid %d has ended", pid);

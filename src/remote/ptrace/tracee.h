@@ -27,7 +27,10 @@ struct tracee_stop {
 	int event; /* PTRACE_EVENT_*; 0 = signal or system call stop */
 };
 
-/* PTRACE_SEIZE. -ESRCH: the thread has ended. -EPERM: err has the reason and a hint. */
+/*
+ * PTRACE_SEIZE, always with PTRACE_O_TRACESYSGOOD: if assay dies at a system call stop without it,
+ * the thread gets a SIGTRAP. -ESRCH: the thread has ended. -EPERM: err has the reason and a hint.
+ */
 int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *err);
 /*
  * Waits for the next stop until @deadline_ns (clock_mono_ns). -ETIMEDOUT. -ESRCH: the thread has
