@@ -57,6 +57,7 @@ int dump_trigger_parse(struct dump_trigger *ret_t, const char *text, struct err 
 void dumps_release(struct dumps *d)
 {
 	vec_foreach(p, &d->list) {
+		cleanup_release(&p->cleanup);
 		heap_plan_release(&p->plan);
 		free(p->variable);
 		free(p->label);
@@ -195,6 +196,8 @@ static int take(const struct dumps *d, struct dump_process *p, int *ret_fd, stru
 {
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
 	struct jemalloc_prof prof;
+	if (d->trigger.kind && !p->nr_dumps && !p->cleanup.pid)
+		TRY(jemalloc_guard_sampling(&p->cleanup, p->pid, &p->plan, err));
 	TRY(jemalloc_open(&j, p->pid, &p->plan, err));
 	TRY(jemalloc_prof_state(j, &prof, err));
 	TRY(jemalloc_prof_check(&prof, p->variable, err));
@@ -205,6 +208,9 @@ static int take(const struct dumps *d, struct dump_process *p, int *ret_fd, stru
 	TRY(jemalloc_dump(j, ret_fd, err));
 	p->is_sampling_off = !prof.is_active && !d->trigger.kind;
 	p->stopped_ns = jemalloc_stopped_ns(j);
+	jemalloc_close_p(&j);
+	if (!p->has_enabled_sampling)
+		cleanup_cancel(&p->cleanup);
 	return 0;
 }
 
@@ -347,5 +353,7 @@ int dumps_disable_sampling(struct dump_process *p, struct err *err)
 	int rc = jemalloc_open(&j, p->pid, &p->plan, err);
 	if (!rc)
 		rc = jemalloc_write_bool(j, "prof.active", false, err);
+	if (!rc || is_end(rc))
+		cleanup_cancel(&p->cleanup);
 	return is_end(rc) ? 0 : rc;
 }

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/process/cleanup.h"
 #include "base/vec.h"
 #include "plan/heapplan.h"
 #include "plan/heaptargets.h"
@@ -41,6 +42,7 @@ struct dump_process {
 	bool is_sampling_off; /* prof.active is off: only older samples are in the dump */
 	/* Of a series. */
 	bool has_enabled_sampling; /* assay set prof.active */
+	struct cleanup cleanup;    /* unsets it if assay is killed */
 	bool is_done;              /* the process has exited or a dump failed: no more dumps */
 	uint64_t last;             /* the trigger's value at the last dump: ns or bytes */
 	uint64_t next_check_ns;

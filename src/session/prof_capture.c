@@ -110,6 +110,8 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 	TRY(heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &p->plan, err));
 	TRY(with_jemalloc(p, check, variable, err));
 	install_unwinder(p, t);
+	if (!p->before.is_active)
+		TRY(jemalloc_guard_sampling(&p->cleanup, pid_of(p), &p->plan, err));
 	TRY(with_jemalloc(p, enable_sampling, NULL, err));
 	p->start_ns = clock_mono_ns();
 	return 0;
@@ -183,6 +185,8 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 	ret_r->duration_ns = clock_mono_ns() - p->start_ns;
 	/* In a zombie no thread can make the call; waiting for one would only time out. */
 	int rc = p->end == CAPTURE_END_TARGET ? -ESRCH : with_jemalloc(p, dump, &fd, err);
+	if (!rc && !p->stays_on)
+		cleanup_cancel(&p->cleanup);
 	if (rc == -ESRCH)
 		return err_set(err, rc, "the process exited before its profile could be dumped");
 	remove_unwinder(p);
@@ -206,6 +210,7 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 void prof_capture_release(struct prof_capture *p)
 {
 	remove_unwinder(p);
+	cleanup_release(&p->cleanup);
 	watch_release(&p->watch);
 	heap_plan_release(&p->plan);
 	free(p->no_unwinder);

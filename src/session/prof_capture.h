@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/process/cleanup.h"
 #include "host/target.h"
 #include "host/watch.h"
 #include "plan/heapplan.h"
@@ -40,6 +41,7 @@ struct prof_capture {
 	enum capture_end end;
 	/* Private. */
 	struct jemalloc_prof before;    /* jemalloc's settings before the capture */
+	struct cleanup cleanup;         /* disables sampling if assay is killed */
 	struct prof_unwinder *unwinder; /* NULL: jemalloc's own unwinder is left in place */
 	char *no_unwinder; /* reason why assay's unwinder is not used, or NULL; owned */
 	struct watch watch;

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/process/cleanup.h"
 #include "remote/ptrace/remote.h"
 #include "host/proc.h"
 
@@ -17,6 +19,7 @@
 #endif
 
 #define CALL_TIMEOUT_NS (10 * NS_PER_SEC) /* a dump of a large heap takes a while */
+#define DISABLE_TRIES   50                /* a tenth of a second apart, after the death of assay */
 #define NAME_BYTES_MAX  128
 #define STR_BYTES_MAX   1024
 #define VALUE_BYTES_MAX 64
@@ -62,9 +65,10 @@ int jemalloc_control(struct jemalloc *j, const char *name, void *old, size_t nr_
 	if (new)
 		memcpy(s.new_value, new, nr_new);
 	TRY(remote_write(j->r, j->at, &s, offsetof(struct scratch, path), err));
+	uint64_t old_at = j->old_at ? j->old_at : j->at + offsetof(struct scratch, old_value);
 	const uint64_t args[REMOTE_ARGS_MAX] = {
 		j->at + offsetof(struct scratch, name),
-		old ? j->at + offsetof(struct scratch, old_value) : 0,
+		old ? old_at : 0,
 		old ? j->at + offsetof(struct scratch, old_bytes) : 0,
 		new ? j->at + offsetof(struct scratch, new_value) : 0,
 		new ? nr_new : 0,
@@ -80,8 +84,7 @@ int jemalloc_control(struct jemalloc *j, const char *name, void *old, size_t nr_
 	if (s.old_bytes != nr_old)
 		return err_set(err, -EPROTO, "'%s' has %" PRIu64 " bytes, %zu expected", name,
 			       s.old_bytes, nr_old);
-	memcpy(old, s.old_value, nr_old);
-	return 0;
+	return remote_read(j->r, old_at, old, nr_old, err);
 }
 
 int jemalloc_read(struct jemalloc *j, const char *name, void *to, size_t n, struct err *err)
@@ -236,6 +239,40 @@ int jemalloc_prof_check(const struct jemalloc_prof *p, const char *variable, str
 			"--jemalloc-prof -- CMD` sets it); `assay heap` without --dump "
 			"watches it as it is",
 			variable ? variable : "MALLOC_CONF");
+}
+
+struct sampling {
+	int32_t pid;
+	const struct heap_plan *plan;
+};
+
+static int disable_sampling(const struct sampling *s)
+{
+	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
+	TRY(jemalloc_open(&j, s->pid, s->plan, NULL));
+	return jemalloc_write_bool(j, "prof.active", false, NULL);
+}
+
+/* Runs in the cleanup process. */
+static void disable_after_death(void *ctx, int fd UNUSED)
+{
+	for (int i = 0; i < DISABLE_TRIES; i++) {
+		int rc = disable_sampling(ctx);
+		if (!rc || rc == -ESRCH)
+			return;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	}
+}
+
+int jemalloc_guard_sampling(struct cleanup *ret_c, int32_t pid, const struct heap_plan *plan,
+			    struct err *err)
+{
+	struct sampling s = {pid, plan};
+	return cleanup_start(ret_c,
+			     &(struct cleanup_spec){.begin = remote_keep_rights,
+						    .fn = disable_after_death,
+						    .ctx = &s},
+			     err);
 }
 
 static int make_memfd(struct jemalloc *j, int64_t *ret_fd, struct err *err)

@@ -20,6 +20,7 @@
 #include "model/memory.h"
 #include "plan/heapplan.h"
 
+struct cleanup;
 struct remote;
 
 /* A session. */
@@ -27,6 +28,7 @@ struct jemalloc {
 	struct remote *r;
 	uint64_t mallctl; /* address in the target */
 	uint64_t at; /* address of memory for arguments in the target; set by jemalloc_prepare */
+	uint64_t old_at; /* where the target stores values that are read; 0 = in that memory */
 };
 
 /* Opens a session. -ENOTSUP: no mallctl, or the verification failed. Others as remote_open. */
@@ -70,6 +72,12 @@ int jemalloc_prof_state(struct jemalloc *j, struct jemalloc_prof *ret_p, struct 
  * environment variable that this jemalloc reads, NULL = not known.
  */
 int jemalloc_prof_check(const struct jemalloc_prof *p, const char *variable, struct err *err);
+/*
+ * To be called before prof.active is set: starts a cleanup process that unsets it if assay is killed.
+ * cleanup_cancel when assay has unset it itself.
+ */
+int jemalloc_guard_sampling(struct cleanup *ret_c, int32_t pid, const struct heap_plan *plan,
+			    struct err *err);
 /*
  * Makes the target write a dump (heap_v2) into a memfd; *ret_fd is a descriptor of it, at offset 0.
  * Nothing is written to disk.

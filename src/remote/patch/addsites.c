@@ -148,6 +148,7 @@ static struct heapinject new_part(const struct heapinject *h, const struct heapi
 		.layout = h->layout,
 		.saved_layouts = {h->saved_layouts[0], h->saved_layouts[1]},
 		.is_mapped = true,
+		.is_area_unsafe = h->is_area_unsafe,
 		.first_site = h->nr_sites,
 		.nr_sites = h->nr_sites + (uint32_t)spec->plan->functions.n,
 	};

@@ -27,6 +27,7 @@
 #include "base/mem.h"
 #include "remote/patch/image.h"
 #include "remote/patch/injectstate.h"
+#include "remote/patch/leftover.h"
 #include "remote/patch/patchtext.h"
 #include "remote/jemalloc/hooks.h"
 #include "remote/patch/nothrow.h"
@@ -41,8 +42,6 @@
 #define STACKS_NR             (1u << 17)
 #define BLOCKS_NR             (1u << 16)
 #define RULE_BYTES            16u
-#define REGIONS_MAX           64u
-#define OTHER_ASSAY_NS        (700 * NS_PER_MS) /* a running assay updates alive_tsc more often */
 #define ASSAY_TIMEOUT_NS      (2 * NS_PER_SEC)
 #define RING_WAIT_NS          (2 * NS_PER_MS)
 #define HWCAP2_FSGSBASE_      (1u << 1)
@@ -70,143 +69,6 @@ static uint64_t tsc_per_us(void)
 		;
 	uint64_t d_tsc = tsc_now() - tsc;
 	return MAX(d_tsc * 1000 / (clock_mono_ns() - ns), 1);
-}
-
-/* ---- an earlier attach ----------------------------------------------------------------------- */
-
-static void find_image(struct heapinject *h)
-{
-	size_t n;
-	const uint8_t *ours = heap_image_bytes(&n);
-	const struct heap_image *im = heap_image();
-	CLEANUP(free_p) uint8_t *theirs = xmalloc(im->text_bytes);
-	vec_foreach(m, &h->space.maps) {
-		struct heap_data data;
-		if (m->kind != HEAPSPACE_IS_IMAGE || m->pgoff || !m->is_exec ||
-		    heapinject_read(h, m->start, theirs, im->text_bytes) ||
-		    memcmp(theirs, ours, im->text_bytes) ||
-		    heapinject_read(h, m->start + im->data, &data, sizeof(data)) ||
-		    data.magic != HEAP_WIRE_MAGIC || data.version != HEAP_WIRE_VERSION)
-			continue;
-		h->image = m->start;
-		h->info.is_reused = true;
-		return;
-	}
-}
-
-/* Checks a patch read from the target's memory, which is not trusted. */
-static bool is_valid(const struct text_patch *p)
-{
-	bool is_store = !p->is_multi && (p->nr_bytes == 2 || p->nr_bytes == 5) &&
-			(p->at & 7) + p->nr_bytes <= 8;
-	bool is_multi = p->is_multi && p->nr_bytes == 5 && p->nr_multi <= HEAPCODE_DISPLACED_MAX;
-	return is_store || is_multi;
-}
-
-static void read_patches(struct heapinject *h, struct stub_region *g, uint32_t n)
-{
-	struct text_patch p;
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t at = g->addr + sizeof(struct stub_head) + i * sizeof(p);
-		if (!heapinject_read(h, at, &p, sizeof(p)) && is_valid(&p))
-			vec_push(&g->patches, p);
-	}
-}
-
-/* Takes the layouts of earlier attaches. They come from the target: used only after checks. */
-static void read_layouts(struct heapinject *h, const struct stub_head *head)
-{
-	for (size_t i = 0; i < ARRAY_LEN(h->saved_layouts); i++) {
-		const struct heap_layout *p = &head->saved_layouts[i];
-		const struct heapspace_map *m = heapspace_at(&h->space, p->local);
-		if (m && p->local_bytes > REMOTE_AREA_BYTES && p->local_bytes <= m->end - p->local)
-			h->saved_layouts[i] = *p;
-	}
-	h->old = h->saved_layouts[h->spec->is_full_trace];
-}
-
-static int add_region(struct heapinject *h, const struct heapspace_map *m, struct err *err)
-{
-	struct stub_head head;
-	if (heapinject_read(h, m->start, &head, sizeof(head)) || head.magic != STUB_MAGIC ||
-	    head.nr_stubs > HEAP_SITES_MAX || head.nr_patches > head.nr_stubs ||
-	    m->end - m->start < stub_region_bytes(head.nr_stubs))
-		return 0; /* not ours, or incomplete */
-	if (head.version != STUB_VERSION) {
-		if (!head.nr_patches)
-			return 0;
-		err_set(err, -EPROTO, "pid %d still has patches of another version of assay",
-			h->pid);
-		return err_hint(err,
-				"record it once more with that version, or restart the process");
-	}
-	struct stub_region *g = vec_add(&h->regions);
-	g->addr = m->start;
-	g->nr_stubs = head.nr_stubs;
-	read_patches(h, g, head.nr_patches);
-	h->batch = stub_region_batch(g);
-	if (head.pid == h->pid)
-		read_layouts(h, &head);
-	h->hooks = h->hooks ? h->hooks : head.hooks;
-	h->backtrace = h->backtrace ? h->backtrace : head.backtrace;
-	return 0;
-}
-
-/* Sums the alive_tsc of all rings. False: there is no ring. */
-static bool sum_alive_times(struct heapinject *h, uint64_t *ret_sum)
-{
-	bool has_ring = false;
-	*ret_sum = 0;
-	vec_foreach(m, &h->space.maps) {
-		uint64_t at = m->start + offsetof(struct heap_shared, alive_tsc);
-		uint64_t tsc = 0;
-		if (m->kind != HEAPSPACE_IS_RING || heapinject_read(h, at, &tsc, 8))
-			continue;
-		has_ring = true;
-		*ret_sum += tsc;
-	}
-	return has_ring;
-}
-
-/* Fails if another assay records the process: its alive_tsc changes. */
-static int check_busy(struct heapinject *h, struct err *err)
-{
-	uint64_t before = 0;
-	uint64_t after = 0;
-	if (!sum_alive_times(h, &before))
-		return 0;
-	uint64_t end_ns = clock_mono_ns() + OTHER_ASSAY_NS;
-	do {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-		if (sum_alive_times(h, &after) && after != before) {
-			err_set(err, -EBUSY,
-				"the heap of pid %d is being recorded by another assay", h->pid);
-			return err_hint(err, "wait until it ends, or stop it");
-		}
-	} while (clock_mono_ns() < end_ns);
-	return 0;
-}
-
-/* Undoes what an assay that died has left, in this process or its parent before the fork. */
-static int recover(struct heapinject *h, struct err *err)
-{
-	bool needs_undo = h->hooks || h->backtrace;
-	vec_foreach(g, &h->regions)
-		needs_undo |= g->patches.n > 0;
-	TRY(check_busy(h, err));
-	return needs_undo ? heapinject_undo(h, h->mallctl && (h->hooks || h->backtrace), err) : 0;
-}
-
-static int inspect(struct heapinject *h, struct err *err)
-{
-	TRY(heapspace_read(&h->space, h->pid, err));
-	find_image(h);
-	vec_foreach(m, &h->space.maps) {
-		if (m->kind != HEAPSPACE_IS_STUBS || !m->is_exec || h->regions.n >= REGIONS_MAX)
-			continue;
-		TRY(add_region(h, m, err));
-	}
-	return recover(h, err);
 }
 
 /* ---- sizes and addresses --------------------------------------------------------------------- */
@@ -502,8 +364,7 @@ static void mark_closed(const struct heapcode_ops *l, int64_t theirs[FILE_NR])
 				theirs[i] = -1;
 }
 
-/* Replaces rings and tables left by killed recorders, unless this attach reuses their address. */
-static void unmap_stale(const struct heapinject *h, struct heapcode_ops *l)
+void heapattach_unmap_stale(const struct heapinject *h, struct heapcode_ops *l)
 {
 	const struct heap_layout *p = &h->layout;
 	vec_foreach(m, &h->space.maps) {
@@ -548,7 +409,7 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 		       PROT_READ | PROT_WRITE, MAP_PRIVATE | FIXED_NOREPLACE, theirs[FILE_IMAGE],
 		       im->data_start);
 	}
-	unmap_stale(h, &l);
+	heapattach_unmap_stale(h, &l);
 	for (size_t i = 0; i < FILE_NR; i++)
 		if (theirs[i] >= 0)
 			add_op(&l, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0);
@@ -602,7 +463,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	const struct heap_layout *p = &h->layout;
 	const struct heapspace_map *stack = heapspace_first(&h->space, HEAPSPACE_IS_STACK);
 	struct heap_local l = {
-		.generation = (uint32_t)clock_mono_ns() | 1,
+		.generation = h->generation,
 		.shared = p->shared,
 		.shared_bytes = p->shared_bytes,
 		.tables = p->tables,
@@ -701,7 +562,10 @@ int heapattach_run(struct heapinject *h, struct err *err)
 {
 	uint64_t per_us = tsc_per_us();
 	TRY(heapinject_check_seccomp(h, err));
-	TRY(inspect(h, err));
+	TRY(leftover_inspect(h, err));
+	TRY(leftover_check_busy(h, err));
+	TRY(leftover_undo(h, err));
+	leftover_check_area(h);
 	if (h->method == HEAP_METHOD_PATCH)
 		heapstubs_plan(h);
 	heapstubs_place(h);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "heap_wire.h"
 
+struct heapcode_ops;
 struct heapinject;
 struct remote;
 
@@ -17,6 +18,8 @@ struct remote;
  * retries.
  */
 int heapattach_run(struct heapinject *h, struct err *err);
+/* Adds to @l: replace rings and tables of killed recorders that this attach does not reuse. */
+void heapattach_unmap_stale(const struct heapinject *h, struct heapcode_ops *l);
 /* Maps the new stub regions. @code: from heapstubs_make. */
 int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct buf *code,
 			 struct err *err);

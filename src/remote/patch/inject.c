@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <linux/membarrier.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #include "remote/patch/image.h"
 #include "remote/patch/attach.h"
 #include "remote/patch/injectstate.h"
+#include "remote/patch/leftover.h"
 #include "remote/patch/patchtext.h"
 #include "remote/jemalloc/hooks.h"
 #include "host/proc.h"
@@ -23,6 +25,8 @@
 
 #define ATTACH_TRIES      5
 #define INSIDE_TIMEOUT_NS NS_PER_SEC /* wait for threads inside the recorder */
+#define LOCK_TIMEOUT_NS   (10 * NS_PER_SEC)
+#define UNDO_TRIES        50 /* a tenth of a second apart, after the death of assay */
 
 int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n)
 {
@@ -69,9 +73,11 @@ int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_ca
 		p = &h->layout;
 	else if (!p->local)
 		p = &h->saved_layouts[1];
-	struct remote_options options = {
-		.avoid = is_call ? &h->avoid : NULL,
-		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
+	struct remote_options options = {.avoid = is_call ? &h->avoid : NULL,
+					 .area = p->local && !h->is_area_unsafe
+							 ? p->local + p->local_bytes -
+								   REMOTE_AREA_BYTES
+							 : 0};
 	TRY(h->is_held ? remote_open_stopped(&ret_s->r, h->pid, h->pid, &options, err)
 		       : remote_open(&ret_s->r, h->pid, &options, err));
 	ret_s->h = h;
@@ -263,20 +269,83 @@ static int remove_recorder(struct heapinject *h, struct err *err)
 	return h->has_filter ? 0 : replace_shared(h, s.r, err);
 }
 
-static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *spec,
-		       struct err *err)
+static int open_target(struct heapinject *h, struct err *err)
 {
-	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
 	h->mem_fd = host_open_mem(h->pid, O_RDWR);
 	if (h->mem_fd == -ENOENT)
 		return err_set(err, -ESRCH, "pid %d has ended", h->pid);
 	if (h->mem_fd < 0)
 		return err_set(err, h->mem_fd, "cannot open memory of pid %d: %s", h->pid,
 			       strerror(-h->mem_fd));
-	int rc = heapattach_run(h, err);
+	return 0;
+}
+
+/*
+ * Locks /proc/PID against other assays, until the descriptor is closed: two of them must not attach,
+ * detach or clean up at the same time.
+ */
+static int lock_target(int32_t pid, int *ret_fd, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d", pid);
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t deadline_ns = clock_mono_ns() + LOCK_TIMEOUT_NS;
+	if (fd < 0)
+		return err_set(err, -ESRCH, "pid %d has ended", pid);
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_sys(err, "cannot lock '%s'", path);
+		if (clock_mono_ns() > deadline_ns)
+			return err_set(err, -EBUSY, "another assay is changing pid %d", pid);
+		(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int undo_once(const struct heapinject *dead)
+{
+	const struct heapinject_spec *spec = dead->spec;
+	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
+	CLEANUP(close_p) int lock = -1;
+	h->is_held = false;
+	h->generation = dead->generation;
+	TRY(open_target(h, NULL));
+	TRY(lock_target(h->pid, &lock, NULL));
+	if (spec->plan->image && proc_exec_id(h->pid) != spec->plan->image)
+		return -ESRCH;
+	return leftover_undo_attach(h, NULL);
+}
+
+/* Runs in the cleanup process. */
+static void undo_after_death(void *ctx, int fd UNUSED)
+{
+	for (int i = 0; i < UNDO_TRIES; i++) {
+		int rc = undo_once(ctx);
+		if (!rc || rc == -ESRCH)
+			return;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	}
+}
+
+static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *spec,
+		       struct err *err)
+{
+	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
+	CLEANUP(close_p) int lock = -1;
+	h->generation = (uint32_t)clock_mono_ns() | 1;
+	TRY(open_target(h, err));
+	TRY(cleanup_start(&h->cleanup,
+			  &(struct cleanup_spec){
+				  .begin = remote_keep_rights, .fn = undo_after_death, .ctx = h},
+			  err));
+	int rc = lock_target(h->pid, &lock, err);
+	rc = rc ? rc : heapattach_run(h, err);
 	h->spec = NULL;
-	if (rc && h->is_changing && rc != -ESRCH)
-		(void)remove_recorder(h, NULL); /* on failure the next attach does it */
+	bool is_changed = rc && h->is_changing && rc != -ESRCH;
+	if (is_changed)
+		is_changed = remove_recorder(h, NULL) != 0;
+	if (rc && !is_changed)
+		cleanup_cancel(&h->cleanup);
 	TRY(rc);
 	*ret_h = TAKE(h);
 	return 0;
@@ -299,13 +368,18 @@ int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *s
 
 int heapinject_detach(struct heapinject *h, struct err *err)
 {
+	CLEANUP(close_p) int lock = -1;
 	if (h->is_detached)
 		return 0;
 	int rc = h->is_stopped ? 0 : heapinject_stop(h, err);
 	if (!rc)
+		rc = lock_target(h->pid, &lock, err);
+	if (!rc)
 		rc = remove_recorder(h, err);
-	if (!rc || rc == -ESRCH)
-		h->is_detached = true;
+	if (rc && rc != -ESRCH)
+		return rc;
+	h->is_detached = true;
+	cleanup_cancel(&h->cleanup);
 	return rc;
 }
 
@@ -323,6 +397,7 @@ void heapinject_free(struct heapinject *h)
 {
 	if (!h)
 		return;
+	cleanup_release(&h->cleanup);
 	if (h->shared && h->shared != MAP_FAILED)
 		(void)munmap(h->shared, h->layout.shared_bytes);
 	if (h->tables && h->tables != MAP_FAILED)

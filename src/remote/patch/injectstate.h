@@ -7,6 +7,7 @@
 #define ASSAY_REMOTE_PATCH_INJECTSTATE_H
 
 #include "base/base.h"
+#include "base/process/cleanup.h"
 #include "base/vec.h"
 #include "remote/patch/heapspace.h"
 #include "remote/patch/inject.h"
@@ -30,6 +31,13 @@ struct heapinject {
 	bool is_changing; /* code or hooks may have been changed */
 	bool is_stopped;  /* by heapinject_stop */
 	bool is_detached;
+	/*
+	 * A thread may still make the last call of an assay that was killed, in the area for sessions
+	 * at the end of local memory: sessions map one of their own.
+	 */
+	bool is_area_unsafe;
+	uint32_t generation;    /* heap_local.generation of this attach */
+	struct cleanup cleanup; /* detaches if assay is killed */
 	struct heap_layout layout;
 	uint32_t first_site; /* site number of the plan's first function; > 0: a plan added later */
 	uint32_t nr_sites;   /* of all plans so far */
@@ -85,7 +93,7 @@ int heapinject_write(struct heapinject *h, uint64_t addr, const void *from, size
 		     struct err *err);
 /*
  * Runs @ops in the target by the batch routine, until one fails; `result` of each op says how it
- * ended (-ECANCELED: not run). On an error of the session itself no op is known to have run.
+ * ended (-ECANCELED: not run; a store has no result). On an error of the session itself no op is known to have run.
  */
 int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op *ops, size_t n,
 		     struct err *err);

@@ -7,11 +7,12 @@
 #include "base/mem.h"
 #include "object/x86insn.h"
 
-#define CODE_BYTES      64u /* of a function that are analyzed */
-#define BRANCH_SCAN_MAX 65536u
-#define GAP_MAX         64u /* longer gaps are not padding */
-#define SHORT_REACH     127
-#define FDES_MAX        (1u << 20)
+#define CODE_BYTES        64u /* of a function that are analyzed */
+#define BRANCH_SCAN_MAX   65536u
+#define GAP_MAX           64u /* longer gaps are not padding */
+#define SHORT_REACH       127
+#define FDES_MAX          (1u << 20)
+#define TARGET_PAGE_BYTES 4096u
 
 /* ---- bounds of functions --------------------------------------------------------------------- */
 
@@ -126,6 +127,15 @@ struct search {
 	size_t nr_code;
 };
 
+/*
+ * Whether a five-byte jump at @addr crosses a page: the kernel writes the pages one after the other,
+ * and a SIGKILL of assay between them would leave half a jump.
+ */
+static bool crosses_page(uint64_t addr)
+{
+	return (addr & (TARGET_PAGE_BYTES - 1)) > TARGET_PAGE_BYTES - 5;
+}
+
 /* ---- padding --------------------------------------------------------------------------------- */
 
 static bool is_padding_insn(const uint8_t *p, const struct x86_insn *i)
@@ -163,7 +173,7 @@ static bool is_taken(const struct heap_gaps *g, uint64_t addr)
 static bool claim_gap(struct heap_patch *p, struct heap_gaps *g, uint64_t addr, const uint8_t *old)
 {
 	int64_t rel = (int64_t)(addr - (p->at + 2));
-	if (rel < -128 || rel > SHORT_REACH || is_taken(g, addr))
+	if (rel < -128 || rel > SHORT_REACH || is_taken(g, addr) || crosses_page(addr))
 		return false;
 	vec_push(&g->taken, addr);
 	p->kind = PATCH_GAP;
@@ -371,8 +381,8 @@ static void plan_multi(struct heap_patch *p, const struct search *s)
 			return;
 		len += i.nr_bytes;
 	}
-	if (len > sizeof(p->displaced) || !is_movable(s->code, len, site->addr) ||
-	    (site->end && site->addr + len > site->end) ||
+	if (len > sizeof(p->displaced) || crosses_page(site->addr) ||
+	    !is_movable(s->code, len, site->addr) || (site->end && site->addr + len > site->end) ||
 	    is_branched_into(s, site->addr + 1, site->addr + len))
 		return;
 	p->kind = PATCH_MULTI;

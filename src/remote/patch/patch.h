@@ -7,7 +7,7 @@
  *	PATCH_GAP      an instruction of at least two bytes is replaced by a two-byte jump to
  *	               padding between functions, which gets the five-byte jump to the stub
  *	PATCH_MULTI    several instructions are replaced by a five-byte jump: only with all threads
- *	               stopped outside of these instructions
+ *	               stopped outside of these instructions, and within one page
  *
  * With the first two, one aligned store of a word changes the function, so each thread executes
  * either the old instruction or the new one. If the first instruction does not qualify, a later one

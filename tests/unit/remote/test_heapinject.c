@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "remote/patch/inject.h"
+#include "remote/patch/injectstate.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -232,7 +233,10 @@ TEST(heapinject_undoes_what_a_dead_assay_left)
 	struct heapinject *h = NULL;
 	MUST(heapinject_attach(&dead, &spec, &must_err));
 	MUST(heapinject_start(dead, &must_err));
-	heapinject_free(dead); /* and no detach */
+	/* Both die, and nobody detaches. */
+	kill(dead->cleanup.pid, SIGKILL);
+	waitpid(dead->cleanup.pid, NULL, 0);
+	heapinject_free(dead);
 	CHECK(!is_text_equal(pid));
 	MUST(heapinject_attach(&h, &spec, &must_err));
 	MUST(heapinject_start(h, &must_err));
@@ -240,6 +244,28 @@ TEST(heapinject_undoes_what_a_dead_assay_left)
 	MUST(heapinject_detach(h, &must_err));
 	CHECK(counted(h) > 0);
 	heapinject_free(h);
+	CHECK(is_text_equal(pid));
+	CHECK_U64(finish(pid), 0);
+}
+
+TEST(heapinject_is_detached_by_the_cleanup_process_of_a_killed_assay)
+{
+	pid_t pid = start();
+	CLEANUP(heap_plan_release) struct heap_plan plan;
+	make_plan(&plan);
+	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .interval_bytes = 1 << 16};
+	pid_t assay = fork();
+	if (!assay) {
+		struct heapinject *h = NULL;
+		MUST(heapinject_attach(&h, &spec, &must_err));
+		MUST(heapinject_start(h, &must_err));
+		kill(getpid(), h && !is_text_equal(pid) ? SIGKILL : SIGTERM);
+	}
+	int status = 0;
+	CHECK(waitpid(assay, &status, 0) == assay);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	for (int i = 0; i < 2000 && !is_text_equal(pid); i++)
+		usleep(10000);
 	CHECK(is_text_equal(pid));
 	CHECK_U64(finish(pid), 0);
 }

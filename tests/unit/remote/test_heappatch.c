@@ -129,6 +129,18 @@ TEST(heappatch_does_not_go_behind_what_changes_arguments)
 	CHECK_U64(p.nr_displaced, 8);
 }
 
+/* The kernel writes two pages one after the other; assay may be killed between them. */
+TEST(heappatch_keeps_a_jump_within_one_page)
+{
+	uint8_t *page = code_page();
+	struct heap_patch p;
+	for (size_t at = 4096 - 8; at <= 4096; at++) {
+		memcpy(page + at, "\x48\x89\xf7\x0f\x1f\x44\x00\x00\xb8\x2a\x00\x00\x00\xc3", 14);
+		plan_at(&p, page + at, 14, true);
+		CHECK_U64(p.kind, at > 4096 - 5 && at < 4096 ? PATCH_NONE : PATCH_MULTI);
+	}
+}
+
 TEST(heappatch_refuses_a_function_that_jumps_into_its_first_bytes)
 {
 	uint8_t *page = code_page();
