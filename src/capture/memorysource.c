@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "host/memory/maps.h"
 #include "host/memory/memstat.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 #include "model/heap.h"
 #include "model/tables.h"
@@ -157,6 +158,7 @@ static unsigned memory_poll_timeout(const void *self)
 const struct source memory_source = {
 	.name = "memory",
 	.fills = TABLE_SET(MEMORY),
+	.late_caps = HOST_CAP_BIT(CAP_SYS_PTRACE), /* smaps */
 	.open = memory_open,
 	.drain = memory_read,
 	.stop = memory_read,

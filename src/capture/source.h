@@ -84,6 +84,13 @@ struct source {
 	bool is_fallback; /* opened only if BPF programs are not used */
 	/* Whether to open this source, which fills a requested table; NULL: always. */
 	bool (*is_wanted)(const struct source_env *env);
+	/*
+	 * Capabilities (bit n = capability n) that it uses after the capture began; others are dropped
+	 * before bytes of the targets are parsed (host/privileges.h).
+	 */
+	uint64_t late_caps;
+	/* Whether it suspends seccomp filters of targets (target_has_filter); NULL: no. */
+	bool (*suspends_filters)(const void *s);
 	/* Milliseconds between two drains; 0: a second. poll_timeout, if any, takes precedence. */
 	unsigned poll_ms;
 	unsigned (*poll_timeout)(const void *s);

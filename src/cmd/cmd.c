@@ -231,7 +231,7 @@ int cmd_unknown(const char *name)
 int cmd_main(int argc, char **argv)
 {
 	const struct cmd *c = argc < 2 ? NULL : cmd_find(argv[1]);
-	/* Commands that read profiles start it with their first request. */
+	/* Commands that read profiles start it without rights (inputs_confine). */
 	if (c && c->group != CMD_GROUP_READ && c->group != CMD_GROUP_COMPARE)
 		hostfile_start(argc, argv);
 	if (argc < 2)

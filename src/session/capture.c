@@ -16,13 +16,17 @@
 #include "base/process/stop.h"
 #include "capture/perf/synth.h"
 #include "format/assay/assayfile.h"
-#include "host/caps.h"
+#include "host/heldfiles.h"
 #include "host/limits.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 #include "host/reader/hostfile.h"
+#include "host/syscallfilter.h"
+#include "host/tracefs.h"
 #include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/symbolworker.h"
+#include "session/kernelsyms.h"
 #include "session/marksocket.h"
 #include "session/module_files.h"
 #include "session/sources.h"
@@ -63,10 +67,11 @@ struct capture {
 	struct marksocket *marks; /* NULL = marks cannot be received */
 };
 
-static void drop_capture_caps(void)
+/* At the end of the capture, and at the start of the symbolization thread. */
+static void drop_all(void)
 {
 	host_lower_priority();
-	host_keep_caps(HOST_SYMBOLIZING);
+	host_drop_all();
 }
 
 static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
@@ -182,7 +187,19 @@ static void set_up_profile(struct capture *c)
 					       .cache_dir = o->cache_dir,
 					       .symbolizer_flags = o->symbolizer_flags,
 					       .demangle_flags = o->demangle_flags,
-					       .on_thread_start = drop_capture_caps});
+					       .on_thread_start = drop_all});
+}
+
+/* Everything is open: from here on bytes of the targets are parsed. */
+static void drop_for_capture(const struct capture *c)
+{
+	host_hold_file(KERNELSYMS_PATH);
+	hostfile_start(0, NULL); /* a forked run of several has none yet */
+	if (sources_late_calls(&c->sources) & HOST_CALLS_LOAD)
+		tracefs_hold();
+	host_drop(sources_late_caps(&c->sources));
+	if (!sources_suspend_filters(&c->sources))
+		host_limit_calls(HOST_CALLS_CAPTURE | sources_late_calls(&c->sources));
 }
 
 static int prepare(struct capture *c, struct capture_result *r, struct err *err)
@@ -190,9 +207,10 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	const struct capture_options *o = c->options;
 	set_up_profile(c);
 	if (o->command) {
-		TRY(spawn_open(&c->child, o->command, err));
+		TRY(spawn_open(&c->child, o->command, host_become_command_user, err));
 		c->has_child = true;
 		c->launched.child = c->child.pid;
+		TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	}
 	host_raise_priority(); /* the command was forked before and keeps its own */
 	c->sources = (struct sources){.options = o,
@@ -205,6 +223,7 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	if (c->writer) /* so that the file can be opened at any time */
 		(void)assayfile_flush(c->writer, c->p, NULL);
 	set_fds(c);
+	drop_for_capture(c);
 	return 0;
 }
 
@@ -269,7 +288,6 @@ static int release_command(struct capture *c, struct err *err)
 	const struct capture_options *o = c->options;
 	if (!c->has_child)
 		return 0;
-	TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	return spawn_exec(&c->child, o->command[0], err);
 }
 
@@ -488,10 +506,10 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	if (c->options->hooks)
 		c->options->hooks->facts(c->options->hooks->ctx, c->p);
 	sources_release(&c->sources); /* the target is not touched after this */
-	drop_capture_caps();
+	drop_all();
+	host_limit_calls(HOST_CALLS_READING);
 	symbolize_rest(c);
 	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer) + hostfile_cpu_ns() - reading_ns;
-	host_keep_caps(HOST_WRITING);
 	finish_child(c, r);
 	finish_writing(c, r);
 	return rc;

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "host/heldfiles.h"
 
 #define KALLSYMS_LIMIT ((size_t)256 << 20)
 #define KEY_LIMIT      ((size_t)16 << 20)
@@ -83,7 +84,9 @@ static void keep(struct sv text, const char *cache_dir)
 int kernelsyms_read(struct buf *to, const char *cache_dir)
 {
 	size_t from = to->n;
-	int rc = file_read(to, "/proc/kallsyms", KALLSYMS_LIMIT, NULL);
+	CLEANUP(close_p) int fd = host_open_held(KERNELSYMS_PATH);
+	int rc = fd < 0 ? file_read(to, KERNELSYMS_PATH, KALLSYMS_LIMIT, NULL)
+			: file_read_fd(to, fd, KALLSYMS_LIMIT, NULL);
 	if (!rc && cache_dir)
 		keep(sv_from(to->p + from, to->n - from), cache_dir);
 	return rc;

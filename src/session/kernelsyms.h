@@ -5,8 +5,8 @@
  * The cache is one file, <cache_dir>/kallsyms: a line that identifies this boot and the loaded
  * modules, then lines as in /proc/kallsyms of functions of the kernel and its modules. Symbols that
  * come and go without a module (BPF programs, trampolines) are not cached: an address that is not
- * found in the cache has to be looked up in /proc/kallsyms. The file is used only if it belongs to
- * the user and nobody else may write it. Only its owner may read it, because other users may not be
+ * found in the cache has to be looked up in /proc/kallsyms. The file is used only if nobody
+ * else may have written it (base/file/cachefile.h). Only its owner may read it, because other users may not be
  * permitted to read kernel addresses.
  */
 #ifndef ASSAY_SESSION_KERNELSYMS_H
@@ -14,6 +14,8 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+
+#define KERNELSYMS_PATH "/proc/kallsyms" /* may be held (host/heldfiles.h) */
 
 /* Appends the cached symbols of this boot; -ENOENT: none (@cache_dir may be NULL: no cache). */
 int kernelsyms_load(struct buf *to, const char *cache_dir);

@@ -12,7 +12,7 @@
 #include "base/file/instream.h"
 #include "format/assay/assayfile.h"
 #include "format/format.h"
-#include "host/caps.h"
+#include "host/heldfiles.h"
 #include "ingest/symbolworker.h"
 #include "session/dumpset.h"
 #include "session/load_symbols.h"
@@ -51,7 +51,8 @@ static int input_open(struct input *in, const char *path, struct err *err)
 {
 	int fd = STDIN_FILENO;
 	if (strcmp(path, "-")) {
-		fd = file_open_named(path, err);
+		fd = host_open_held(path);
+		fd = fd >= 0 ? fd : file_open_named(path, err);
 		if (fd < 0)
 			return fd;
 	}
@@ -166,8 +167,6 @@ static void ignore_implausible(struct profile *p)
 static int load_unsealed(struct profile **ret_p, const char *path,
 			 const struct load_options *options, struct err *err)
 {
-	/* Untrusted input is parsed from here on: drops the capabilities that this does not need. */
-	host_keep_caps(HOST_SYMBOLIZING);
 	CLEANUP(input_release) struct input in = {0};
 	TRY(input_open(&in, path, err));
 	int rc;

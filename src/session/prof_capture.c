@@ -12,7 +12,7 @@
 #include "capture/heap/planner.h"
 #include "format/assay/assayfile.h"
 #include "host/cachedir.h"
-#include "host/caps.h"
+#include "host/syscallfilter.h"
 #include "session/load.h"
 
 #define DUMP_BYTES_MAX ((size_t)1 << 30)
@@ -108,6 +108,7 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 	p->watch = (struct watch)WATCH_INIT(p->target);
 	p->cpu_ns = clock_process_cpu_ns();
 	TRY(heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &p->plan, err));
+	host_confine_tracer(target_has_filter(p->target));
 	TRY(with_jemalloc(p, check, variable, err));
 	install_unwinder(p, t);
 	if (!p->before.is_active)
@@ -191,7 +192,7 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 		return err_set(err, rc, "the process exited before its profile could be dumped");
 	remove_unwinder(p);
 	ret_r->own_cpu_ns = clock_process_cpu_ns() - p->cpu_ns;
-	host_keep_caps(HOST_SYMBOLIZING);
+	host_confine();
 	TRY(rc);
 	TRY(save_dump(place, fd, &path, err));
 	CLEANUP(free_p) char *cache_dir = host_cache_dir(NULL);

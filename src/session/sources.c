@@ -18,7 +18,8 @@
 #include "capture/wait/switches.h"
 #include "capture/events/taskswitches.h"
 #include "capture/wait/waitsource.h"
-#include "host/caps.h"
+#include "host/privileges.h"
+#include "host/syscallfilter.h"
 #include "session/event_tables.h"
 
 /* A page fault maps at least one page; without BPF it is not known whether it mapped more. */
@@ -55,7 +56,7 @@ static bool is_sampling_by_bpf(const struct sources *s)
  * Returns whether memory growth (capture/heap/growth.h) may have to be recorded for a process whose
  * allocations turn out not to be recordable during the capture: a launched command or a program
  * after execve with its own allocator. BPF programs are loaded only then, since that takes 0.2 s;
- * the capabilities for it are kept until the end.
+ * the capabilities for it are kept until the end of the capture.
  */
 static bool may_need_growth(const struct sources *s)
 {
@@ -317,11 +318,40 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 				     .record_growth_ctx = s};
 	TRY(open_sources(s, no_engine, err));
 	TRY(open_sampler(s, err));
-	/* CAP_PERFMON stays: events are reopened for larger stack copies */
-	if (!may_need_growth(s))
-		host_keep_caps(HOST_CAPTURING);
 	make_tables(s);
 	return 0;
+}
+
+bool sources_suspend_filters(const struct sources *s)
+{
+	vec_foreach(one, &s->list)
+		if (one->kind->suspends_filters && one->kind->suspends_filters(one->self))
+			return true;
+	return false;
+}
+
+uint64_t sources_late_caps(const struct sources *s)
+{
+	const uint64_t load = HOST_CAP_BIT(HOST_CAP_PERFMON) | HOST_CAP_BIT(HOST_CAP_BPF);
+	uint64_t caps = may_need_growth(s) ? load : 0;
+	if (s->sampler && !s->env.engine) /* events are reopened for larger stack copies */
+		caps |= HOST_CAP_BIT(HOST_CAP_PERFMON);
+	if (s->env.engine && !engine_works_without_caps(s->env.engine))
+		caps |= load;
+	if (sources_suspend_filters(s))
+		caps |= HOST_CAP_BIT(CAP_SYS_ADMIN);
+	vec_foreach(one, &s->list)
+		caps |= one->kind->late_caps;
+	if (caps & load && !(host_effective_caps() & load)) /* before Linux 5.8 */
+		caps |= HOST_CAP_BIT(CAP_SYS_ADMIN);
+	return caps;
+}
+
+unsigned sources_late_calls(const struct sources *s)
+{
+	uint64_t caps = sources_late_caps(s);
+	unsigned calls = caps & HOST_CAP_BIT(CAP_SYS_PTRACE) ? HOST_CALLS_TRACE : 0;
+	return caps & HOST_CAP_BIT(HOST_CAP_PERFMON) ? calls | HOST_CALLS_LOAD : calls;
 }
 
 int sources_attach(struct sources *s, struct err *err)

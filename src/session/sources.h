@@ -50,6 +50,12 @@ struct sources {
 
 /* @no_engine: why BPF programs are not used although they were wanted. */
 int sources_open(struct sources *s, struct err *no_engine, struct err *err);
+/* After sources_open: the capabilities that are used until the end (source.late_caps). */
+uint64_t sources_late_caps(const struct sources *s);
+/* Whether a source suspends seccomp filters of targets, which a process with a filter cannot. */
+bool sources_suspend_filters(const struct sources *s);
+/* The same of system calls: enum host_calls. */
+unsigned sources_late_calls(const struct sources *s);
 int sources_attach(struct sources *s, struct err *err);
 int sources_start(struct sources *s, uint64_t start_ns, struct err *err);
 /* Drains the sampler and the engine, and the sources that are due at @now_ns. */

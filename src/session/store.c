@@ -10,41 +10,18 @@
 #include "base/clock.h"
 #include "base/text/escape.h"
 #include "base/mem.h"
+#include "host/privileges.h"
 #include "session/store_fileinfo.h"
 
 #define FILE_MODE 0600
 #define DIR_MODE  0755
 #define TRIES_MAX 1000
 
-struct owner {
-	bool is_set;
-	uid_t uid;
-	gid_t gid;
-};
-
-/* Under sudo files belong to the invoking user. */
-static struct owner get_owner(void)
-{
-	const char *uid = getenv("SUDO_UID");
-	const char *gid = getenv("SUDO_GID");
-	uint64_t u;
-	uint64_t g;
-	if (geteuid() != 0 || !uid || !gid || !sv_to_u64(sv_from_str(uid), &u) ||
-	    !sv_to_u64(sv_from_str(gid), &g) || u >= UINT32_MAX || g >= UINT32_MAX)
-		return (struct owner){0};
-	return (struct owner){true, (uid_t)u, (gid_t)g};
-}
-
-static int give(int fd, const char *path, struct err *err)
-{
-	struct owner o = get_owner();
-	if (o.is_set && fchown(fd, o.uid, o.gid))
-		return err_sys(err, "cannot give '%s' to user %u", path, o.uid);
-	return 0;
-}
-
-/* Opens a directory below @at, creating it if needed. Does not follow symbolic links. */
-static int open_dir(int *ret_fd, int at, const char *name, struct err *err)
+/*
+ * Opens a directory below @at, creating it if needed (then counts it in *nr_new). Does not follow
+ * symbolic links.
+ */
+static int open_dir(int *ret_fd, int at, const char *name, unsigned *nr_new, struct err *err)
 {
 	bool is_new = !mkdirat(at, name, DIR_MODE);
 	if (!is_new && errno != EEXIST) {
@@ -63,27 +40,31 @@ static int open_dir(int *ret_fd, int at, const char *name, struct err *err)
 				 name);
 		return rc;
 	}
-	int rc = is_new ? give(fd, name, err) : 0;
-	if (rc)
-		close(fd);
-	else
-		*ret_fd = fd;
-	return rc;
+	*nr_new += is_new;
+	*ret_fd = fd;
+	return 0;
 }
 
 static int create_file(int *ret_fd, int dirfd, const char *name, struct err *err)
 {
 	int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	if (fd < 0)
-		return err_sys(err, "cannot create '%s'", name);
-	int rc = give(fd, name, err);
-	if (rc) {
-		(void)unlinkat(dirfd, name, 0);
-		close(fd);
-		return rc;
+	struct stat st;
+	if (fd >= 0) {
+		*ret_fd = fd;
+		return 0;
 	}
-	*ret_fd = fd;
-	return 0;
+	int rc = err_sys(err, "cannot create '%s'", name);
+	if (rc == -EACCES || rc == -EPERM)
+		return err_hint(err, "start assay in a folder that you may write, or name the "
+				     "recording with -o FILE");
+	if (rc != -EEXIST || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) || S_ISREG(st.st_mode))
+		return rc;
+	err_set(err, rc, "cannot create '%s': it is a %s", name,
+		S_ISDIR(st.st_mode)    ? "directory"
+		: S_ISFIFO(st.st_mode) ? "FIFO"
+		: S_ISLNK(st.st_mode)  ? "symbolic link"
+				       : "special file");
+	return err_hint(err, "name a file that does not exist, or a recording to replace");
 }
 
 /* Returns whether a file with this stem exists: pictures would be mixed up. */
@@ -120,6 +101,18 @@ static int create_unique(struct store_place *p, int *ret_fd, const char *stem, c
 	return err_set(err, -EEXIST, "too many recordings named '%s'", stem);
 }
 
+/* Directories with other files are kept: rmdir refuses them. */
+static void remove_new_dirs(const struct store_place *p)
+{
+	if (!p->nr_new_dirs)
+		return;
+	if (p->dirfd >= 0)
+		store_remove_empty_dir(AT_FDCWD, p->dirfd, p->dir);
+	CLEANUP(free_p) char *base = xstrndup(p->dir, (size_t)(path_base(p->dir) - p->dir) - 1);
+	if (p->nr_new_dirs > 1)
+		(void)rmdir(base);
+}
+
 static int place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
 		     const char *kind, const char *suffix, int64_t wall_ns, struct err *err)
 {
@@ -133,16 +126,18 @@ static int place_new(struct store_place *ret, int *ret_fd, const char *base, con
 	clock_add_stamp(&stem, wall_ns);
 
 	CLEANUP(close_p) int base_fd = -1;
-	TRY(open_dir(&base_fd, AT_FDCWD, base, err));
 	struct store_place p = {.dirfd = -1};
-	int rc = open_dir(&p.dirfd, base_fd, buf_str(&dir), err);
+	TRY(open_dir(&base_fd, AT_FDCWD, base, &p.nr_new_dirs, err));
+	p.dir = xasprintf("%s/%s", base, buf_str(&dir));
+	int rc = open_dir(&p.dirfd, base_fd, buf_str(&dir), &p.nr_new_dirs, err);
+	rc = rc ? rc : host_use_folder(p.dirfd, W_OK | X_OK, &p.has_other_owner, err);
 	if (!rc)
 		rc = create_unique(&p, ret_fd, buf_str(&stem), suffix, err);
 	if (rc) {
+		remove_new_dirs(&p);
 		store_place_release(&p);
 		return err_wrap(err, "below '%s'", base);
 	}
-	p.dir = xasprintf("%s/%s", base, buf_str(&dir));
 	*ret = p;
 	return 0;
 }
@@ -199,7 +194,8 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 		}
 		return bad;
 	}
-	int rc = put_aside(&p, name, err);
+	int rc = host_use_folder(p.dirfd, W_OK | X_OK, &p.has_other_owner, err);
+	rc = rc ? rc : put_aside(&p, name, err);
 	if (!rc)
 		rc = create_file(ret_fd, p.dirfd, name, err);
 	p.file = xstrdup(name);
@@ -228,6 +224,7 @@ void store_abandon(struct store_place *p)
 	if (p->old)
 		(void)renameat(p->dirfd, p->old, p->dirfd, p->file);
 	free(TAKE(p->old));
+	remove_new_dirs(p);
 }
 
 void store_place_release(struct store_place *p)
@@ -248,14 +245,21 @@ char *store_path(const struct store_place *p, const char *suffix)
 	return xasprintf("%s%s%s%s", p->dir, slash, p->stem, suffix);
 }
 
+/* Opens the manifest for appending; creates it, owned by the user of the recordings, or -1. */
+static int open_manifest(int dirfd)
+{
+	int fd = -1;
+	return create_file(&fd, dirfd, STORE_MANIFEST, NULL) == -EEXIST
+		       ? store_manifest_open(dirfd, O_WRONLY | O_APPEND)
+		       : fd;
+}
+
 /* Adds a manifest entry. Failure is ignored: `assay clean` then does not remove the file. */
 static void note_ours(const struct store_place *p, int fd, const char *name)
 {
-	int manifest CLEANUP(close_p) =
-		openat(p->dirfd, STORE_MANIFEST,
-		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	int manifest CLEANUP(close_p) = open_manifest(p->dirfd);
 	struct stat st;
-	if (manifest < 0 || fstat(fd, &st) || give(manifest, STORE_MANIFEST, NULL))
+	if (manifest < 0 || fstat(fd, &st))
 		return;
 	CLEANUP(free_p) char *line = xasprintf("%ju %s\n", (uintmax_t)st.st_ino, name);
 	(void)file_write_all(manifest, line, strlen(line), NULL);

@@ -4,7 +4,8 @@
  * and removes them.
  *
  * Files are created through a descriptor of their directory, with O_EXCL and without following
- * symbolic links; files 0600, directories 0755; under sudo they belong to the invoking user.
+ * symbolic links; files 0600, directories 0755. They belong to the user that assay runs as: under
+ * sudo the one who ran it, unless only another user may write in the folder (host_use_folder).
  *
  * Only files that assay wrote are ever removed: recordings by their first bytes, pictures and JSON
  * by their generator mark, others (folded text has no place for a mark) by an entry with their inode
@@ -40,6 +41,8 @@ struct store_place {
 	char *stem; /* "cpu-20261121-035008" */
 	char *file; /* the recording's name in the directory */
 	char *old;  /* name of the replaced recording, kept until release; or NULL */
+	bool has_other_owner; /* assay became the folder's owner, who gets the files */
+	unsigned nr_new_dirs; /* created for it: 1 the target's directory, 2 also the base */
 };
 
 /*
@@ -58,7 +61,10 @@ int store_place_foreign(struct store_place *ret, int *ret_fd, const char *base, 
 int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
 /* The same for a file of another format. */
 int store_place_foreign_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
-/* Removes the recording of a failed capture and restores the one that it replaced. */
+/*
+ * Removes the recording of a failed capture, and directories created for it, and restores the
+ * recording that it replaced.
+ */
 void store_abandon(struct store_place *p);
 void store_place_release(struct store_place *p);
 

@@ -30,9 +30,22 @@ static bool has_mark(const char *head, size_t n)
 	return is_svg || is_html || is_json;
 }
 
+int store_manifest_open(int dirfd, int flags)
+{
+	struct stat dir;
+	struct stat st;
+	CLEANUP(close_p)
+	int fd = openat(dirfd, STORE_MANIFEST,
+			flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || fstat(dirfd, &dir) || !S_ISREG(st.st_mode) ||
+	    st.st_nlink != 1 || (st.st_uid != geteuid() && st.st_uid != dir.st_uid))
+		return -1;
+	return take_fd(&fd);
+}
+
 static bool is_in_manifest(int dirfd, const char *name, ino_t inode)
 {
-	CLEANUP(close_p) int fd = openat(dirfd, STORE_MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(close_p) int fd = store_manifest_open(dirfd, O_RDONLY);
 	CLEANUP(buf_release) struct buf text = {0};
 	if (fd < 0 || file_read_fd(&text, fd, MANIFEST_LIMIT, NULL))
 		return false;

@@ -227,8 +227,7 @@ bool store_is_busy(const struct store_entry *e, int64_t now_ns)
 	return e->info.is_incomplete && now_ns - e->mtime_ns < BUSY_NS;
 }
 
-/* Removes the directory and its manifest if it has no other files. */
-static void remove_empty_dir(int base_fd, int fd, const char *target)
+void store_remove_empty_dir(int base_fd, int fd, const char *target)
 {
 	CLEANUP(names_release) struct names left = {0};
 	read_names(&left, fd);
@@ -262,6 +261,6 @@ int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_by
 			return err_sys(err, "cannot remove '%s'", f->name);
 		*ret_bytes += m.bytes;
 	}
-	remove_empty_dir(base_fd, fd, e->target);
+	store_remove_empty_dir(base_fd, fd, e->target);
 	return 0;
 }

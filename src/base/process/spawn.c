@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,42 +11,16 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/process/stop.h"
-#include "base/sv.h"
 
-static bool env_number(const char *name, uint64_t *ret_v)
-{
-	return sv_to_u64(sv_from_str(getenv(name)), ret_v);
-}
-
-/* Switches to the user who called sudo, if any; 0 or -errno. */
-static int drop_to_invoker(void)
-{
-	uint64_t uid;
-	uint64_t gid;
-	if (geteuid() != 0 || !env_number("SUDO_UID", &uid) || !env_number("SUDO_GID", &gid) ||
-	    !uid)
-		return 0;
-	struct passwd *pw = getpwuid((uid_t)uid);
-	if (pw ? initgroups(pw->pw_name, (gid_t)gid) : setgroups(0, NULL))
-		return -errno;
-	if (setgid((gid_t)gid) || setuid((uid_t)uid))
-		return -errno;
-	if (pw) {
-		(void)setenv("HOME", pw->pw_dir, 1);
-		(void)setenv("USER", pw->pw_name, 1);
-		(void)setenv("LOGNAME", pw->pw_name, 1);
-	}
-	return 0;
-}
-
-static void child(char *const argv[], int start_fd, int status_fd) NORETURN;
-static void child(char *const argv[], int start_fd, int status_fd)
+static void child(char *const argv[], int (*before_exec)(void), int start_fd,
+		  int status_fd) NORETURN;
+static void child(char *const argv[], int (*before_exec)(void), int start_fd, int status_fd)
 {
 	char go = 0;
 	if (file_read_some(start_fd, &go, 1, NULL) != 1)
 		_exit(127); /* spawn_release was called, or assay died, before spawn_exec */
 
-	int e = -drop_to_invoker();
+	int e = before_exec ? -before_exec() : 0;
 	if (!e) {
 		stop_reset_in_child();
 		execvp(argv[0], argv);
@@ -69,7 +41,7 @@ static void pipe_release(struct spawn_pipe *p)
 	close_p(&p->fd[1]);
 }
 
-int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
+int spawn_open(struct spawn *ret_s, char *const argv[], int (*before_exec)(void), struct err *err)
 {
 	CLEANUP(pipe_release) struct spawn_pipe start = {{-1, -1}};
 	CLEANUP(pipe_release) struct spawn_pipe status = {{-1, -1}};
@@ -82,7 +54,7 @@ int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
 	if (pid == 0) {
 		close(start.fd[1]);
 		close(status.fd[0]);
-		child(argv, start.fd[0], status.fd[1]);
+		child(argv, before_exec, start.fd[0], status.fd[1]);
 	}
 	*ret_s = (struct spawn){
 		.pid = pid, .start_fd = take_fd(&start.fd[1]), .status_fd = take_fd(&status.fd[0])};

@@ -1,7 +1,6 @@
 /*
  * Starts a command in two steps, so that events and probes can be attached to the process before
  * it runs: spawn_open forks a child that blocks on a pipe; spawn_exec lets it execute the command.
- * If assay runs as root under sudo, the child switches to the invoking user (SUDO_UID, SUDO_GID).
  * The command gets the signal handling that assay was started with, and of assay's descriptors only
  * standard input, output and error.
  */
@@ -21,8 +20,11 @@ struct spawn {
 	int wait_status;
 };
 
-/* The caller calls spawn_release also if it does not call spawn_exec. */
-int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err);
+/*
+ * The caller calls spawn_release also if it does not call spawn_exec. @before_exec, if any, is called
+ * in the child, just before execve; it returns 0 or the -errno with which the child fails.
+ */
+int spawn_open(struct spawn *ret_s, char *const argv[], int (*before_exec)(void), struct err *err);
 /*
  * Lets the child execute the command. @name: for messages. If execve fails, returns its -errno; the
  * child has then exited with 127 (ENOENT) or 126 (other errors), and is reaped.

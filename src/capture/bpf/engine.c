@@ -19,6 +19,7 @@
 #include "capture/bpf/skeleton.h"
 #include "host/bpfrights.h"
 #include "host/limits.h"
+#include "host/privileges.h"
 
 #define NR_KINDS   16 /* of records */
 #define PRINT_MAX  1000
@@ -338,6 +339,19 @@ int engine_load(struct engine *e, struct err *err)
 	TRY(attach(e, "life_", err));
 	e->is_loaded = true;
 	return 0;
+}
+
+static int try_lookup(void *ctx)
+{
+	const struct engine *e = ctx;
+	const uint32_t no_pid = 0;
+	struct kproc proc;
+	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.procs), &no_pid, &proc);
+}
+
+bool engine_works_without_caps(struct engine *e)
+{
+	return host_without_caps(try_lookup, e) != -EPERM;
 }
 
 int engine_start(struct engine *e, struct err *err)

@@ -70,6 +70,11 @@ struct engine;
 int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err);
 /* Loads the programs. The same errors: only now does the kernel refuse a program. */
 int engine_load(struct engine *e, struct err *err);
+/*
+ * After engine_load: whether its maps can be used without capabilities. Kernels before 5.19 refuse
+ * that if kernel.unprivileged_bpf_disabled is set.
+ */
+bool engine_works_without_caps(struct engine *e);
 /* Attaches the programs that were loaded and not attached by their source. */
 int engine_start(struct engine *e, struct err *err);
 /* Detaches; records that are in the ring can still be delivered. */

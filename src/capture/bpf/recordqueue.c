@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/bpf/bpfring.h"
+#include "host/privileges.h"
 
 #define POLL_NS       40000000 /* between two polls of the thread */
 #define CHUNK_BYTES   (1u << 20)
@@ -107,6 +108,7 @@ static void wait_for_poll(struct recordqueue *q)
 static void *drain_thread(void *arg)
 {
 	struct recordqueue *q = arg;
+	host_drop_all();
 	pthread_mutex_lock(&q->lock);
 	while (!q->is_stopping) {
 		if (bpfring_used(&q->ring) > q->ring.nr_data_bytes / 4)

@@ -24,6 +24,7 @@
 #include "capture/heap/process.h"
 #include "capture/heap/queue.h"
 #include "capture/perf/synth.h"
+#include "host/privileges.h"
 #include "host/proc.h"
 #include "remote/patch/launch.h"
 
@@ -151,6 +152,7 @@ static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns)
 static void *drainer(void *arg)
 {
 	struct heapsource *h = arg;
+	host_drop_all();
 	uint64_t retired_ns = 0;
 	uint64_t passed_ns = 0;
 	uint64_t pause_ns = PAUSE_FIRST;
@@ -725,6 +727,12 @@ static void heap_facts(const void *self, struct profile *p)
 	unlock(h);
 }
 
+static bool heap_suspends_filters(const void *self)
+{
+	const struct heapsource *h = self;
+	return target_has_filter(h->env.target);
+}
+
 static unsigned heap_poll_timeout(const void *self)
 {
 	const struct heapsource *h = self;
@@ -738,6 +746,8 @@ static unsigned heap_poll_timeout(const void *self)
 const struct source heap_source = {
 	.name = "heap",
 	.fills = HEAP_TABLES,
+	.late_caps = HOST_CAPS_TRACE, /* new processes and libraries, the detach */
+	.suspends_filters = heap_suspends_filters,
 	.is_wanted = heap_is_wanted,
 	.table_flags = heap_table_flags,
 	.open = heap_open,

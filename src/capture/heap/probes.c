@@ -22,6 +22,7 @@
 #include "capture/heap/heapfacts.h"
 #include "capture/heap/planner.h"
 #include "capture/bpf/skeleton.h"
+#include "host/privileges.h"
 #include "host/reader/hostfile.h"
 #include "kernel_heap.h"
 
@@ -556,6 +557,9 @@ const struct source heapprobes_source = {
 	.name = "heap probes",
 	.fills = HEAP_TABLES,
 	.bpf_prefix = "heap_",
+	/* probes of new processes */
+	.late_caps = HOST_CAP_BIT(HOST_CAP_BPF) | HOST_CAP_BIT(HOST_CAP_PERFMON) |
+		     HOST_CAP_BIT(CAP_SYS_ADMIN),
 	.is_wanted = heapprobes_is_wanted,
 	.table_flags = heapprobes_table_flags,
 	.poll_ms = POLL_MS,

@@ -23,6 +23,7 @@
 #include "capture/wait/calls.h"
 #include "capture/wait/waitsource.h"
 #include "host/limits.h"
+#include "host/privileges.h"
 
 #define RING_DELAY_NS  5000000u /* records older than this have been read from the rings */
 #define SHORT_NS       (2 * PROCPOLL_PERIOD_NS)
@@ -455,6 +456,8 @@ const struct source switches_source = {
 	.name = "switches",
 	.fills = WAIT_TABLES,
 	.is_fallback = true,
+	/* /proc/PID/task/TID/syscall; events are reopened for larger stack copies */
+	.late_caps = HOST_CAP_BIT(CAP_SYS_PTRACE) | HOST_CAP_BIT(HOST_CAP_PERFMON),
 	.open = switches_open,
 	.start = switches_start,
 	.drain = switches_drain,

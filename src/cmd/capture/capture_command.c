@@ -15,6 +15,7 @@
 #include "cmd/capture/cpu_runs.h"
 #include "cmd/optgroups.h"
 #include "cmd/read/memchart.h"
+#include "host/privileges.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
@@ -263,6 +264,11 @@ static int run(struct capture_job *job)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(outputs_release) struct outputs out = capture_job_outputs(job);
+	if (host_become_invoker(&err)) {
+		log_err(&err);
+		return capture_job_failed(job);
+	}
+	job->options.cache_dir = cmd_cache_dir(); /* of that user */
 	if (job->nr_runs)
 		return cpu_runs(job);
 	if (!job->is_unrecorded && capture_job_open(job, &out, job->common.output, &err)) {
@@ -314,7 +320,6 @@ static void fill_options(struct capture_job *job)
 	c->demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0;
 	c->debug_dirs = o->debug_dirs.p;
 	c->nr_debug_dirs = o->debug_dirs.n;
-	c->cache_dir = cmd_cache_dir();
 }
 
 /* Prints the error. Returns the exit status: a usage error, or a capture that failed to start. */

@@ -22,6 +22,8 @@
 #include "render/screen.h"
 #include "render/text.h"
 #include "render/text_table.h"
+#include "host/privileges.h"
+#include "host/syscallfilter.h"
 #include "session/memrecord.h"
 
 #define EVERY_MIN_NS (10 * NS_PER_MS)
@@ -432,6 +434,7 @@ static int watch_chosen(const struct watch_opts *o, const struct chosen_target *
 	CLEANUP(run_release)
 	struct run r = {.o = o, .child = child, .memory = MEMWATCH_INIT};
 	int rc = run_open(&r, t, args, &err);
+	host_confine_tracer(target_has_filter(&t->target));
 	if (!rc)
 		rc = watch_shown(&r, &err);
 	if (!rc && r.page.points.n)
@@ -448,7 +451,8 @@ static int watch_command(const struct watch_opts *o, const struct chosen_target 
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(spawn_release) struct spawn child = {.start_fd = -1, .status_fd = -1};
-	if (spawn_open(&child, args->command, &err) || spawn_exec(&child, args->command[0], &err)) {
+	if (spawn_open(&child, args->command, host_become_command_user, &err) ||
+	    spawn_exec(&child, args->command[0], &err)) {
 		log_err(&err);
 		return child.is_reaped ? spawn_exit_code(&child) : EXIT_ASSAY_FAILED;
 	}
@@ -463,7 +467,7 @@ static int start(const struct watch_opts *o, const struct chosen_target *t,
 		 const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
-	if (stop_install(&err)) {
+	if (host_become_invoker(&err) || stop_install(&err)) {
 		log_err(&err);
 		return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 	}

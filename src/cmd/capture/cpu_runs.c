@@ -14,6 +14,7 @@
 #include "base/sv.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/read/inputs.h"
 #include "cmd/read/runs_view.h"
 
 struct recordings {
@@ -93,8 +94,9 @@ static int summarize(const struct capture_job *job, const struct recordings *fil
 	CLEANUP(report_free_p) struct report *report = report_new();
 	CLEANUP(buf_release) struct buf words = {0};
 	struct view_limits limits = capture_job_limits(job);
-	if (runs_view(report, (const char *const *)files->paths.p, files->paths.n, &job->spec,
-		      &limits, &err)) {
+	const char *const *paths = (const char *const *)files->paths.p;
+	if (inputs_confine(paths, files->paths.n, NULL, &err) ||
+	    runs_view(report, paths, files->paths.n, &job->spec, &limits, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}

@@ -14,8 +14,9 @@
 #include "base/process/stop.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
-#include "host/caps.h"
+#include "host/privileges.h"
 #include "host/limits.h"
+#include "host/syscallfilter.h"
 #include "remote/jemalloc/jemalloc.h"
 #include "render/text.h"
 #include "session/dumps.h"
@@ -97,7 +98,7 @@ static int dump_once(struct dumps *d)
 	}
 	dumps_open_roots(d);
 	host_lower_priority();
-	host_keep_caps(HOST_SYMBOLIZING);
+	host_confine();
 	vec_foreach(p, &d->list) {
 		if (p->newest && print_page(p, &err))
 			status = err.code == -EPIPE ? EXIT_FAILED : cmd_fail(&err);
@@ -221,10 +222,13 @@ int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *ta
 			  .keep = o->keep ? o->keep : KEEP_DEFAULT};
 	if (check(o, target, &d, &err))
 		return cmd_usage("heap", "%s", err_msg(&err));
+	if (host_become_invoker(&err))
+		return cmd_fail(&err);
 	host_raise_priority(); /* a thread of the target is stopped during each step */
 	vec_foreach(pid, &target->target.pids.pids)
 		if (dumps_add(&d, *pid, o->is_stats ? "these statistics" : "dumps", &err))
 			return cmd_fail(&err);
+	host_confine_tracer(target_has_filter(&target->target));
 	if (o->is_stats)
 		return print_stats(o, &d);
 	return o->is_once ? dump_once(&d) : dump_series(&d, target->duration_ns);

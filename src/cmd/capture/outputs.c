@@ -40,9 +40,13 @@ int outputs_open(struct outputs *ret_o, const char *output, const char *target, 
 	int rc = output ? store_place_at(&o.place, &o.recording_fd, output, err)
 			: store_place_new(&o.place, &o.recording_fd, NULL, target, kind,
 					  clock_real_ns(), err);
-	if (!rc)
-		*ret_o = o;
-	return rc;
+	if (rc)
+		return rc;
+	if (o.place.has_other_owner)
+		log_note("only user %u may write in '%s': the files belong to that user", geteuid(),
+			 *o.place.dir ? o.place.dir : ".");
+	*ret_o = o;
+	return 0;
 }
 
 void outputs_release(struct outputs *o)
@@ -58,8 +62,10 @@ void outputs_release(struct outputs *o)
 
 void outputs_abandon(struct outputs *o)
 {
-	if (o->place.stem)
-		store_abandon(&o->place);
+	if (!o->place.stem)
+		return;
+	store_abandon(&o->place);
+	log_note("no recording was written");
 }
 
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text)

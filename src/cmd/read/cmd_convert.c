@@ -160,6 +160,7 @@ static int load(struct profile **ret_p, const struct convert_opts *o, const stru
 		.demangle_flags = o->demangle_flags,
 	};
 	TRY(inputs_find(&in, args, err));
+	TRY(inputs_confine(in.paths, in.nr, o->outputs.n ? o->outputs.p[0] : NULL, err));
 	return inputs_load(ret_p, in.paths, in.nr, &options, err);
 }
 

@@ -338,7 +338,9 @@ int cmd_diff(int argc, char **argv)
 		c.before.path = args.operands.p[0];
 		c.after.path = args.operands.p[1];
 	}
-	if (load(&c, &filter, &err))
+	const char *const paths[] = {c.before.path, c.after.path};
+	const char *output = out.path ? out.path : o.is_flame ? c.after.path : NULL;
+	if (inputs_confine(paths, ARRAY_LEN(paths), output, &err) || load(&c, &filter, &err))
 		return cmd_refuse(&err);
 	return run(&c, &o, &filter.spec, &out);
 }

@@ -176,8 +176,9 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 				 "--runs prints self shares of functions and excludes other views");
 	if (!args->operands.n)
 		return cmd_usage("report", "missing files: --runs needs the recordings to compare");
-	if (runs_view(r, (const char *const *)args->operands.p, args->operands.n, spec, &q->limits,
-		      &err))
+	const char *const *paths = (const char *const *)args->operands.p;
+	if (inputs_confine(paths, args->operands.n, out->path, &err) ||
+	    runs_view(r, paths, args->operands.n, spec, &q->limits, &err))
 		return cmd_refuse(&err);
 	return output_report(out, r);
 }
@@ -233,6 +234,7 @@ int cmd_report(int argc, char **argv)
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(inputs_release) struct inputs in = {0};
 	if (inputs_find(&in, &args, &err) ||
+	    inputs_confine(in.paths, in.nr, o.chart ? o.chart : out.path, &err) ||
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter.dumps}, &err))
 		return cmd_fail(&err);
 	if (filter_weigh(&filter, p, &err))

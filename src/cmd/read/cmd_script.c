@@ -88,7 +88,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	CLEANUP(row_filters_release) struct row_filters row_filters = {0};
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(inputs_release) struct inputs in = {0};
-	if (inputs_find(&in, args, &err) ||
+	if (inputs_find(&in, args, &err) || inputs_confine(in.paths, in.nr, o->output, &err) ||
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter->dumps}, &err))
 		return cmd_fail(&err);
 	if (p->is_incomplete)

@@ -2,7 +2,18 @@
 #include "base/base.h"
 #include "cmd/read/inputs.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "base/mem.h"
 #include "cmd/optgroups.h"
+#include "host/heldfiles.h"
+#include "host/privileges.h"
+#include "host/reader/hostfile.h"
+#include "host/syscallfilter.h"
+#include "session/kernelsyms.h"
 #include "session/store.h"
 
 int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *err)
@@ -14,6 +25,31 @@ int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *
 	TRY(store_newest_path(&ret_in->newest, NULL, NULL, err));
 	ret_in->paths = (const char *const *)&ret_in->newest;
 	ret_in->nr = 1;
+	return 0;
+}
+
+/* Makes sure that the folder of the path can be used without capabilities. */
+static int use_folder_of(const char *path, int mode, struct err *err)
+{
+	size_t nr_dir = (size_t)(path_base(path) - path);
+	CLEANUP(free_p) char *dir = nr_dir ? xstrndup(path, nr_dir) : xstrdup(".");
+	CLEANUP(close_p) int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? 0 : host_use_folder(fd, mode, NULL, err); /* none: said when it is used */
+}
+
+int inputs_confine(const char *const *paths, size_t nr, const char *output, struct err *err)
+{
+	struct stat st;
+	bool is_file = output && strcmp(output, "-") && (stat(output, &st) || S_ISREG(st.st_mode));
+	TRY(host_become_invoker(err));
+	host_hold_file(KERNELSYMS_PATH);
+	for (size_t i = 0; i < nr; i++)
+		host_hold_file(paths[i]);
+	TRY(use_folder_of("", X_OK, err)); /* paths are relative to it */
+	TRY(is_file ? use_folder_of(output, W_OK | X_OK, err) : 0);
+	host_drop_all();
+	hostfile_start(0, NULL);
+	host_limit_calls(HOST_CALLS_READING);
 	return 0;
 }
 

@@ -3,7 +3,8 @@
  * recording below ./profiling.
  *
  *	CLEANUP(inputs_release) struct inputs in = {0};
- *	if (inputs_find(&in, &args, &err) || inputs_load(&p, in.paths, in.nr, &options, &err))
+ *	if (inputs_find(&in, &args, &err) || inputs_confine(in.paths, in.nr, NULL, &err) ||
+ *	    inputs_load(&p, in.paths, in.nr, &options, &err))
  *		return cmd_fail(&err);
  */
 #ifndef ASSAY_CMD_READ_INPUTS_H
@@ -23,6 +24,12 @@ struct inputs {
 /* Fills *ret_in, which borrows @args. Fails if no file was named and there is no recording. */
 int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *err);
 void inputs_release(struct inputs *in);
+/*
+ * Gives up all rights before the first byte of a file is parsed: opens the files, becomes the user
+ * who ran sudo (or the owner of the folder of @output, a file that will be created; NULL or "-":
+ * none), drops all capabilities. Called before there are threads.
+ */
+int inputs_confine(const char *const *paths, size_t nr, const char *output, struct err *err);
 /* Loads and merges the files (load_profiles, with the user's cache folder). */
 int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 		const struct load_options *options, struct err *err);

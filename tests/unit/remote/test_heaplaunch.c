@@ -48,7 +48,7 @@ static void launch(struct spawn *s, struct heaplaunch **l, const char *script)
 	char text[256];
 	(void)snprintf(text, sizeof(text), "%s", script);
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, text, NULL};
-	MUST(spawn_open(s, argv, &must_err));
+	MUST(spawn_open(s, argv, NULL, &must_err));
 	MUST(heaplaunch_open(l, s->pid, &must_err));
 	MUST(spawn_exec(s, "sh", &must_err));
 }

@@ -12,6 +12,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "format/assay/assayfile.h"
+#include "host/privileges.h"
 #include "session/store.h"
 
 #define WALL_NS 1700000000000000000
@@ -151,13 +152,76 @@ TEST(a_named_output_replaces_only_our_recordings)
 	CHECK(store_place_at(&p, &fd, "profiling/", &err) == -EINVAL);
 }
 
-TEST(under_sudo_files_belong_to_the_invoking_user)
+static void clean_all(void)
+{
+	CLEANUP(store_list_release) struct store_list l = {0};
+	uint64_t bytes;
+	CHECK(!store_list_read(&l, NULL, NULL));
+	vec_foreach(e, &l.entries)
+		CHECK(!store_remove(NULL, e, &bytes, NULL));
+}
+
+#define MANIFEST "profiling/t/.assay-files"
+
+TEST(a_fifo_in_place_of_the_manifest_makes_nobody_wait)
+{
+	enter_scratch();
+	alarm(20);
+	CHECK(!mkdir("profiling", 0755) && !mkdir("profiling/t", 0755));
+	CHECK(!mkfifo(MANIFEST, 0666));
+	CLEANUP(free_p) char *a = capture("t", "cpu", WALL_NS);
+	CHECK(is_there("profiling/t/cpu-20231114-221320.folded"));
+	/* with a reader, opening it for writing succeeds */
+	CLEANUP(close_p) int reader = open(MANIFEST, O_RDONLY | O_NONBLOCK);
+	char c;
+	CLEANUP(free_p) char *b = capture("t", "cpu", WALL_NS);
+	CHECK(read(reader, &c, 1) == 0);
+	clean_all();
+	CHECK(!is_there(a) && !is_there(b));
+	CHECK(is_there("profiling/t/cpu-20231114-221320.folded")); /* carries no mark of ours */
+}
+
+TEST(a_linked_manifest_is_neither_written_nor_given_away)
 {
 	if (geteuid())
 		tap_skip("needs root");
 	enter_scratch();
-	setenv("SUDO_UID", "4321", 1);
-	setenv("SUDO_GID", "4322", 1);
+	put("secret", "untouched");
+	CHECK(!mkdir("profiling", 0755) && !mkdir("profiling/t", 0755));
+	CHECK(!link("secret", MANIFEST));
+	free(capture("t", "cpu", WALL_NS));
+	struct stat st;
+	CHECK(!stat("secret", &st) && st.st_size == 9 && st.st_uid == 0);
+	/* one of another user, in a folder that is not that user's */
+	CHECK(!unlink(MANIFEST));
+	put(MANIFEST, "");
+	CHECK(!chown(MANIFEST, 65534, 65534));
+	free(capture("t", "cpu", WALL_NS));
+	CHECK(!stat(MANIFEST, &st) && !st.st_size && st.st_uid == 65534);
+	/* in the user's own folder it is used, but not given to anybody else */
+	CHECK(!chown("profiling/t", 65534, 65534));
+	free(capture("t", "cpu", WALL_NS));
+	CHECK(!stat(MANIFEST, &st) && st.st_size && st.st_uid == 65534);
+	CHECK(!unlink(MANIFEST) && !symlink("../../secret", MANIFEST));
+	free(capture("t", "cpu", WALL_NS));
+	CHECK(!stat("secret", &st) && st.st_size == 9 && st.st_uid == 0);
+}
+
+/* The scratch folder is root's: the user who ran sudo may not write in it without capabilities. */
+static void become_user(const char *uid, const char *gid)
+{
+	if (geteuid())
+		tap_skip("needs root");
+	enter_scratch();
+	CLEANUP(err_release) struct err err = {0};
+	setenv("SUDO_UID", uid, 1);
+	setenv("SUDO_GID", gid, 1);
+	CHECK(!host_become_invoker(&err));
+}
+
+TEST(under_sudo_files_belong_to_the_invoking_user)
+{
+	become_user("4321", "4322");
 	free(capture("t", "cpu", WALL_NS));
 	static const char *const made[] = {"profiling", "profiling/t", "profiling/t/.assay-files",
 					   "profiling/t/cpu-20231114-221320.assay",
@@ -168,10 +232,29 @@ TEST(under_sudo_files_belong_to_the_invoking_user)
 		CHECK_U64(st.st_uid, 4321);
 		CHECK_U64(st.st_gid, 4322);
 	}
-	setenv("SUDO_UID", "nonsense", 1);
-	CLEANUP(free_p) char *b = capture("u", "cpu", WALL_NS);
+}
+
+TEST(where_only_another_user_may_write_files_belong_to_that_user)
+{
+	become_user("4321", "4322");
+	CLEANUP(err_release) struct err err = {0};
+	struct store_place p;
 	struct stat st;
-	CHECK(!stat(b, &st) && st.st_uid == 0);
+	int fd;
+	CHECK(!store_place_at(&p, &fd, "x.assay", &err));
+	CHECK(p.has_other_owner && geteuid() == 0);
+	CHECK(!fstat(fd, &st) && st.st_uid == 0);
+	close(fd);
+	store_place_release(&p);
+	CHECK(!host_become_command_user()); /* a launched command is still the user's */
+	CHECK_U64(geteuid(), 4321);
+	CHECK_U64(getegid(), 4322);
+}
+
+TEST(a_sudo_uid_that_is_no_number_is_ignored)
+{
+	become_user("nonsense", "4322");
+	CHECK_U64(geteuid(), 0);
 }
 
 TEST(the_list_shows_each_recording_with_its_files_oldest_first)
