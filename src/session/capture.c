@@ -32,10 +32,11 @@
 #include "session/sources.h"
 
 /* In the first seconds rings are drained more often: the needed size of stack copies is learned. */
-#define POLL_MS       50
-#define POLL_EARLY_MS 10
-#define EARLY_NS      2000000000u
-#define FLUSH_NS      1000000000u
+#define POLL_MS        50
+#define POLL_EARLY_MS  10
+#define EARLY_NS       2000000000u
+#define FLUSH_NS       1000000000u
+#define FLUSH_FIRST_NS 125000000u /* then after twice the time, up to FLUSH_NS */
 /* Sources deliver the rows of a second a little after its end: flushes are later by this. */
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
@@ -106,8 +107,6 @@ static void capture_release(struct capture *c)
 static void add_facts(struct capture *c)
 {
 	const struct capture_options *o = c->options;
-	profile_fact(c->p, FACT_RECORDER, "assay");
-	profile_fact(c->p, FACT_KIND, o->kind);
 	sources_first_facts(&c->sources);
 	struct utsname u;
 	if (!uname(&u)) {
@@ -166,10 +165,14 @@ static void set_up_profile(struct capture *c)
 {
 	const struct capture_options *o = c->options;
 	c->p = profile_new();
+	profile_fact(c->p, FACT_RECORDER, "assay");
+	profile_fact(c->p, FACT_KIND, o->kind);
 	if (o->recording_fd >= 0) {
 		/* The lock signals to readers that the file is being written (load.c). */
 		(void)flock(o->recording_fd, LOCK_EX | LOCK_NB);
 		c->writer = assayfile_writer_new(o->recording_fd, o->kind);
+		/* At once, so that the file opens whenever assay is killed. */
+		(void)assayfile_flush(c->writer, c->p, NULL);
 	}
 	live_files_init(&c->files);
 	c->builder =
@@ -220,8 +223,6 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 				      .sink = c->sink};
 	TRY(sources_open(&c->sources, &r->no_engine, err));
 	add_facts(c);
-	if (c->writer) /* so that the file can be opened at any time */
-		(void)assayfile_flush(c->writer, c->p, NULL);
 	set_fds(c);
 	drop_for_capture(c);
 	return 0;
@@ -314,7 +315,7 @@ static int start(struct capture *c, struct err *err)
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_symbolize_ns = now + SYMBOLIZE_NS;
-	c->next_flush_ns = now + FLUSH_NS + (c->sources.list.n ? FLUSH_LATE_NS : 0);
+	c->next_flush_ns = now + FLUSH_FIRST_NS;
 	open_marks(c);
 	return release_command(c, err);
 }
@@ -374,6 +375,17 @@ static int drain(struct capture *c, uint64_t now, struct err *err)
 	return drain_marks(c, err);
 }
 
+static void set_next_flush(struct capture *c, uint64_t now)
+{
+	uint64_t elapsed = now - c->start_ns;
+	if (elapsed < FLUSH_NS / 2)
+		c->next_flush_ns = now + elapsed;
+	else if (elapsed < FLUSH_NS)
+		c->next_flush_ns = c->start_ns + FLUSH_NS + (c->sources.list.n ? FLUSH_LATE_NS : 0);
+	else
+		c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
+}
+
 static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *err)
 {
 	for (;;) {
@@ -401,7 +413,7 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 			/* Errors are reported at the end; each flush retries what was not written. */
 			if (c->writer)
 				(void)assayfile_flush(c->writer, c->p, NULL);
-			c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
+			set_next_flush(c, now);
 		}
 		report_status(c, now, false);
 	}

@@ -30,6 +30,8 @@ int memrecord_open(struct memrecord *w, const char *output, const char *target, 
 	}
 	profile_fact_nr(w->p, FACT_CPUS, host_nr_cpus());
 	profile_fact_nr(w->p, FACT_MEMORY_MACHINE, memstat_machine_bytes());
+	if (w->writer) /* at once, so that the file opens whenever assay is killed */
+		(void)assayfile_flush(w->writer, w->p, NULL);
 	return 0;
 }
 
