@@ -262,12 +262,12 @@ static bool has_pid(void *ctx, int32_t pid)
 	return false;
 }
 
-/* A failure is not an error: the capture then has no marks. */
+/* A failure is not an error: the capture then has no marks, and says so. */
 static void open_marks(struct capture *c)
 {
 	CLEANUP(err_release) struct err err = {0};
 	if (marksocket_open(&c->marks, &err))
-		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
+		profile_factf(c->p, FACT_MARKS, "none can be set: %s", err_msg(&err));
 	else
 		add_fd(c, marksocket_fd(c->marks));
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -20,13 +22,16 @@
  * Time to wait for all replies once one capture has added the mark, and for the first capture to add
  * it: a capture that gets no CPU replies late, but stores the time at which the mark was sent.
  */
-#define ANSWER_WAIT_NS     (2 * NS_PER_SEC)
-#define TAKER_WAIT_NS      (10 * NS_PER_SEC)
-#define UNIX_LIST_MAX      ((size_t)16 << 20) /* /proc/net/unix */
-#define CAPTURES_MAX       1024
-#define MESSAGES_PER_DRAIN 64 /* so that a flood of messages does not delay ring draining */
+#define ANSWER_WAIT_NS    (2 * NS_PER_SEC)
+#define TAKER_WAIT_NS     (10 * NS_PER_SEC)
+#define UNIX_LIST_MAX     ((size_t)16 << 20) /* /proc/net/unix */
+#define CAPTURES_MAX      256
+#define BACKLOG           64
+#define ACCEPTS_PER_DRAIN 64 /* so that a flood of connections does not delay ring draining */
+#define SENDERS_MAX       16 /* connected, message not arrived yet */
+#define SENDER_TIMEOUT_NS (2 * NS_PER_SEC)
 
-enum { MARK_MAGIC = 0x6b72614d, ANSWER_MAGIC = 0x6b6f614d, MARK_VERSION = 1 };
+enum { MARK_MAGIC = 0x6b72614d, ANSWER_MAGIC = 0x6b6f614d, MARK_VERSION = 2 };
 
 struct mark_message {
 	uint32_t magic;
@@ -48,80 +53,32 @@ struct mark_reply {
 
 /* ---- sockets ------------------------------------------------------------------------------- */
 
-/* @name without the leading NUL; empty: the kernel chooses one. */
+/* @name without the leading NUL. */
 static socklen_t abstract_name(struct sockaddr_un *ret, struct sv name)
 {
 	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (!name.n)
-		return sizeof(sa_family_t);
 	size_t n = MIN(name.n, sizeof(ret->sun_path) - 1);
 	memcpy(ret->sun_path + 1, name.p, n);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* Opens a bound, non-blocking socket that receives the sender's credentials. */
-static int open_socket(int *ret_fd, struct sv name, struct err *err)
+/*
+ * A socket of connections: the kernel then says who listens and who connected (SO_PEERCRED), and
+ * what a busy capture has not read yet is kept.
+ */
+static int open_socket(struct err *err)
 {
-	CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int on = 1;
-	struct sockaddr_un addr;
-	socklen_t n = abstract_name(&addr, name);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ||
-	    bind(fd, (const struct sockaddr *)&addr, n))
-		return err_sys(err, "cannot open a socket for marks");
-	*ret_fd = take_fd(&fd);
-	return 0;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 ? err_sys(err, "cannot open a socket for marks") : fd;
 }
 
-struct datagram {
-	ssize_t n; /* bytes, as sent */
-	uint32_t uid;
-	bool has_uid;
-	struct sockaddr_un from;
-	socklen_t nr_from;
-};
-
-/* Receives a datagram; false: none is pending. */
-static bool receive(int fd, void *to, size_t size, struct datagram *ret_d)
+static bool get_peer(int fd, struct ucred *ret_c)
 {
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
-	} control;
-	struct iovec iov = {to, size};
-	struct datagram d = {0};
-	struct msghdr msg = {.msg_name = &d.from,
-			     .msg_namelen = sizeof(d.from),
-			     .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	do
-		d.n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	while (d.n < 0 && errno == EINTR);
-	if (d.n < 0)
-		return false;
-	d.nr_from = msg.msg_namelen;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
-			continue;
-		struct ucred who;
-		memcpy(&who, CMSG_DATA(c), sizeof(who));
-		d.uid = who.uid;
-		d.has_uid = true;
-	}
-	*ret_d = d;
-	return true;
+	socklen_t n = sizeof(*ret_c);
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret_c, &n) && n == sizeof(*ret_c);
 }
 
-/* ---- the capture --------------------------------------------------------------------------- */
-
-struct marksocket {
-	int fd;
-	uint32_t uid;
-	uint32_t sudo_uid; /* the user who ran sudo, else uid */
-};
-
+/* The user who ran sudo; @uid if that was not root. */
 static uint32_t invoking_uid(uint32_t uid)
 {
 	const char *text = uid ? NULL : getenv("SUDO_UID");
@@ -129,15 +86,41 @@ static uint32_t invoking_uid(uint32_t uid)
 	return text && sv_to_u64(sv_from_str(text), &v) && v < UINT32_MAX ? (uint32_t)v : uid;
 }
 
+/* Returns whether messages of this user may be believed, and given marks. */
+static bool is_trusted(uint32_t uid)
+{
+	return !uid || uid == geteuid() || uid == invoking_uid(geteuid());
+}
+
+/* ---- the capture --------------------------------------------------------------------------- */
+
+struct sender {
+	int fd;
+	uint64_t since_ns;
+};
+
+struct marksocket {
+	int fd;
+	struct sender senders[SENDERS_MAX];
+	size_t nr_senders;
+};
+
 int marksocket_open(struct marksocket **ret_m, struct err *err)
 {
 	CLEANUP(buf_release) struct buf name = {0};
-	uint32_t uid = geteuid();
-	int fd;
-	buf_addf(&name, NAME_PREFIX "%u/%d", uid, getpid());
-	TRY(open_socket(&fd, buf_sv(&name), err));
+	struct sockaddr_un addr;
+	uint64_t nonce;
+	CLEANUP(close_p) int fd = open_socket(err);
+	if (fd < 0)
+		return fd;
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return err_sys(err, "cannot get a random number");
+	buf_addf(&name, NAME_PREFIX "%u/%d/%016" PRIx64, geteuid(), getpid(), nonce);
+	socklen_t n = abstract_name(&addr, buf_sv(&name));
+	if (bind(fd, (const struct sockaddr *)&addr, n) || listen(fd, BACKLOG))
+		return err_sys(err, "cannot bind the socket for marks");
 	struct marksocket *m = xcalloc(1, sizeof(*m));
-	*m = (struct marksocket){fd, uid, invoking_uid(uid)};
+	m->fd = take_fd(&fd);
 	*ret_m = m;
 	return 0;
 }
@@ -151,18 +134,28 @@ void marksocket_free(struct marksocket *m)
 {
 	if (!m)
 		return;
+	for (size_t i = 0; i < m->nr_senders; i++)
+		close(m->senders[i].fd);
 	close(m->fd);
 	free(m);
 }
 
-static bool is_allowed(const struct marksocket *m, const struct datagram *d)
+static void accept_senders(struct marksocket *m)
 {
-	return d->has_uid && (!d->uid || d->uid == m->uid || d->uid == m->sudo_uid);
+	for (int i = 0; i < ACCEPTS_PER_DRAIN && m->nr_senders < SENDERS_MAX; i++) {
+		CLEANUP(close_p) int fd = accept4(m->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct ucred who;
+		if (fd < 0)
+			return;
+		if (get_peer(fd, &who) && is_trusted(who.uid))
+			m->senders[m->nr_senders++] =
+				(struct sender){take_fd(&fd), clock_mono_ns()};
+	}
 }
 
-static bool is_valid(const struct mark_message *msg, const struct datagram *d)
+static bool is_valid(const struct mark_message *msg, ssize_t n)
 {
-	return d->n == sizeof(*msg) && msg->magic == MARK_MAGIC && msg->version == MARK_VERSION &&
+	return n == sizeof(*msg) && msg->magic == MARK_MAGIC && msg->version == MARK_VERSION &&
 	       msg->nr_pids <= MARK_PIDS_MAX && msg->nr_text_bytes &&
 	       msg->nr_text_bytes <= MARK_TEXT_BYTES_MAX;
 }
@@ -179,88 +172,143 @@ static int deliver_mark(const struct mark_message *msg, uint64_t start_ns,
 	return sink->event(sink->ctx, &ev, err);
 }
 
+/* Receives a message, as long as it was sent; negative: none is pending. */
+static ssize_t receive(int fd, void *to, size_t size)
+{
+	ssize_t n;
+	do
+		n = recv(fd, to, size, MSG_DONTWAIT | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid_fn has_pid,
 		     void *ctx, const struct event_sink *sink, struct err *err)
 {
-	struct mark_message msg;
-	struct datagram d;
-	for (int i = 0; i < MESSAGES_PER_DRAIN && receive(m->fd, &msg, sizeof(msg), &d); i++) {
-		if (!is_allowed(m, &d) || !is_valid(&msg, &d))
+	int rc = 0;
+	accept_senders(m);
+	size_t nr_left = 0;
+	for (size_t i = 0; i < m->nr_senders; i++) {
+		struct sender s = m->senders[i];
+		struct mark_message msg;
+		ssize_t n = rc ? -1 : receive(s.fd, &msg, sizeof(msg));
+		bool is_late = clock_mono_ns() - s.since_ns > SENDER_TIMEOUT_NS;
+		if (n < 0 && !is_late) {
+			m->senders[nr_left++] = s;
 			continue;
-		bool is_ours = !msg.nr_pids;
-		for (uint32_t k = 0; !is_ours && k < msg.nr_pids; k++)
-			is_ours = has_pid(ctx, msg.pids[k]);
-		TRY(is_ours ? deliver_mark(&msg, start_ns, sink, err) : 0);
-		struct mark_reply reply = {ANSWER_MAGIC, is_ours};
-		(void)sendto(m->fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL,
-			     (const struct sockaddr *)&d.from,
-			     d.nr_from); /* the sender may have exited */
+		}
+		if (is_valid(&msg, n)) {
+			bool is_ours = !msg.nr_pids;
+			for (uint32_t k = 0; !is_ours && k < msg.nr_pids; k++)
+				is_ours = has_pid(ctx, msg.pids[k]);
+			rc = is_ours ? deliver_mark(&msg, start_ns, sink, err) : 0;
+			struct mark_reply reply = {ANSWER_MAGIC, is_ours};
+			/* the sender may have exited */
+			(void)send(s.fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+		}
+		close(s.fd);
 	}
-	return 0;
+	m->nr_senders = nr_left;
+	return rc;
 }
 
 /* ---- the sender ---------------------------------------------------------------------------- */
 
-/* Returns whether the name is "assay-mark/UID/PID" and process PID belongs to that user. */
-static bool is_capture(struct sv name)
+struct receivers {
+	struct pollfd p[CAPTURES_MAX];
+	size_t nr;
+};
+
+static void receivers_release(struct receivers *r)
+{
+	for (size_t i = 0; i < r->nr; i++)
+		close_p(&r->p[i].fd);
+}
+
+/* Parses "assay-mark/UID/PID/NONCE". */
+static bool parse_name(struct sv name, uint64_t *ret_uid, uint64_t *ret_pid)
 {
 	struct sv rest = sv_from_idx(name, strlen(NAME_PREFIX));
-	uint64_t uid;
-	uint64_t pid;
-	uint32_t owner;
-	return sv_to_u64(sv_split(&rest, '/'), &uid) && sv_to_u64(rest, &pid) && pid &&
-	       pid <= INT32_MAX && !proc_uid((int32_t)pid, &owner, NULL) &&
-	       (owner == uid || owner == geteuid());
+	return sv_to_u64(sv_split(&rest, '/'), ret_uid) && sv_to_u64(sv_split(&rest, '/'), ret_pid);
 }
 
-static bool send_to(int fd, struct sv name, const struct mark_message *msg)
+/* Returns whether all processes of the request belong to a user, whose capture may know the mark. */
+static bool owns_all(uint32_t uid, const struct mark_message *msg)
+{
+	uint32_t owner;
+	for (uint32_t i = 0; i < msg->nr_pids; i++)
+		if (proc_uid(msg->pids[i], &owner, NULL) || owner != uid)
+			return false;
+	return msg->nr_pids > 0;
+}
+
+/* Sends the mark to the capture of that name if it is who it says. */
+static void send_to(struct receivers *r, struct sv name, const struct mark_message *msg,
+		    struct mark_answer *a)
 {
 	struct sockaddr_un addr;
+	struct ucred who;
+	uint64_t uid;
+	uint64_t pid;
 	socklen_t n = abstract_name(&addr, name);
-	return sendto(fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL,
-		      (const struct sockaddr *)&addr, n) == sizeof(*msg);
+	CLEANUP(close_p) int fd = open_socket(NULL);
+	if (fd < 0 || !parse_name(name, &uid, &pid) ||
+	    connect(fd, (const struct sockaddr *)&addr, n) || !get_peer(fd, &who))
+		return;
+	bool is_genuine = who.uid == uid && (uint64_t)who.pid == pid;
+	if (!is_genuine || (!is_trusted(who.uid) && (geteuid() || !owns_all(who.uid, msg)))) {
+		a->nr_refused++;
+		return;
+	}
+	if (send(fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*msg))
+		r->p[r->nr++] = (struct pollfd){.fd = take_fd(&fd), .events = POLLIN};
 }
 
-/* Sends the mark to every capture in the kernel's list of sockets; lines end with "@NAME". */
-static int send_to_all(int fd, const struct mark_message *msg, size_t *ret_nr, struct err *err)
+/* Sends the mark to every capture in the kernel's list of sockets. */
+static int send_to_all(struct receivers *r, const struct mark_message *msg, struct mark_answer *a,
+		       struct err *err)
 {
 	CLEANUP(buf_release) struct buf list = {0};
-	int rc = file_read(&list, "/proc/net/unix", UNIX_LIST_MAX, err);
-	size_t nr = 0;
+	TRY(file_read(&list, "/proc/net/unix", UNIX_LIST_MAX, err));
 	struct sv rest = buf_sv(&list);
-	while (!rc && rest.n && nr < CAPTURES_MAX) {
+	while (rest.n && r->nr < CAPTURES_MAX) {
 		struct sv line = sv_split(&rest, '\n');
 		ssize_t at = sv_rindex(line, ' ');
 		struct sv name = sv_from_idx(line, (size_t)(at + 1));
-		if (!sv_has_prefix(name, SV("@" NAME_PREFIX)))
-			continue;
-		name = sv_from_idx(name, 1);
-		nr += is_capture(name) && send_to(fd, name, msg);
+		/* "Num: RefCount Protocol Flags ... @NAME"; accepted sockets have the name as well */
+		bool is_listening = memmem(line.p, line.n, " 00010000 ", 10) != NULL;
+		if (is_listening && sv_has_prefix(name, SV("@" NAME_PREFIX)))
+			send_to(r, sv_from_idx(name, 1), msg, a);
 	}
-	*ret_nr = nr;
-	return rc;
+	a->nr_captures = r->nr;
+	return 0;
 }
 
-static void count_answers(struct mark_answer *a, int fd)
+/* Reads the reply of a capture; a closed connection is a refusal. */
+static void take_reply(struct mark_answer *a, struct pollfd *p)
+{
+	struct mark_reply reply = {0};
+	ssize_t n = receive(p->fd, &reply, sizeof(reply));
+	if (n < 0)
+		return;
+	a->nr_answers++;
+	a->nr_taken += n == sizeof(reply) && reply.magic == ANSWER_MAGIC && reply.is_taken == 1;
+	close_p(&p->fd); /* poll skips negative descriptors */
+}
+
+static void count_answers(struct mark_answer *a, struct receivers *r)
 {
 	uint64_t start = clock_mono_ns();
 	while (a->nr_answers < a->nr_captures) {
 		uint64_t until = start + (a->nr_taken ? ANSWER_WAIT_NS : TAKER_WAIT_NS);
 		uint64_t now = clock_mono_ns();
-		struct mark_reply reply;
-		struct datagram d;
-		if (receive(fd, &reply, sizeof(reply), &d)) {
-			if (d.n != sizeof(reply) || reply.magic != ANSWER_MAGIC || !d.has_uid ||
-			    (d.uid && d.uid != geteuid() && geteuid()))
-				continue;
-			a->nr_answers++;
-			a->nr_taken += reply.is_taken == 1;
-			continue;
-		}
 		if (now >= until)
 			return;
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-		(void)poll(&p, 1, (int)((until - now) / NS_PER_MS + 1));
+		if (poll(r->p, r->nr, (int)((until - now) / NS_PER_MS + 1)) <= 0)
+			continue;
+		for (size_t i = 0; i < r->nr; i++)
+			if (r->p[i].fd >= 0 && r->p[i].revents)
+				take_reply(a, &r->p[i]);
 	}
 }
 
@@ -280,14 +328,10 @@ int mark_send(struct mark_answer *ret_a, const struct mark_request *request, str
 	if (request->nr_pids)
 		memcpy(msg.pids, request->pids, request->nr_pids * sizeof(*msg.pids));
 	msg.nr_pids = (uint32_t)request->nr_pids;
-	CLEANUP(close_p) int fd = -1;
-	int rc = open_socket(&fd, (struct sv){0}, err);
+	CLEANUP(receivers_release) struct receivers r = {0};
 	struct mark_answer a = {0};
-	if (!rc)
-		rc = send_to_all(fd, &msg, &a.nr_captures, err);
-	if (rc)
-		return rc;
-	count_answers(&a, fd);
+	TRY(send_to_all(&r, &msg, &a, err));
+	count_answers(&a, &r);
 	*ret_a = a;
 	return 0;
 }

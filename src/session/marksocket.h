@@ -1,13 +1,16 @@
 /*
- * Sends marks from `assay mark` to running captures, over Unix datagram sockets.
+ * Sends marks from `assay mark` to running captures, over Unix sockets (SOCK_SEQPACKET).
  *
- * A capture binds the abstract name "assay-mark/UID/PID": no file is left behind when it is killed,
- * and /proc/net/unix lists the names. The sender sends the mark with a list of pids to every
- * capture. A capture that records one of them adds the mark; every capture replies whether it did.
- * The kernel authenticates
- * the sender (SCM_CREDENTIALS): a capture accepts marks from its own user, from root and, under
- * sudo, from the invoking user; the sender accepts replies from root and its own user. Both must be
- * in the same network namespace.
+ * A capture listens at the abstract name "assay-mark/UID/PID/NONCE": no file is left behind when it
+ * is killed, /proc/net/unix lists the names, and nobody else can take the name first. The sender
+ * sends the mark with a list of pids to every capture. A capture that records one of them adds the
+ * mark; every capture replies whether it did.
+ *
+ * Anybody may bind a name of that form and connect to any. Both sides ask the kernel who the other
+ * is (SO_PEERCRED) before they send or believe anything. A capture accepts marks from its own user,
+ * from root and, under sudo, from the invoking user. The sender gives a mark to a process only if
+ * its uid and pid are those in the name and it is run by the same users, or, if root sends, by the
+ * owner of all processes that are named. Both must be in the same network and PID namespace.
  *
  *	capture:  marksocket_open, poll marksocket_fd, marksocket_drain, marksocket_free
  *	sender:   mark_send
@@ -30,8 +33,9 @@ int marksocket_open(struct marksocket **ret_m, struct err *err);
 int marksocket_fd(const struct marksocket *m);
 /*
  * Reads pending messages without waiting: each mark for this capture is delivered as EVENT_MARK
- * with the time at which it was sent, but not before @start_ns. Messages of other users and
- * malformed ones are dropped.
+ * with the time at which it was sent, but not before @start_ns. Connections of other users and
+ * malformed messages are dropped. Call it at least every second: a message that arrives after its
+ * connection was accepted does not make marksocket_fd readable.
  */
 int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid_fn has_pid,
 		     void *ctx, const struct event_sink *sink, struct err *err);
@@ -47,6 +51,7 @@ struct mark_answer {
 	size_t nr_captures; /* captures that the mark was sent to */
 	size_t nr_answers;  /* replies that came in time; a busy capture may add the mark later */
 	size_t nr_taken;    /* captures that added it */
+	size_t nr_refused;  /* sockets of other users, to which nothing was sent */
 };
 
 /* -EINVAL: the text is empty or too long, or there are too many processes. */

@@ -49,7 +49,7 @@ run_for() {
 # number; asking `assay mark` would also have the answers of other captures of the machine.
 begun() {
 	for _ in $(seq 600); do
-		grep -q "@assay.*/$1\$" /proc/net/unix && return
+		grep -q "@assay-mark/[0-9]*/$1/" /proc/net/unix && return
 		kill -0 "$1" 2> /dev/null || fail "the capture ended before it began: $(tail -n 5 err* *.err 2> /dev/null)"
 		sleep 0.1
 	done

@@ -79,6 +79,9 @@ static int emit(const struct mark_answer *a, const char *text)
 	}
 	if (a->nr_captures)
 		log_error("none of the %zu running captures accepted the mark", a->nr_captures);
+	else if (a->nr_refused)
+		log_error("no capture of this user is running; %zu of other users %s not marked",
+			  a->nr_refused, a->nr_refused == 1 ? "was" : "were");
 	else
 		log_error("no capture is running");
 	log_hint(

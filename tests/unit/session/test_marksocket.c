@@ -4,8 +4,10 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -18,8 +20,8 @@ struct heard {
 	uint64_t time_ns;
 	char text[MARK_TEXT_BYTES_MAX + 1];
 	uint64_t start_ns;
-	size_t nr_to_hear; /* marks that the thread waits for; 0: one message */
-	unsigned busy_ms;  /* before it looks */
+	bool is_over;     /* the sender has its answers */
+	unsigned busy_ms; /* before it looks */
 };
 
 static int on_event(void *ctx, const struct event *ev, struct err *err)
@@ -48,10 +50,9 @@ static void *serve(void *arg)
 	usleep(h->busy_ms * 1000);
 	do {
 		struct pollfd p = {.fd = marksocket_fd(h->box), .events = POLLIN};
-		if (poll(&p, 1, 5000) <= 0)
-			break;
+		(void)poll(&p, 1, 20);
 		(void)marksocket_drain(h->box, h->start_ns, is_own, NULL, &sink, NULL);
-	} while (h->nr < h->nr_to_hear);
+	} while (!__atomic_load_n(&h->is_over, __ATOMIC_ACQUIRE));
 	return NULL;
 }
 
@@ -64,6 +65,7 @@ static struct mark_answer send_one(struct heard *h, const int32_t *pids, size_t 
 	CHECK(!marksocket_open(&h->box, NULL));
 	CHECK(!pthread_create(&t, NULL, serve, h));
 	CHECK(!mark_send(&a, &(struct mark_request){pids, nr, text}, NULL));
+	__atomic_store_n(&h->is_over, true, __ATOMIC_RELEASE);
 	pthread_join(t, NULL);
 	marksocket_free(h->box);
 	return a;
@@ -71,7 +73,7 @@ static struct mark_answer send_one(struct heard *h, const int32_t *pids, size_t 
 
 TEST(marksocket_takes_a_mark_for_its_process)
 {
-	struct heard h = {.nr_to_hear = 1};
+	struct heard h = {0};
 	int32_t pids[] = {7, getpid()};
 	uint64_t before = clock_mono_ns();
 	struct mark_answer a = send_one(&h, pids, 2, "load starts");
@@ -83,7 +85,7 @@ TEST(marksocket_takes_a_mark_for_its_process)
 
 TEST(marksocket_sender_waits_for_a_capture_that_has_no_time)
 {
-	struct heard h = {.nr_to_hear = 1, .busy_ms = 2200};
+	struct heard h = {.busy_ms = 2200};
 	int32_t pid = getpid();
 	struct mark_answer a = send_one(&h, &pid, 1, "text");
 	CHECK(a.nr_taken >= 1);
@@ -101,7 +103,7 @@ TEST(marksocket_leaves_marks_of_other_processes)
 
 TEST(marksocket_mark_is_never_before_the_start)
 {
-	struct heard h = {.nr_to_hear = 1, .start_ns = UINT64_MAX - 1};
+	struct heard h = {.start_ns = UINT64_MAX - 1};
 	int32_t pid = getpid();
 	(void)send_one(&h, &pid, 1, "text");
 	CHECK(h.time_ns == UINT64_MAX - 1);
@@ -115,15 +117,95 @@ TEST(marksocket_drops_nonsense)
 	struct sockaddr_un addr;
 	socklen_t n = sizeof(addr);
 	CHECK(!getsockname(marksocket_fd(h.box), (struct sockaddr *)&addr, &n));
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	static const char junk[2048] = "Mark";
-	for (size_t bytes = 0; bytes <= sizeof(junk); bytes += 64)
-		if (sendto(fd, junk, bytes, MSG_DONTWAIT, (struct sockaddr *)&addr, n) < 0)
-			break;
-	close(fd);
+	for (size_t bytes = 0; bytes <= sizeof(junk); bytes += 64) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		CHECK(!connect(fd, (struct sockaddr *)&addr, n));
+		(void)send(fd, junk, bytes, MSG_DONTWAIT);
+		close(fd);
+		CHECK(!marksocket_drain(h.box, 0, is_own, NULL, &sink, NULL));
+	}
+	CHECK_U64(h.nr, 0);
+	marksocket_free(h.box);
+}
+
+/* Runs @fn as nobody in a child and waits until it wrote a byte; the child then waits for SIGKILL. */
+static pid_t run_as_nobody(bool (*fn)(void *ctx), void *ctx)
+{
+	int ready[2];
+	char c = 0;
+	CHECK(!pipe(ready));
+	pid_t pid = fork();
+	if (!pid) {
+		c = !setgid(65534) && !setuid(65534) && fn(ctx) ? 'y' : 'n';
+		(void)!write(ready[1], &c, 1);
+		for (;;)
+			pause();
+	}
+	CHECK(read(ready[0], &c, 1) == 1 && c == 'y');
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+/* Binds the name of a capture of root, and one of itself. */
+static bool pose_as_capture(void *ctx)
+{
+	(void)ctx;
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_un addr = {.sun_family = AF_UNIX};
+		int n = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1,
+				 "assay-mark/%d/%d/posing", i ? 65534 : 0,
+				 i ? getpid() : getppid());
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		socklen_t nr = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+		if (bind(fd, (struct sockaddr *)&addr, nr) || listen(fd, 8))
+			return false;
+	}
+	return true;
+}
+
+TEST(marksocket_gives_no_mark_to_an_impostor)
+{
+	if (geteuid())
+		tap_skip("needs root");
+	pid_t nobody = run_as_nobody(pose_as_capture, NULL);
+	struct heard h = {0};
+	int32_t pid = getpid();
+	struct mark_answer a = send_one(&h, &pid, 1, "secret");
+	CHECK(a.nr_refused >= 2 && a.nr_taken >= 1);
+	CHECK_U64(h.nr, 1);
+	(void)kill(nobody, SIGKILL);
+	CHECK(waitpid(nobody, NULL, 0) == nobody);
+}
+
+static bool send_marks(void *ctx)
+{
+	struct sockaddr_un *addr = ctx;
+	struct mark_answer a;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t n = sizeof(addr->sun_family) + 1 + (socklen_t)strlen(addr->sun_path + 1);
+	/* connections that never send, and a proper mark */
+	return !connect(fd, (struct sockaddr *)addr, n) &&
+	       !mark_send(&a, &(struct mark_request){.text = "not wanted"}, NULL);
+}
+
+TEST(marksocket_takes_no_mark_of_another_user)
+{
+	if (geteuid())
+		tap_skip("needs root");
+	struct heard h = {0};
+	struct event_sink sink = {on_event, &h};
+	struct sockaddr_un addr = {0};
+	socklen_t n = sizeof(addr);
+	CHECK(!marksocket_open(&h.box, NULL));
+	CHECK(!getsockname(marksocket_fd(h.box), (struct sockaddr *)&addr, &n));
+	pid_t nobody = run_as_nobody(send_marks, &addr);
 	CHECK(!marksocket_drain(h.box, 0, is_own, NULL, &sink, NULL));
 	CHECK_U64(h.nr, 0);
 	marksocket_free(h.box);
+	(void)kill(nobody, SIGKILL);
+	CHECK(waitpid(nobody, NULL, 0) == nobody);
 }
 
 TEST(marksocket_refuses_empty_and_long_texts)
