@@ -215,7 +215,8 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		c->launched.child = c->child.pid;
 		TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	}
-	host_raise_priority(); /* the command was forked before and keeps its own */
+	TRY(host_need_files(err)); /* the command keeps its own limit as well */
+	host_raise_priority();     /* the command was forked before and keeps its own */
 	c->sources = (struct sources){.options = o,
 				      .target = o->target ? o->target : &c->launched,
 				      .profile = c->p,

@@ -156,6 +156,9 @@ static int open_sources(struct sources *s, struct err *no_engine, struct err *er
 		log_debug(LOG_BPF, 1, "%s", err_msg(no_engine));
 		free_list_from(s, 0);
 		engine_free(TAKE(s->env.engine));
+		/* The machine could: other sources would run out of files as well. */
+		if (rc == -EMFILE || rc == -ENFILE)
+			return err_move(err, no_engine);
 	}
 	s->env.has_sampler = is_sampling(s);
 	TRY(open_list(s, s->env.tables, err));

@@ -268,6 +268,11 @@ static int load_error(int rc, struct err *err)
 		return err_hint(err, "is it locked down, or a container without CAP_BPF and "
 				     "CAP_PERFMON? its words: assay --debug=bpf ...");
 	}
+	if (rc == -EMFILE || rc == -ENFILE) {
+		(void)err_set(err, rc, "cannot load BPF programs: %s", strerror(-rc));
+		(void)err_hint(err, "raise the limit of open files: ulimit -n 65536");
+		return rc;
+	}
 	if (rc == -ENOMEM)
 		return err_set(err, rc, "cannot load BPF programs: %s", strerror(-rc));
 	err_set(err, -ENOTSUP, "this kernel cannot load the BPF programs: %s", strerror(-rc));

@@ -22,6 +22,7 @@
 #include "render/screen.h"
 #include "render/text.h"
 #include "render/text_table.h"
+#include "host/limits.h"
 #include "host/privileges.h"
 #include "host/syscallfilter.h"
 #include "session/memrecord.h"
@@ -125,6 +126,7 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 {
 	const struct watch_opts *o = r->o;
 	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
+	TRY(host_need_files(err));
 	r->cpu_before_ns = clock_process_cpu_ns();
 	r->deadline_ns = t->duration_ns ? clock_mono_ns() + t->duration_ns : UINT64_MAX;
 	r->shows_mappings = o->shows_mappings;

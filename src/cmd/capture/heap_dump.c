@@ -222,7 +222,7 @@ int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *ta
 			  .keep = o->keep ? o->keep : KEEP_DEFAULT};
 	if (check(o, target, &d, &err))
 		return cmd_usage("heap", "%s", err_msg(&err));
-	if (host_become_invoker(&err))
+	if (host_become_invoker(&err) || host_need_files(&err))
 		return cmd_fail(&err);
 	host_raise_priority(); /* a thread of the target is stopped during each step */
 	vec_foreach(pid, &target->target.pids.pids)

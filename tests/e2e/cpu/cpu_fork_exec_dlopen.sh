@@ -27,7 +27,7 @@ cp "$TARGETS/lives" ./gone
 run unlink 'main;after_unlink' 1200 99 ./gone unlink
 # Each binary costs one open file, not two: a build must not run out of them.
 mkdir many
-for i in $(seq 100); do cp "$TARGETS/lives" many/b$i; done
-(ulimit -n 190 && $ASSAY cpu -o many.assay -- sh -c 'for b in many/*; do $b burn 0.02; done' > many.out 2>&1) ||
+for i in $(seq 150); do cp "$TARGETS/lives" many/b$i; done
+(ulimit -n 256 && $ASSAY cpu -o many.assay -- sh -c 'for b in many/*; do $b burn 0.02; done' > many.out 2>&1) ||
 	fail "many binaries: $(cat many.out)"
 at_least "$(whole many.folded)" 95 || fail "many binaries: whole stacks $(whole many.folded) %"
