@@ -98,7 +98,9 @@ static const struct opt common_opts[] = {
 	 .arg = "FORM",
 	 .flags = OPT_ARG_OPTIONAL,
 	 .help = "show this help; FORM: man (Markdown), words (shell completion)"},
-	OPT_FLAG('q', "quiet", struct common_opts, is_quiet, "print errors only"),
+	OPT_FLAG(
+		'q', "quiet", struct common_opts, is_quiet,
+		"print only errors and requested results: no messages, no first page of a capture"),
 	OPT_COUNT('v', "verbose", struct common_opts, nr_verbose,
 		  "print more messages; -vv: debug messages"),
 	OPT_STR(0, "debug", struct common_opts, debug, "DOMAIN[:N],...",
@@ -159,6 +161,11 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 					      : LOG_NOTE);
 	color_when = (enum term_when)common.color;
 	return true;
+}
+
+bool cmd_is_quiet(void)
+{
+	return log_get_level() == LOG_ERROR;
 }
 
 enum term_when cmd_color(void)

@@ -63,6 +63,11 @@ int cmd_main(int argc, char **argv);
  */
 bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	       int *ret_status);
+/*
+ * Whether -q was given: errors are printed, and what the command is for (report, ls, a JSON output
+ * that was asked for), but not the first page of a capture nor the list of what was done.
+ */
+bool cmd_is_quiet(void);
 /* Returns the value of --color, TERM_AUTO without it. */
 enum term_when cmd_color(void);
 

@@ -198,6 +198,12 @@ static void draw(struct run *r)
 	screen_draw(&r->screen, &page);
 }
 
+/* With -q only what --csv and --json ask for is printed. */
+static bool is_printed(const struct run *r)
+{
+	return !cmd_is_quiet() || r->lines.form != MEMLINES_TABLE;
+}
+
 static void show(struct run *r, const struct memreading *t)
 {
 	if (r->has_screen) {
@@ -207,6 +213,8 @@ static void show(struct run *r, const struct memreading *t)
 		draw(r);
 		return;
 	}
+	if (!is_printed(r))
+		return;
 	CLEANUP(buf_release) struct buf b = {0};
 	if (r->page.points.n == 1)
 		memlines_add(&b, &r->lines, NULL);
@@ -279,8 +287,9 @@ static int watch(struct run *r, struct err *err)
 
 static int watch_shown(struct run *r, struct err *err)
 {
-	bool wants_screen = r->lines.form == MEMLINES_TABLE && r->lines_fd == STDOUT_FILENO &&
-			    isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+	bool wants_screen = is_printed(r) && r->lines.form == MEMLINES_TABLE &&
+			    r->lines_fd == STDOUT_FILENO && isatty(STDOUT_FILENO) &&
+			    isatty(STDIN_FILENO);
 	r->has_screen = wants_screen && !screen_open(&r->screen, NULL);
 	int rc = watch(r, err);
 	if (r->has_screen)
@@ -343,6 +352,8 @@ static int print_summary(struct run *r, bool to_stderr)
 		add_summary(&text, r, &v, report);
 		return cmd_print(&text);
 	}
+	if (cmd_is_quiet())
+		return EXIT_OK;
 	int fd = to_stderr || r->o->is_csv ? STDERR_FILENO : STDOUT_FILENO;
 	struct text_style style = output_style(fd);
 	if (fd == STDOUT_FILENO && !isatty(fd))

@@ -61,6 +61,8 @@ static void emit_dump(const struct dump_process *p)
 
 static int print_page(const struct dump_process *p, struct err *err)
 {
+	if (cmd_is_quiet())
+		return 0;
 	CLEANUP(free_p) char *cache_dir = cmd_cache_dir();
 	CLEANUP(free_p)
 	char *symfs = p->root_fd < 0 ? NULL : xasprintf("/proc/%d/fd/%d", getpid(), p->root_fd);

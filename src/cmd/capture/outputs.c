@@ -137,6 +137,8 @@ int outputs_print(const struct outputs *o, const struct report *r)
 	if (o->flags & OUTPUTS_ONE_OF_RUNS)
 		return EXIT_OK;
 	bool is_text = renderer_is_text(&o->form);
+	if (is_text && cmd_is_quiet())
+		return EXIT_OK;
 	bool to_stderr = is_text && o->flags & OUTPUTS_HAS_COMMAND;
 	int fd = to_stderr ? STDERR_FILENO : STDOUT_FILENO;
 	struct text_style style = output_style(fd);

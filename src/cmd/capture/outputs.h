@@ -63,7 +63,8 @@ int outputs_folded(const struct outputs *o, const struct picture *pic);
 int outputs_folded_samples(const struct outputs *o, const struct profile *p);
 
 /*
- * Prints the report to standard output; with OUTPUTS_HAS_COMMAND text goes to standard error.
+ * Prints the report to standard output; with OUTPUTS_HAS_COMMAND text goes to standard error, with
+ * -q it is not printed.
  * Returns an exit status. Ignores a failed write of text, since the recording has the same data.
  */
 int outputs_print(const struct outputs *o, const struct report *r);

@@ -226,7 +226,9 @@ static int draw(const struct flame_opts *o, const struct picture *pic, const cha
 	}
 	TRY(flamegraph_write(to, pic, &o->svg, err));
 	buf_add_ch(&path, '\n');
-	(void)cmd_print(&path); /* the file is written, even if its path cannot be printed */
+	if (!cmd_is_quiet())
+		(void)cmd_print(
+			&path); /* the file is written, even if its path cannot be printed */
 	return 0;
 }
 
