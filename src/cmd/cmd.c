@@ -8,8 +8,10 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/escape.h"
 #include "base/text/suggest.h"
 #include "cmd/cmd_table.h"
+#include "cmd/otherwords.h"
 #include "host/reader/hostfile.h"
 
 /* In the order of the help. */
@@ -72,6 +74,7 @@ struct common_opts {
 
 /* Set once by cmd_parse, before any thread. */
 static enum term_when color_when;
+static const char *command_name = "";
 
 static const struct opt_choice color_choices[] = {
 	{"auto", TERM_AUTO, NULL},
@@ -124,6 +127,33 @@ static void print_help(const struct opt_cmd *cmd, const char *form)
 	(void)cmd_print(&b); /* a closed pipe is no failure of --help */
 }
 
+/* Returns the usage line with "-- CMD"; NULL: the command runs none. */
+static const char *usage_with_command(const struct opt_cmd *cmd)
+{
+	for (size_t i = 0; i < OPT_USAGE_MAX && cmd->usage[i]; i++)
+		if (strstr(cmd->usage[i], "-- CMD"))
+			return cmd->usage[i];
+	return NULL;
+}
+
+/* Checks what follows "--". */
+static int check_command(const struct opt_cmd *cmd, const struct opt_args *args, struct err *err)
+{
+	if (!args->command)
+		return 0;
+	const char *usage = usage_with_command(cmd);
+	const char *first = args->nr_command ? args->command[0] : "";
+	if (!usage)
+		return err_set(err, -EINVAL, "unexpected '--%s%s': assay %s runs no command",
+			       *first ? " " : "", first, cmd->name);
+	if (*first)
+		return 0;
+	if (args->nr_command)
+		return opt_refuse_empty(err, "the command after '--'");
+	err_set(err, -EINVAL, "missing command after '--'");
+	return err_hint(err, "usage: assay %s %s", cmd->name, usage);
+}
+
 bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	       int *ret_status)
 {
@@ -133,12 +163,14 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 	while (g < OPT_GROUPS_MAX && all.groups[g].group)
 		g++;
 	ASSERT(g < OPT_GROUPS_MAX);
+	all.others = other_options;
 	all.groups[g] = (struct opt_bind){&common_group, &common};
 
-	const struct cmd *row = cmd->name ? cmd_find(cmd->name) : NULL;
+	const struct cmd *row = cmd_find(cmd->name);
 	if (row)
 		all.summary = row->summary;
 	log_set_command(cmd->name);
+	command_name = cmd->name;
 	CLEANUP(err_release) struct err err = {0};
 	int rc = opt_parse(ret_args, &all, argc, argv, &err);
 	if (common.wants_help) {
@@ -146,13 +178,13 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 		*ret_status = EXIT_OK;
 		return false;
 	}
+	if (rc && !err.hint && usage_with_command(cmd)) /* mostly an option of the program */
+		(void)hint_launch(&err, cmd->name, argc, argv, opt_first_operand(&all, argc, argv));
+	rc = rc ? rc : check_command(cmd, ret_args, &err);
 	if (!rc && common.debug)
 		rc = log_set_debug(common.debug, &err);
 	if (rc) {
-		if (!err.hint)
-			err_hint(&err, "assay %s --help", cmd->name ? cmd->name : "");
-		log_err(&err);
-		*ret_status = EXIT_USAGE;
+		*ret_status = cmd_refuse(&err);
 		return false;
 	}
 	log_set_level(common.is_quiet         ? LOG_ERROR
@@ -173,6 +205,15 @@ enum term_when cmd_color(void)
 	return color_when;
 }
 
+void cmd_hint_launch(struct err *err, const struct opt_args *args)
+{
+	int first = 1;
+	while (first < args->argc &&
+	       (!args->operands.n || args->argv[first] != args->operands.p[0]))
+		first++;
+	(void)hint_launch(err, command_name, args->argc, args->argv, first);
+}
+
 int cmd_fail(const struct err *err)
 {
 	log_err(err);
@@ -181,8 +222,11 @@ int cmd_fail(const struct err *err)
 
 int cmd_refuse(const struct err *err)
 {
+	bool is_usage = err->code == -EINVAL;
 	log_err(err);
-	return err->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	if (is_usage && !err->hint)
+		log_hint("assay %s --help", command_name);
+	return is_usage ? EXIT_USAGE : EXIT_FAILED;
 }
 
 int cmd_usage(const char *name, const char *fmt, ...)
@@ -194,12 +238,6 @@ int cmd_usage(const char *name, const char *fmt, ...)
 	log_error("%s", text);
 	log_hint("assay %s --help", name);
 	return EXIT_USAGE;
-}
-
-int cmd_usage_no_command(const char *name, const struct opt_args *args)
-{
-	return cmd_usage(name, "unexpected '-- %s': assay %s runs no command",
-			 args->nr_command ? args->command[0] : "", name);
 }
 
 int cmd_print(const struct buf *b)
@@ -221,17 +259,59 @@ const struct cmd *cmd_find(const char *name)
 	return NULL;
 }
 
-int cmd_unknown(const char *name)
+int cmd_unknown(int argc, char **argv)
 {
-	struct suggest s = suggest_for(sv_from_str(name));
+	CLEANUP(err_release) struct err err = {0};
+	struct suggest s = suggest_for(sv_from_str(argv[1]));
 	for (size_t i = 0; i < nr_cmds; i++)
 		suggest_offer(&s, sv_from_str(cmd_table[i].name));
+	other_offer(&s);
 	log_set_command(NULL);
-	log_error("unknown command '%s'", name);
-	if (s.best.n)
-		log_hint("did you mean '%.*s'? to list all commands: assay help", SV_ARGS(s.best));
+	if (!*argv[1])
+		(void)opt_refuse_empty(&err, "the command");
 	else
-		log_hint("assay help");
+		err_set(&err, -EINVAL, "unknown command '%s'", argv[1]);
+	bool has_hint = err.hint || hint_first_word(&err, argc, argv);
+	if (!has_hint && s.best.n && !cmd_find(s.best.p)) /* a misspelt word of another tool */
+		(void)hint_first_word(&err, 2, (char *[]){argv[0], (char *)s.best.p, NULL});
+	else if (!has_hint && s.best.n)
+		err_hint(&err, "did you mean '%.*s'? to list all commands: assay help",
+			 SV_ARGS(s.best));
+	if (!err.hint)
+		err_hint(&err, "to list the commands: assay help");
+	log_err(&err);
+	return EXIT_USAGE;
+}
+
+/* Whether it is, or resembles, an option of assay itself; all others belong to a command. */
+static bool help_takes(const char *option)
+{
+	static const char *const own[] = {"help", "version", "verbose", "quiet", "debug", "color"};
+	if (option[1] != '-')
+		return option[1] && strchr("hVqv", option[1]) != NULL;
+	struct sv left = sv_from_str(option + 2);
+	struct suggest s = suggest_for(sv_split(&left, '='));
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		suggest_offer(&s, sv_from_str(own[i]));
+	return s.best.n != 0;
+}
+
+/* "assay -p 42": an option, or --, in place of the command. */
+static int missing_command(int argc, char **argv)
+{
+	CLEANUP(buf_release) struct buf line = {0};
+	bool has_dashes = false;
+	for (int i = 1; i < argc; i++) {
+		has_dashes |= !strcmp(argv[i], "--");
+		if (!has_dashes && word_is_program(argv[i])) {
+			buf_add_str(&line, " --");
+			has_dashes = true;
+		}
+		buf_add_ch(&line, ' ');
+		escape_shell(&line, sv_from_str(argv[i]));
+	}
+	log_error("missing command before '%s'", argv[1]);
+	log_hint("to sample CPU time: assay cpu%s; all commands: assay help", buf_str(&line));
 	return EXIT_USAGE;
 }
 
@@ -243,10 +323,10 @@ int cmd_main(int argc, char **argv)
 		hostfile_start(argc, argv);
 	if (argc < 2)
 		return cmd_help(1, argv) == EXIT_OK ? EXIT_USAGE : EXIT_FAILED;
-	if (argv[1][0] == '-')
-		return cmd_help(argc, argv); /* --help, --version */
+	if (!c && argv[1][0] == '-')
+		return help_takes(argv[1]) ? cmd_help(argc, argv) : missing_command(argc, argv);
 	if (!c)
-		return cmd_unknown(argv[1]);
+		return cmd_unknown(argc, argv);
 	log_set_command(c->name);
 	return c->run(argc - 1, argv + 1);
 }

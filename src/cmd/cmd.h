@@ -71,14 +71,20 @@ bool cmd_is_quiet(void);
 /* Returns the value of --color, TERM_AUTO without it. */
 enum term_when cmd_color(void);
 
+/*
+ * Sets the hint with the command line that starts the first operand, if that is a program: "assay
+ * cpu ./server" instead of "assay cpu -- ./server".
+ */
+void cmd_hint_launch(struct err *err, const struct opt_args *args);
 /* Prints the error. Returns EXIT_FAILED. */
 int cmd_fail(const struct err *err);
-/* Prints the error. Returns EXIT_USAGE for -EINVAL (a wrong command line), else EXIT_FAILED. */
+/*
+ * Prints the error. Returns EXIT_USAGE for -EINVAL, a wrong command line, with the hint "assay NAME
+ * --help" if the error has none; else EXIT_FAILED.
+ */
 int cmd_refuse(const struct err *err);
 /* Prints a usage error with the hint "assay NAME --help". Returns EXIT_USAGE. */
 int cmd_usage(const char *name, const char *fmt, ...) PRINTF(2, 3);
-/* Prints the usage error of a command that got -- CMD and cannot run one. Returns EXIT_USAGE. */
-int cmd_usage_no_command(const char *name, const struct opt_args *args);
 /*
  * Writes the result to stdout and flushes. Returns EXIT_OK, or EXIT_FAILED after an error message;
  * no message where the reader closed the pipe.

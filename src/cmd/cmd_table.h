@@ -12,7 +12,10 @@ extern const char *const cmd_group_titles[];
 
 /* Returns the command of this name, or NULL. */
 const struct cmd *cmd_find(const char *name);
-/* Prints an error that suggests the nearest command name. Returns EXIT_USAGE. */
-int cmd_unknown(const char *name);
+/*
+ * Prints the error that argv[1] is no command, with what may have been meant (otherwords.h, or the
+ * nearest name). Returns EXIT_USAGE.
+ */
+int cmd_unknown(int argc, char **argv);
 
 #endif

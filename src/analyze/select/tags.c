@@ -85,7 +85,8 @@ static int parse_reasons(const char *text, uint32_t *ret_bits, struct err *err)
 
 static int parse_duration(const char *option, const char *text, uint64_t *ret_ns, struct err *err)
 {
-	if (clock_parse_duration(sv_from_str(text), ret_ns))
+	bool has_unit = text[strcspn(text, "dhmnsu")];
+	if (clock_parse_duration(sv_from_str(text), ret_ns) && (has_unit || !*ret_ns))
 		return 0;
 	err_set(err, -EINVAL, "%s: '%s' is not a duration", option, text);
 	return err_hint(err, "write a number with its unit: 500us, 10ms, 2s");

@@ -76,7 +76,6 @@ static void add_option(struct buf *to, const struct opt_cmd *cmd, const struct o
 
 #define COMMENT_BEFORE "  # "
 #define ALIGN_MAX      44 /* comments of longer commands are not aligned */
-#define ALIGN_MAX      44 /* comments of longer commands are not aligned */
 
 /* The comment is behind the command, or on a line above it where both do not fit in one. */
 static void add_example(struct buf *to, struct sv command, struct sv comment, size_t width)

@@ -50,7 +50,7 @@ static int store(const struct opt_cmd *cmd, const struct opt_at *at, const char 
 	const char *choice = at->opt->kind == OPT_KIND_ENUM ? arg : NULL;
 	const char *reason = opt_why_excluded(cmd, at->opt, choice);
 	if (!reason)
-		return opt_set_value(at->opt, at->bind->to, arg, err);
+		return opt_set_value(cmd, at->opt, at->bind->to, arg, err);
 	bool is_whole = opt_why_excluded(cmd, at->opt, NULL) != NULL;
 	return err_set(err, -EINVAL, "option '--%s%s%s' does not apply: %s", at->opt->long_name,
 		       is_whole ? "" : " ", is_whole ? "" : choice, reason);
@@ -70,9 +70,42 @@ static bool find_option(struct opt_at *ret_at, const struct opt_cmd *cmd, struct
 	return false;
 }
 
+static bool has_word(const char *list, const char *word)
+{
+	struct sv left = sv_from_str(list);
+	while (left.n)
+		if (sv_eq_str(sv_split(&left, ' '), word))
+			return true;
+	return false;
+}
+
+bool opt_hint_other(struct err *err, const struct opt_cmd *cmd, struct sv name, struct sv value)
+{
+	const struct opt_other *o = cmd->others;
+	for (; o && o->word; o++) {
+		struct sv word = sv_from_str(o->word);
+		struct sv row_name = sv_split(&word, '=');
+		if (sv_eq(row_name, name) && sv_eq(word, value) &&
+		    (!o->commands || has_word(o->commands, cmd->name)))
+			break;
+	}
+	if (!o || !o->word)
+		return false;
+	CLEANUP(buf_release) struct buf text = {0};
+	for (const char *c = o->hint; *c; c++)
+		if (*c == '@')
+			buf_add_str(&text, cmd->name);
+		else
+			buf_add_ch(&text, *c);
+	(void)err_hint(err, "%s", buf_str(&text));
+	return true;
+}
+
 static int unknown_long(const struct opt_cmd *cmd, struct sv name, struct err *err)
 {
 	err_set(err, -EINVAL, "unknown option '--%.*s'", SV_ARGS(name));
+	if (opt_hint_other(err, cmd, sv_from(name.p - 2, name.n + 2), SV("")))
+		return -EINVAL;
 	struct suggest s = suggest_for(name);
 	for (struct opt_at at = {0}; opt_next(cmd, &at);)
 		if (at.opt->long_name && opt_is_listed(cmd, at.opt))
@@ -82,8 +115,43 @@ static int unknown_long(const struct opt_cmd *cmd, struct sv name, struct err *e
 	return -EINVAL;
 }
 
+/* Returns how many words an option takes, with its argument; 0: an unknown option. */
+static int words_of(const struct opt_cmd *cmd, const char *word)
+{
+	struct opt_at f;
+	bool is_long = word[1] == '-';
+	struct sv left = sv_from_str(word + (is_long ? 2 : 1));
+	struct sv name = sv_split(&left, '=');
+	if (!find_option(&f, cmd, is_long ? name : SV(""), is_long ? 0 : word[1]))
+		return 0;
+	bool has_rest = is_long ? strchr(word, '=') != NULL : word[2] != 0; /* --o=FILE, -oFILE */
+	bool takes_next = opt_takes_arg(f.opt) && !(f.opt->flags & OPT_ARG_OPTIONAL);
+	return takes_next && !has_rest ? 2 : 1;
+}
+
+/* Whether a word that follows an option is its argument, not "--" or another option. */
+static bool is_argument(const struct opt_cmd *cmd, const char *word)
+{
+	return word &&
+	       (word[0] != '-' || !word[1] || (strcmp(word, "--") != 0 && !words_of(cmd, word)));
+}
+
+static int missing_argument(const struct opt_cmd *cmd, const struct opt *o, const char *typed,
+			    const char *next, struct err *err)
+{
+	const char *arg = o->arg ? o->arg : "ARG";
+	if (next)
+		(void)err_set(err, -EINVAL, "option '%s' needs an argument %s, not '%s'", typed,
+			      arg, next);
+	else
+		(void)err_set(err, -EINVAL, "option '%s' needs an argument %s", typed, arg);
+	if (opt_hint_other(err, cmd, sv_from_str(typed), SV("")))
+		return -EINVAL;
+	return err_hint(err, "%s %s: %s", typed, arg, o->help);
+}
+
 /* Parses argv[*i], and advances *i where the next word is its argument. */
-static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
+static int parse_long(const struct opt_cmd *cmd, char **argv, int *i, struct err *err)
 {
 	struct sv rest = sv_from_str(argv[*i] + 2);
 	const char *eq = strchr(argv[*i], '=');
@@ -97,11 +165,8 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 			return err_set(err, -EINVAL, "option '--%s' takes no argument",
 				       f.opt->long_name);
 	} else if (!arg && !(f.opt->flags & OPT_ARG_OPTIONAL)) {
-		if (*i + 1 >= argc) {
-			err_set(err, -EINVAL, "option '--%s' needs an argument %s",
-				f.opt->long_name, f.opt->arg ? f.opt->arg : "");
-			return err_hint(err, "--%s: %s", f.opt->long_name, f.opt->help);
-		}
+		if (!is_argument(cmd, argv[*i + 1]))
+			return missing_argument(cmd, f.opt, argv[*i], argv[*i + 1], err);
 		arg = argv[++*i];
 	}
 	return store(cmd, &f, arg, err);
@@ -112,12 +177,15 @@ static bool takes_seconds(const struct opt_cmd *cmd)
 	return cmd->usage[0] && strstr(cmd->usage[0], "SECONDS");
 }
 
-static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
+static int parse_shorts(const struct opt_cmd *cmd, char **argv, int *i, struct err *err)
 {
 	for (const char *s = argv[*i] + 1; *s; s++) {
 		struct opt_at f;
 		if (!find_option(&f, cmd, SV(""), *s)) {
+			const char letter[] = {'-', *s, 0};
 			err_set(err, -EINVAL, "unknown option '-%c'", *s);
+			if (opt_hint_other(err, cmd, sv_from(letter, 2), SV("")))
+				return -EINVAL;
 			if (s == argv[*i] + 1 && s[1] && find_option(&f, cmd, sv_from_str(s), 0))
 				err_hint(err, "did you mean '--%s'?", s);
 			else if (*s >= '0' && *s <= '9' && takes_seconds(cmd))
@@ -130,9 +198,9 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 		}
 		const char *arg = s[1] ? s + 1 : NULL;
 		if (!arg) {
-			if (*i + 1 >= argc)
-				return err_set(err, -EINVAL, "option '-%c' needs an argument %s",
-					       *s, f.opt->arg ? f.opt->arg : "");
+			const char typed[] = {'-', *s, 0};
+			if (!is_argument(cmd, argv[*i + 1]))
+				return missing_argument(cmd, f.opt, typed, argv[*i + 1], err);
 			arg = argv[++*i];
 		}
 		return store(cmd, &f, arg, err);
@@ -143,7 +211,7 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
+	CLEANUP(opt_args_release) struct opt_args args = {.argc = argc, .argv = argv};
 	for (struct opt_at at = {0}; opt_next(cmd, &at);)
 		if (at.opt->kind == OPT_KIND_LIST)
 			vec_push(&args.lists, (void *)((char *)at.bind->to + at.opt->at));
@@ -154,14 +222,28 @@ int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, ch
 			args.nr_command = argc - i - 1;
 			break;
 		}
+		if (!word[0])
+			return opt_refuse_empty(err, "an argument");
 		if (word[0] != '-' || !word[1])
 			vec_push(&args.operands, argv[i]);
 		else if (word[1] == '-')
-			TRY(parse_long(cmd, argc, argv, &i, err));
+			TRY(parse_long(cmd, argv, &i, err));
 		else
-			TRY(parse_shorts(cmd, argc, argv, &i, err));
+			TRY(parse_shorts(cmd, argv, &i, err));
 	}
 	*ret_args = args;
 	args = (struct opt_args){0};
 	return 0;
+}
+
+int opt_first_operand(const struct opt_cmd *cmd, int argc, char **argv)
+{
+	int i = 1;
+	while (i < argc && argv[i][0] == '-' && argv[i][1]) {
+		int nr = strcmp(argv[i], "--") != 0 ? words_of(cmd, argv[i]) : 0;
+		if (!nr)
+			return argc;
+		i += nr;
+	}
+	return MIN(i, argc);
 }

@@ -29,8 +29,10 @@
  * Syntax: options and operands in any order up to "--"; -oFILE, -o FILE, --output=FILE,
  * --output FILE, clusters -jq. Long names are not abbreviated; an unknown name gets a suggestion.
  * Words after "--" are the command to run. A lone "-" is an operand.
- * Values: durations are seconds, or have the suffix ns, us, ms, s, m, h or d (1.5s, 7d); sizes are
- * bytes, or have a suffix (num.h).
+ * Values: durations are seconds, or have the suffix ns, us, ms, s, m, h or d (1.5s, 7d), which is
+ * required where other programs count in other units (OPT_DURATION_UNIT); sizes are bytes, or have a
+ * suffix (num.h).
+ * Empty arguments and operands are errors: mostly a variable of the shell was not set.
  * Strings are borrowed from argv. Lists in the bound structures are valid until opt_args_release.
  */
 #ifndef ASSAY_BASE_OPT_OPT_H
@@ -39,6 +41,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sv.h"
 #include "base/vec.h"
 
 enum opt_kind {
@@ -78,8 +81,11 @@ enum opt_flags {
 	 * stores `absent` and CALL gets NULL.
 	 */
 	OPT_ARG_OPTIONAL = 1 << 0,
-	OPT_HIDDEN = 1 << 1, /* accepted, omitted from help, man page and completion */
-	OPT_NO_ARG = 1 << 2, /* CALL without an argument */
+	OPT_HIDDEN = 1 << 1,   /* accepted, omitted from help, man page and completion */
+	OPT_NO_ARG = 1 << 2,   /* CALL without an argument */
+	OPT_EMPTY_OK = 1 << 3, /* the argument may be an empty string, which is otherwise refused */
+	/* DURATION: a bare number is refused, since other programs count it in other units. */
+	OPT_NEEDS_UNIT = 1 << 4,
 };
 
 struct opt {
@@ -133,6 +139,8 @@ struct opt {
 	OPT_AT_(DOUBLE, s, l, type, field, double, text, .arg = (a))
 #define OPT_DURATION(s, l, type, field, a, text) \
 	OPT_AT_(DURATION, s, l, type, field, uint64_t, text, .arg = (a))
+#define OPT_DURATION_UNIT(s, l, type, field, a, text) \
+	OPT_AT_(DURATION, s, l, type, field, uint64_t, text, .arg = (a), .flags = OPT_NEEDS_UNIT)
 #define OPT_SIZE(s, l, type, field, a, text) \
 	OPT_AT_(SIZE, s, l, type, field, uint64_t, text, .arg = (a))
 #define OPT_LIST(s, l, type, field, a, text) \
@@ -159,6 +167,13 @@ struct opt_exclusion {
 	const char *reason; /* for the error message */
 };
 
+/* An option of another program, or one of its values ("--call-graph=dwarf"), as users type it. */
+struct opt_other {
+	const char *commands; /* names of the commands that the row is for, by blanks; NULL: all */
+	const char *word;     /* as typed: "--duration", "-d" */
+	const char *hint;     /* what to type here; @ stands for the command's name */
+};
+
 #define OPT_GROUPS_MAX 16
 #define OPT_USAGE_MAX  4
 
@@ -169,12 +184,15 @@ struct opt_cmd {
 	const char *details;                    /* one paragraph per line; may be NULL */
 	const char *examples;                   /* lines "command\tcomment\n"; may be NULL */
 	const struct opt_exclusion *excluded;   /* ends with a NULL long_name; may be NULL */
+	const struct opt_other *others;         /* ends with a NULL word; may be NULL */
 	struct opt_bind groups[OPT_GROUPS_MAX]; /* ends with a NULL group */
 };
 
 struct opt_args {
 	VEC(char *) operands; /* borrowed from argv */
-	char **command;       /* what follows "--", NULL-terminated; NULL = there was no "--" */
+	int argc;             /* the whole command line, for messages */
+	char **argv;
+	char **command; /* what follows "--", NULL-terminated; NULL = there was no "--" */
 	int nr_command;
 	VEC(struct opt_list *) lists; /* in the bound structures */
 };
@@ -184,6 +202,18 @@ void opt_args_release(struct opt_args *a);
 /* Skips argv[0]. Returns 0, or -EINVAL with a message for a usage error. */
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err);
+
+/*
+ * Sets the hint for an option of another program, for a value of an option, or (@value empty) for an
+ * option without its argument. False: there is no row.
+ */
+bool opt_hint_other(struct err *err, const struct opt_cmd *cmd, struct sv name, struct sv value);
+
+/* Sets the error "WHAT is empty": mostly a variable of the shell was not set. Returns -EINVAL. */
+int opt_refuse_empty(struct err *err, const char *what);
+
+/* Returns the index of the first operand in argv; argc: none, or an unknown option is before it. */
+int opt_first_operand(const struct opt_cmd *cmd, int argc, char **argv);
 
 /* Appends the text of --help, 80 columns wide. */
 void opt_help(struct buf *to, const struct opt_cmd *cmd);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/text/num.h"
 #include "base/text/suggest.h"
 
@@ -41,7 +42,9 @@ static int to_u64(uint64_t *ret_v, const char *text, struct err *err)
 	return err_set(err, -EINVAL, "'%s' is not a whole number", text);
 }
 
-static int set_enum(const struct opt *o, int *to, const char *arg, struct err *err)
+/* The values that the command accepts are listed and suggested. */
+static int set_enum(const struct opt_cmd *cmd, const struct opt *o, int *to, const char *arg,
+		    struct err *err)
 {
 	struct suggest s = suggest_for(sv_from_str(arg));
 	CLEANUP(buf_release) struct buf names = {0};
@@ -50,13 +53,27 @@ static int set_enum(const struct opt *o, int *to, const char *arg, struct err *e
 			*to = c->value;
 			return 0;
 		}
+		if (opt_why_excluded(cmd, o, c->name))
+			continue;
 		suggest_offer(&s, sv_from_str(c->name));
 		buf_addf(&names, "%s%s", names.n ? ", " : "", c->name);
 	}
 	err_set(err, -EINVAL, "'%s' is not one of %s", arg, buf_str(&names));
+	struct sv value = sv_from_str(arg);
+	CLEANUP(free_p) char *name = xasprintf("--%s", o->long_name);
+	if (opt_hint_other(err, cmd, sv_from_str(name), sv_split(&value, ',')))
+		return -EINVAL;
 	if (s.best.n)
 		err_hint(err, "did you mean '%.*s'?", SV_ARGS(s.best));
 	return -EINVAL;
+}
+
+static int check_unit(const struct opt *o, const char *arg, uint64_t ns, struct err *err)
+{
+	if (!(o->flags & OPT_NEEDS_UNIT) || !ns || arg[strcspn(arg, "dhmnsu")])
+		return 0;
+	(void)err_set(err, -EINVAL, "'%s' has no unit", arg);
+	return err_hint(err, "add the unit: %sms, %ss, %sm, %sh or %sd", arg, arg, arg, arg, arg);
 }
 
 static int set_number(const struct opt *o, uint64_t *to, const char *arg, struct err *err)
@@ -65,7 +82,11 @@ static int set_number(const struct opt *o, uint64_t *to, const char *arg, struct
 	int rc = o->kind == OPT_KIND_DURATION ? opt_to_duration(&v, arg, err)
 		 : o->kind == OPT_KIND_SIZE   ? opt_to_size(&v, arg, err)
 					      : to_u64(&v, arg, err);
+	if (rc && o->flags & OPT_NEEDS_UNIT)
+		(void)err_hint(err, "a number with ns, us, ms, s, m, h or d: 500ms, 1.5s, 7d");
 	TRY(rc);
+	if (o->kind == OPT_KIND_DURATION)
+		TRY(check_unit(o, arg, v, err));
 	if (v < o->min)
 		return err_set(err, -EINVAL, "%" PRIu64 " is below %" PRIu64, v, o->min);
 	if (o->max && v > o->max)
@@ -74,9 +95,12 @@ static int set_number(const struct opt *o, uint64_t *to, const char *arg, struct
 	return 0;
 }
 
-static int set_value(const struct opt *o, void *to, const char *arg, struct err *err)
+static int set_value(const struct opt_cmd *cmd, const struct opt *o, void *to, const char *arg,
+		     struct err *err)
 {
 	void *at = (char *)to + o->at;
+	if (arg && !*arg && !(o->flags & OPT_EMPTY_OK))
+		return opt_refuse_empty(err, "its argument");
 	switch (o->kind) {
 	case OPT_KIND_END:
 		break;
@@ -107,16 +131,24 @@ static int set_value(const struct opt *o, void *to, const char *arg, struct err 
 		vec_push((struct opt_list *)at, arg);
 		break;
 	case OPT_KIND_ENUM:
-		return set_enum(o, at, arg, err);
+		return set_enum(cmd, o, at, arg, err);
 	case OPT_KIND_CALL:
 		return o->call(to, arg, err);
 	}
 	return 0;
 }
 
-int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err)
+int opt_refuse_empty(struct err *err, const char *what)
 {
-	int rc = set_value(o, to, arg, err);
+	(void)err_set(err, -EINVAL, "%s is empty", what);
+	(void)err_hint(err, "is a variable of the shell not set?");
+	return -EINVAL;
+}
+
+int opt_set_value(const struct opt_cmd *cmd, const struct opt *o, void *to, const char *arg,
+		  struct err *err)
+{
+	int rc = set_value(cmd, o, to, arg, err);
 	if (!rc)
 		return 0;
 	if (o->long_name)

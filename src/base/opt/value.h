@@ -12,7 +12,8 @@ bool opt_takes_arg(const struct opt *o);
  * Converts @arg and stores the value in the structure @to, to which the option is bound. @arg NULL:
  * the option takes no argument, or its optional argument is missing.
  */
-int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err);
+int opt_set_value(const struct opt_cmd *cmd, const struct opt *o, void *to, const char *arg,
+		  struct err *err);
 
 /* Iterates over the options of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
 struct opt_at {

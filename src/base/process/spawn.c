@@ -76,8 +76,12 @@ int spawn_exec(struct spawn *s, const char *name, struct err *err)
 		return 0;
 	(void)spawn_wait(s);
 	err_set(err, -e, "cannot run '%s': %s", name, strerror(e));
-	if (e == ENOENT)
+	if (e == ENOENT && strchr(name, '/'))
+		err_hint(err, "the program, or the interpreter in its first line, does not exist");
+	else if (e == ENOENT)
 		err_hint(err, "is it in PATH? check with: command -v %s", name);
+	else if (e == EACCES)
+		err_hint(err, "is it a program, and executable? check with: ls -ld %s", name);
 	return -e;
 }
 

@@ -57,8 +57,9 @@ int regex_new(struct regex **ret_re, const char *pattern, unsigned flags, struct
 	if (!re->code) {
 		char text[128] = "";
 		(void)pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof(text));
-		return err_set(err, -EINVAL, "pattern '%s': %s at offset %zu", pattern, text,
-			       (size_t)off);
+		err_set(err, -EINVAL, "pattern '%s': %s at offset %zu", pattern, text, (size_t)off);
+		return err_hint(err, "patterns have Perl syntax: to match one of ()[]{}*+?.| put "
+				     "\\ before it");
 	}
 	/* without JIT (not built in, or executable memory not allowed) the interpreter is used */
 	(void)pcre2_jit_compile(re->code, PCRE2_JIT_COMPLETE);

@@ -29,7 +29,8 @@ size_t suggest_distance(struct sv a, struct sv b)
 
 struct suggest suggest_for(struct sv word)
 {
-	return (struct suggest){.word = word, .best_distance = MAX(word.n / 3, (size_t)1) + 1};
+	/* No suggestion is better than a silly one: of two letters none may differ, of 3 to 5 one. */
+	return (struct suggest){.word = word, .best_distance = word.n / 3 + 1};
 }
 
 void suggest_offer(struct suggest *s, struct sv candidate)

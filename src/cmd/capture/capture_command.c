@@ -37,8 +37,9 @@ static const struct opt capture_table[] = {
 		 "write only the recording: no flame graphs (SVG), no folded stacks"),
 	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
 		"rows of each printed table, 0 for all (default: 5 to 15, depending on the table)"),
-	OPT_DURATION('D', "delay", struct capture_opts, delay_ns, "TIME",
-		     "wait TIME before the capture of a running target starts (default 0)"),
+	OPT_DURATION_UNIT('D', "delay", struct capture_opts, delay_ns, "TIME",
+			  "wait TIME (500ms, 2s) before the capture of a running target starts "
+			  "(default 0)"),
 	OPT_FLAG(0, "no-bpf", struct capture_opts, has_no_bpf,
 		 "load no BPF programs; the output says what is missing without them"),
 	OPT_FLAG(0, "no-inlines", struct capture_opts, has_no_inlines,
@@ -286,10 +287,13 @@ static int check_options(const struct capture_job *job, struct err *err)
 	const struct capture_command *c = job->command;
 	const struct capture_opts *o = &job->common;
 	if (o->output)
-		TRY(outputs_check_name(o->output, STORE_SUFFIX, "a recording", err));
-	if (c->has_no_target && job->args.operands.n)
-		return err_set(err, -EINVAL, "unexpected '%s': put the command after --",
-			       job->args.operands.p[0]);
+		TRY(outputs_check_name("-o", o->output, STORE_SUFFIX, "a recording", err));
+	if (c->has_no_target && job->args.operands.n) {
+		err_set(err, -EINVAL, "unexpected '%s': put the command after --",
+			job->args.operands.p[0]);
+		cmd_hint_launch(err, &job->args);
+		return -EINVAL;
+	}
 	return c->has_no_target && !job->args.command
 		       ? err_set(err, -EINVAL, "missing command: -- CMD")
 		       : 0;
@@ -323,12 +327,10 @@ static void fill_options(struct capture_job *job)
 }
 
 /* Prints the error. Returns the exit status: a usage error, or a capture that failed to start. */
-static int refused(const struct capture_job *job, int rc, struct err *err)
+static int refused(const struct capture_job *job, int rc, const struct err *err)
 {
-	if (rc == -EINVAL && !err->hint)
-		err_hint(err, "assay %s --help", job->command->name);
-	log_err(err);
-	return rc == -EINVAL || rc == -ENOENT ? EXIT_USAGE : capture_job_failed(job);
+	int status = cmd_refuse(err);
+	return status == EXIT_USAGE || rc == -ENOENT ? EXIT_USAGE : capture_job_failed(job);
 }
 
 static int prepare(struct capture_job *job, struct err *err)

@@ -10,6 +10,7 @@
 #include "capture/wait/waitsource.h"
 #include "cmd/capture/capture_command.h"
 #include "cmd/cmd.h"
+#include "cmd/otherwords.h"
 
 #define FREQ_DEFAULT        999 /* not a round number: programs often have periods of round length */
 #define RUNS_MAX            1000
@@ -95,6 +96,11 @@ static int check(struct capture_job *job, struct err *err)
 			(int)(colon - o->event), o->event, strchr(colon, 'k') ? "" : " -u");
 	}
 	err_set(err, -EINVAL, "unknown event '%s'", o->event);
+	const struct opt_cmd cpu = {.name = "cpu", .others = other_options};
+	if (opt_hint_other(err, &cpu, SV("--event"), sv_from_str(o->event)))
+		return -EINVAL;
+	if (colon)
+		return err_hint(err, "tracepoints are counted: assay events -e %s", o->event);
 	if (near.best.n)
 		return err_hint(err, "did you mean '%.*s'?", SV_ARGS(near.best));
 	return err_hint(err, "known events: %s", buf_str(&all));

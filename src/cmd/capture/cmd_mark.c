@@ -122,7 +122,5 @@ int cmd_mark(int argc, char **argv)
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
-	if (args.command)
-		return cmd_usage_no_command("mark", &args);
 	return mark(&o, &args);
 }

@@ -14,6 +14,7 @@
 #include "base/text/num.h"
 #include "base/process/spawn.h"
 #include "base/process/stop.h"
+#include "cmd/capture/outputs.h"
 #include "cmd/read/memchart.h"
 #include "cmd/optgroups.h"
 #include "cmd/capture/targetopts.h"
@@ -487,6 +488,13 @@ static int start(const struct watch_opts *o, const struct chosen_target *t,
 	return args->command ? watch_command(o, t, args) : watch_chosen(o, t, args, NULL);
 }
 
+static int check_outputs(const struct watch_opts *o, struct err *err)
+{
+	if (o->output)
+		TRY(outputs_check_name("-o", o->output, STORE_SUFFIX, "a recording", err));
+	return o->chart ? outputs_check_name("--chart", o->chart, ".svg", "an SVG file", err) : 0;
+}
+
 int cmd_watch(int argc, char **argv)
 {
 	struct watch_opts o = {.every_ns = NS_PER_SEC, .limit = 15};
@@ -501,12 +509,15 @@ int cmd_watch(int argc, char **argv)
 		.excluded = excluded,
 		.groups = {{&target_group, &o.target}, {&watch_group, &o}, {&out_group, &o}},
 	};
+	CLEANUP(err_release) struct err err = {0};
 	int status;
 	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
 		if (o.is_csv && o.is_json)
 			status = cmd_usage("watch", "--csv and --json exclude each other");
 		else if (o.every_ns < EVERY_MIN_NS)
 			status = cmd_usage("watch", "option '--every': less than 10ms");
+		else if (check_outputs(&o, &err))
+			status = cmd_refuse(&err);
 		else if (target_opts_choose(&target, &o.target, &args, &status))
 			status = start(&o, &target, &args);
 	}

@@ -17,18 +17,19 @@
 
 #define MANY_FLAME_GRAPHS 8 /* more flame graphs are printed as one pattern */
 
-int outputs_check_name(const char *path, const char *own, const char *what, struct err *err)
+int outputs_check_name(const char *option, const char *path, const char *own, const char *what,
+		       struct err *err)
 {
-	static const char *const kinds[] = {".assay", ".svg", ".png", ".pdf",   ".html",
-					    ".json",  ".csv", ".txt", ".folded"};
+	static const char *const kinds[] = {".assay", ".svg", ".png", ".pdf",    ".html",
+					    ".json",  ".csv", ".txt", ".folded", ".data"};
 	struct sv s = sv_from_str(path);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (!sv_has_suffix(s, sv_from_str(kinds[i])) || !strcmp(kinds[i], own))
 			continue;
 		s.n -= strlen(kinds[i]);
-		err_set(err, -EINVAL, "-o '%s': the output is %s, not a %s file", path, what,
-			kinds[i]);
-		return err_hint(err, "-o %.*s%s", SV_ARGS(s), own);
+		err_set(err, -EINVAL, "%s '%s': the output is %s, not a %s file", option, path,
+			what, kinds[i]);
+		return err_hint(err, "%s %.*s%s", option, SV_ARGS(s), own);
 	}
 	return 0;
 }

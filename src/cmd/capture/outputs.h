@@ -38,10 +38,11 @@ struct outputs {
 };
 
 /*
- * Checks the path of -o: -EINVAL if it has the suffix of another kind of file. @own: the suffix
- * expected, ".svg"; @what: the output in words, for the message.
+ * Checks the path given with an option: -EINVAL if it has the suffix of another kind of file. @own:
+ * the suffix expected, ".svg"; @option ("-o"), @what (the output in words): for the message.
  */
-int outputs_check_name(const char *path, const char *own, const char *what, struct err *err);
+int outputs_check_name(const char *option, const char *path, const char *own, const char *what,
+		       struct err *err);
 /* Creates the recording at @output, or if NULL at ./profiling/<target>/<kind>-TIME.assay. */
 int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
 		 struct err *err);

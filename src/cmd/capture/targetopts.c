@@ -32,6 +32,14 @@ void chosen_target_release(struct chosen_target *c)
 	target_release(&c->target);
 }
 
+static int not_a_number(const char *text, bool is_tid, struct err *err)
+{
+	(void)err_set(err, -EINVAL, "'%s' is not a %s", text, is_tid ? "thread id" : "process id");
+	if (is_tid)
+		return err_hint(err, "list threads with: ps -eLo pid,tid,comm");
+	return err_hint(err, "a process is named by a bare word, or with -n NAME");
+}
+
 static int add_numbers(struct target_spec *spec, bool is_tid, const char *text, struct err *err)
 {
 	struct sv rest = sv_from_str(text);
@@ -39,8 +47,7 @@ static int add_numbers(struct target_spec *spec, bool is_tid, const char *text, 
 		uint64_t v;
 		struct sv one = sv_trim(sv_split(&rest, ','));
 		if (!sv_to_u64(one, &v) || !v || v > INT32_MAX)
-			return err_set(err, -EINVAL, "'%s' is not a %s", text,
-				       is_tid ? "thread id" : "process id");
+			return not_a_number(text, is_tid, err);
 		if (is_tid)
 			vec_push(&spec->tids, (int32_t)v);
 		else
@@ -70,8 +77,10 @@ static int add_operands(struct target_spec *spec, const struct opt_args *args,
 			return err_hint(err, "a bare number is SECONDS; a process id is -p %s",
 					word);
 		}
-		if (!ns)
-			return err_set(err, -EINVAL, "a duration of 0 records nothing");
+		if (!ns) {
+			(void)err_set(err, -EINVAL, "a duration of 0 records nothing");
+			return err_hint(err, "SECONDS is a positive number: 10, 0.5, 2m");
+		}
 		*ret_duration_ns = ns;
 	}
 	return 0;
@@ -111,6 +120,16 @@ static void print_children(const struct target *t)
 			t->nr_children == 1 ? "is" : "are", t->nr_children == 1 ? "it" : "them");
 }
 
+/* A number without a target may be meant as a process id, another word as a program to start. */
+static int missing_target(const struct opt_args *args, struct err *err)
+{
+	(void)err_set(err, -EINVAL, "missing target");
+	if (args->operands.n == 1)
+		return err_hint(err, "a bare number is SECONDS; a process id is -p %s",
+				args->operands.p[0]);
+	return err_hint(err, "name a process, or use -p PID or -- CMD");
+}
+
 bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
 			const struct opt_args *args, int *ret_status)
 {
@@ -121,17 +140,19 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 	int rc = add_operands(&spec, args, &c.duration_ns, &err);
 	rc = rc ? rc : target_opts_spec(&spec, o, &err);
 	c.has_target = spec.pids.n || spec.tids.n || spec.names.n || spec.match || spec.is_system;
-	if (!rc && !c.has_target && !args->command) {
-		rc = err_set(&err, -EINVAL, "missing target");
-		err_hint(&err, "name a process, or use -p PID or -- CMD");
-	}
+	if (!rc && !c.has_target && !args->command)
+		rc = missing_target(args, &err);
 	if (!rc && c.has_target)
 		rc = target_resolve(&c.target, &spec, &candidates, &err);
+	if (rc == -ESRCH && args->operands.n && !args->command)
+		cmd_hint_launch(&err, args);
 	if (rc) {
 		log_error("%s", err_msg(&err));
 		list_candidates(&candidates);
 		if (err.hint)
 			log_hint("%s", err.hint);
+		else
+			log_hint("assay %s --help", args->argv[0]);
 		*ret_status = rc == -ESRCH ? EXIT_FAILED : EXIT_USAGE;
 		return false;
 	}

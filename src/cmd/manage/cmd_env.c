@@ -33,9 +33,10 @@ static const struct opt env_opts[] = {
 	OPT_SIZE(0, "sample", struct env_opts, sample_bytes, "SIZE",
 		 "mean number of bytes between jemalloc's samples, rounded to a power of two "
 		 "(default 512K, jemalloc's own)"),
-	OPT_STR(0, "prefix", struct env_opts, prefix, "PREFIX",
+	OPT_AT_(STR, 0, "prefix", struct env_opts, prefix, const char *,
 		"function prefix of the command's jemalloc (_rjem_), if it is not found in the "
-		"binary"),
+		"binary",
+		.arg = "PREFIX", .flags = OPT_EMPTY_OK),
 	OPT_END,
 };
 static const struct opt_group env_group = {"Variables", env_opts};
@@ -153,9 +154,15 @@ int cmd_env(int argc, char **argv)
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status == EXIT_OK ? EXIT_OK : EXIT_ASSAY_FAILED;
-	if (args.operands.n)
-		return usage("put the command after --");
-	if (!args.command || !args.nr_command)
+	if (args.operands.n) {
+		CLEANUP(err_release) struct err err = {0};
+		err_set(&err, -EINVAL, "unexpected '%s': put the command after --",
+			args.operands.p[0]);
+		cmd_hint_launch(&err, &args);
+		(void)cmd_refuse(&err);
+		return EXIT_ASSAY_FAILED;
+	}
+	if (!args.command)
 		return usage("missing command: -- CMD");
 	if (!o.is_jemalloc)
 		return usage("missing option: --jemalloc-prof");

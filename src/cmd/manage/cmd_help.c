@@ -91,7 +91,7 @@ int cmd_help(int argc, char **argv)
 		return print_commands();
 	const struct cmd *c = cmd_find(args.operands.p[0]);
 	if (!c)
-		return cmd_unknown(args.operands.p[0]);
+		return cmd_unknown(2, (char *[]){argv[0], args.operands.p[0], NULL});
 	char help[] = "--help";
 	char *help_argv[] = {args.operands.p[0], help, NULL};
 	return c->run(2, help_argv);

@@ -117,11 +117,15 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 		*ret_f = f;
 		return 0;
 	}
-	if (!o->to)
-		return err_set(
-			err, -EINVAL,
-			"unknown format: the suffix of '%s' is not that of a format, name one with --to FORMAT",
-			path);
+	if (!o->to && !strcmp(path, "-")) {
+		err_set(err, -EINVAL, "missing format: --to FORMAT, or -o FILE with its suffix");
+		return err_hint(err, "list the formats with: assay convert --list");
+	}
+	if (!o->to) {
+		err_set(err, -EINVAL, "the suffix of '%s' is not that of a format", path);
+		return err_hint(err,
+				"add --to FORMAT; list the formats with: assay convert --list");
+	}
 	struct suggest s = suggest_for(sv_from_str(o->to));
 	for (size_t i = 0; (f = format_at(i)); i++)
 		if (f->write)
@@ -335,7 +339,5 @@ int cmd_convert(int argc, char **argv)
 		return status;
 	if (o.wants_list)
 		return list_formats();
-	if (args.command)
-		return cmd_usage_no_command("convert", &args);
 	return convert(&o, &args);
 }

@@ -328,7 +328,7 @@ int cmd_diff(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	bool is_series = args.operands.n == 1 && dumpset_is(args.operands.p[0]);
-	if ((args.operands.n != 2 && !is_series) || args.command)
+	if (args.operands.n != 2 && !is_series)
 		return cmd_usage("diff", "two profiles are needed: BEFORE and AFTER");
 	if (filter_finish(&filter, &err))
 		return cmd_refuse(&err);

@@ -258,7 +258,7 @@ static int run(struct flame_opts *o, struct filter_opts *filter, const struct op
 	CLEANUP(profiles_release) struct profiles profiles = {0};
 	CLEANUP(inputs_release) struct inputs in = {0};
 	if (o->output)
-		TRY(outputs_check_name(o->output, ".svg", "an SVG file", err));
+		TRY(outputs_check_name("-o", o->output, ".svg", "an SVG file", err));
 	TRY(inputs_find(&in, args, err));
 	TRY(inputs_confine(in.paths, in.nr, o->output ? o->output : in.paths[0], err));
 	TRY(finish_svg(o, err));

@@ -10,6 +10,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "cmd/read/inputs.h"
+#include "cmd/capture/outputs.h"
 #include "cmd/read/memchart.h"
 #include "cmd/optgroups.h"
 #include "cmd/read/runs_view.h"
@@ -216,8 +217,6 @@ int cmd_report(int argc, char **argv)
 		by_choices[i] = (struct opt_choice){g->key, i, g->help};
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
-	if (args.command)
-		return cmd_usage_no_command("report", &args);
 	if (o.query.nearest && !o.query.callers && !o.query.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
 	finish_query(&o, &filter.spec);
@@ -229,6 +228,8 @@ int cmd_report(int argc, char **argv)
 		return cmd_refuse(&err);
 	if (o.chart && !o.is_over_time)
 		return cmd_usage("report", "--chart needs --over-time");
+	if (o.chart && outputs_check_name("--chart", o.chart, ".svg", "an SVG file", &err))
+		return cmd_refuse(&err);
 	if (o.is_runs)
 		return report_runs(&o, &filter.spec, &out, &args);
 	CLEANUP(profile_free_p) struct profile *p = NULL;

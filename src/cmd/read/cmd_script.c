@@ -127,8 +127,6 @@ int cmd_script(int argc, char **argv)
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
-	if (args.command)
-		return cmd_usage_no_command("script", &args);
 	if (filter_finish(&filter, &err))
 		return cmd_refuse(&err);
 	return script(&o, &filter, &args);

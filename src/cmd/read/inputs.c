@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "cmd/read/inputs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,11 +59,31 @@ void inputs_release(struct inputs *in)
 	free(in->newest);
 }
 
+/* Names what can be read instead of the first file that does not exist. */
+static int hint_missing(const char *const *paths, size_t nr, struct err *err)
+{
+	size_t i = 0;
+	while (i < nr && !access(paths[i], F_OK))
+		i++;
+	CLEANUP(store_list_release) struct store_list l = {0};
+	const struct store_entry *newest = NULL;
+	if (i < nr && !store_list_read(&l, NULL, NULL))
+		vec_foreach(e, &l.entries)
+			if (!strcmp(e->target, paths[i]))
+				newest = e;
+	if (newest)
+		return err_hint(err, "the newest recording of %s is %s", newest->target,
+				newest->path);
+	return err_hint(err, "list the recordings with: assay ls");
+}
+
 int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 		const struct load_options *options, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = cmd_cache_dir();
 	struct load_options own = *options;
 	own.cache_dir = cache_dir;
-	return load_profiles(ret_p, paths, nr, &own, err);
+	int rc = load_profiles(ret_p, paths, nr, &own, err);
+	bool is_missing = rc == -ENOENT || rc == -ENAMETOOLONG;
+	return is_missing && err && !err->hint ? hint_missing(paths, nr, err) : rc;
 }

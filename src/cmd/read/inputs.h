@@ -30,7 +30,7 @@ void inputs_release(struct inputs *in);
  * none), drops all capabilities. Called before there are threads.
  */
 int inputs_confine(const char *const *paths, size_t nr, const char *output, struct err *err);
-/* Loads and merges the files (load_profiles, with the user's cache folder). */
+/* Loads and merges the files (load_profiles, with the user's cache folder). -ENOENT has a hint. */
 int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 		const struct load_options *options, struct err *err);
 

@@ -126,8 +126,10 @@ TEST(usage_errors_name_the_option_and_the_remedy)
 	check_bad(A "-freq", NULL, "unknown option '-f'", "did you mean '--freq'?");
 	check_bad(A "-Z", NULL, "unknown option '-Z'", "");
 	check_bad(A "--output", NULL, "option '--output' needs an argument FILE",
-		  "--output: where to");
-	check_bad(A "-o", NULL, "option '-o' needs an argument FILE", "");
+		  "--output FILE: where to");
+	check_bad(A "-o", NULL, "option '-o' needs an argument FILE", "-o FILE: where to");
+	check_bad(A "-o", A "--all", "option '-o' needs an argument FILE, not '--all'",
+		  "-o FILE: where to");
 	check_bad(A "--all=1", NULL, "option '--all' takes no argument", "");
 	check_bad(A "-F", A "0", "option '--freq': 0 is below 1", "");
 	check_bad(A "-F", A "-1", "option '--freq': '-1' is not a whole number", "");
@@ -135,6 +137,9 @@ TEST(usage_errors_name_the_option_and_the_remedy)
 	check_bad(A "--format", A "jsn", "option '--format': 'jsn' is not one of text, json",
 		  "did you mean 'json'?");
 	check_bad(A "--call", A "bad", "option '--call': bad is bad", "");
+	check_bad(A "--output=", NULL, "option '--output': its argument is empty",
+		  "is a variable of the shell not set?");
+	check_bad(A "-a", A "", "an argument is empty", "is a variable of the shell not set?");
 }
 
 TEST(durations_and_sizes_are_exact_and_overflow_is_an_error)
