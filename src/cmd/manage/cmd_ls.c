@@ -6,6 +6,7 @@
 #include "base/text/escape.h"
 #include "base/text/json.h"
 #include "base/text/num.h"
+#include "cmd/manage/recordings.h"
 #include "session/store.h"
 
 struct ls_opts {
@@ -86,6 +87,17 @@ static void add_text(struct buf *to, const struct store_entry *const *entries, s
 	buf_addf(to, "%zu recording%s, %s\n", nr, nr == 1 ? "" : "s", num_bytes(bytes).s);
 }
 
+struct entries {
+	const struct store_entry **p; /* borrowed from a list */
+	size_t n;
+	size_t cap;
+};
+
+static void entries_release(struct entries *e)
+{
+	vec_release(e);
+}
+
 static void add_json_entry(struct json *j, const struct store_entry *e)
 {
 	CLEANUP(buf_release) struct buf time = {0};
@@ -124,11 +136,29 @@ static void add_json(struct buf *to, const struct store_entry *const *entries, s
 	buf_add_ch(to, '\n');
 }
 
+/* Selects the listed recordings. Names that select none are errors: mostly they are misspelt. */
+static int choose(struct entries *ret_shown, const struct store_list *l, const struct ls_opts *o,
+		  const struct opt_args *args, const char *topic, struct err *err)
+{
+	TRY(recordings_check_kind(l, o->kind, err));
+	vec_foreach(name, &args->operands)
+		TRY(recordings_check_target(l, *name, topic, err));
+	vec_foreach(e, &l->entries) {
+		bool is_named = !args->operands.n;
+		vec_foreach(name, &args->operands)
+			is_named |= !strcmp(*name, e->target);
+		if (is_named && (!o->kind || !strcmp(o->kind, e->info.kind)))
+			vec_push(ret_shown, e);
+	}
+	return 0;
+}
+
 int cmd_ls(int argc, char **argv)
 {
 	struct ls_opts o = {0};
+	bool is_list = !strcmp(argv[0], "list"); /* assay list without a topic */
 	const struct opt_cmd cmd = {
-		.name = "ls",
+		.name = is_list ? "list" : "ls",
 		.usage = {"[OPTION...] [TARGET...]"},
 		.details = "Lists the recordings below ./" STORE_BASE
 			   ", oldest first, with the size of each recording and its "
@@ -146,20 +176,13 @@ int cmd_ls(int argc, char **argv)
 	CLEANUP(store_list_release) struct store_list l = {0};
 	if (store_list_read(&l, o.dir, &err))
 		return cmd_fail(&err);
-
-	VEC(const struct store_entry *) shown = {0};
-	vec_foreach(e, &l.entries) {
-		bool is_named = !args.operands.n;
-		vec_foreach(name, &args.operands)
-			is_named |= !strcmp(*name, e->target);
-		if (is_named && (!o.kind || !strcmp(o.kind, e->info.kind)))
-			vec_push(&shown, e);
-	}
+	CLEANUP(entries_release) struct entries shown = {0};
+	if (choose(&shown, &l, &o, &args, is_list ? "events" : NULL, &err))
+		return cmd_refuse(&err);
 	CLEANUP(buf_release) struct buf b = {0};
 	if (o.is_json)
 		add_json(&b, shown.p, shown.n);
 	else
 		add_text(&b, shown.p, shown.n);
-	vec_release(&shown);
 	return cmd_print(&b);
 }
