@@ -39,7 +39,7 @@ struct heapsource_spec;
 
 /* Callbacks for a launched command: `assay limit` moves it to a cgroup and reads that cgroup. */
 struct capture_hooks {
-	/* Called when the child is forked and blocked before execve. */
+	/* Called when the child is forked and blocked before execve; assay has all its rights. */
 	int (*before_exec)(void *ctx, int32_t pid, struct err *err);
 	void (*poll)(void *ctx); /* called many times a second, and when the command exits */
 	void (*facts)(void *ctx, struct profile *p); /* adds facts at the end */

@@ -1,4 +1,5 @@
 /* build: gcc -O2 -fomit-frame-pointer -pthread */
+/* also lives_fp: gcc -O2 -fno-omit-frame-pointer -pthread */
 /* libs: -ldl */
 /*
  * Process life cycles. First argument:
@@ -12,6 +13,7 @@
  *	unlink      removes its own file, burns 1.5 s in after_unlink
  *	burn S      S seconds in just_burn
  *	family N    N children at once, each 0.06 s at the bottom of a deep stack
+ *	bigframe S  S seconds in frame_burn, called by big_frame with a frame of 80 KiB
  *	mainexits   the first thread ends; another one burns 1 s in thread_burn after that
  */
 #include <dlfcn.h>
@@ -55,6 +57,23 @@ BURNER(after_exec)
 BURNER(thread_burn)
 BURNER(after_unlink)
 BURNER(bottom_burn)
+BURNER(frame_burn)
+
+#define FRAME_BYTES (80 * 1024)
+
+__attribute__((noinline)) static void big_frame(double s)
+{
+	volatile char frame[FRAME_BYTES];
+	memset((char *)frame, 1, sizeof(frame));
+	frame_burn(s);
+	sink += (uint64_t)frame[FRAME_BYTES / 2];
+}
+
+__attribute__((noinline)) static void calls_big_frame(double s)
+{
+	big_frame(s);
+	sink++;
+}
 
 static void *burning_thread(void *arg)
 {
@@ -195,6 +214,10 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "unlink")) {
 		unlink(argv[0]);
 		after_unlink(1.5);
+		return 0;
+	}
+	if (!strcmp(what, "bigframe")) {
+		calls_big_frame(argc > 2 ? strtod(argv[2], NULL) : 1);
 		return 0;
 	}
 	just_burn(argc > 2 ? strtod(argv[2], NULL) : 1);

@@ -14,6 +14,7 @@
 
 #define FREQ_DEFAULT        999 /* not a round number: programs often have periods of round length */
 #define RUNS_MAX            1000
+#define CUT_MIN_SHARE       0.05 /* of samples; the first copies may be short, before they grow */
 #define UNSAMPLED_MIN_NS    20000000 /* a smaller gap may be chance */
 #define UNSAMPLED_MIN_SHARE 0.25     /* threads that wake up often lose about 10 % */
 
@@ -165,10 +166,26 @@ static void warn_of_unsampled(const struct capture_result *r)
 		"a thread that runs for less than one sampling period gets no sample; use a higher rate (-F 9999), or sample the whole system (-a)");
 }
 
+/* Warns if many stacks are larger than what the kernel copies, with what records them whole. */
+static void warn_of_cut_stacks(const struct capture_job *job, const struct capture_result *r)
+{
+	const uint64_t *nr = r->profile->losses.nr;
+	double share = (double)nr[LOSS_TRUNC_COPY] / (double)MAX(nr[LOSS_WRITTEN], (uint64_t)1);
+	if (share < CUT_MIN_SHARE)
+		return;
+	log_warn("%.0f %% of the stacks are cut off: the kernel copies at most 64 KiB of a stack",
+		 100 * share);
+	log_hint("BPF programs unwind stacks of any size: %s\n"
+		 "if the program has frame pointers: --call-graph fp",
+		 job->common.has_no_bpf ? "omit --no-bpf"
+					: "run with sudo, or give assay CAP_BPF and CAP_PERFMON");
+}
+
 static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct cpu_opts *o = job->own;
 	print_sampler_notes(o, r);
+	warn_of_cut_stacks(job, r);
 	if (o->has_waits) {
 		capture_job_print_no_bpf(job, r);
 		return;
