@@ -8,6 +8,7 @@ help:
 	@echo 'make demo        make deps, build on all CPUs, profile a real service'
 	@echo 'make check       everything that CI runs (root, at most 9 minutes on 2 cores)'
 	@echo 'make check-long  random kills, fuzzing, soak: LONG minutes (root); result in tests/long/RESULT'
+	@echo 'make libfuzzer   the fuzzer of every parser with libFuzzer (clang): build/fuzz/tests/fuzz/fuzz_*-long'
 	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'
 	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of check; make e2e E2E=heap_*'
 	@echo 'make golden-update   update expected outputs and the options of manual pages; see git diff'
@@ -70,13 +71,14 @@ san-address:
 	$(Q)$(MAKE) --no-print-directory $(ASAN) unit
 san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
-# The tests in which threads share data.
+# The tests in which threads share data, and captures.
 SAN_THREAD_TESTS := naming_ work_ dwarf_ symbolizer_ heapqueue_ ringwait_ heapring_reads_
 TSAN_SRCS = $(shell grep -lE '^TEST.($(subst $(space),|,$(SAN_THREAD_TESTS)))' $(UNIT_SRCS))
 $(O)/tests/unit-tests-threads: $(TSAN_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 unit-tsan: $(BIN) $(O)/tests/unit-tests-threads
-	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(O)/tests/unit-tests-threads $$t || bad=1; done; exit $$bad
+	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(O)/tests/unit-tests-threads $$t || bad=1; done; \
+		tests/lib/san_captures.sh $(BIN) tests/targets/allocmix.c || bad=1; exit $$bad
 
 clang:
 	$(Q)$(MAKE) --no-print-directory CC=clang all
@@ -91,12 +93,14 @@ LONG := 180
 FUZZ := CC=clang SAN=address,undefined,fuzzer-no-link OPT='-O1 -g1' O=build/fuzz
 $(O)/tests/fuzz/%-long: $(O)/tests/fuzz/%.o $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
-.PHONY: fuzz-long
+.PHONY: fuzz-long libfuzzer
 fuzz-long: $(FUZZ_SRCS:%.c=$(O)/%-long)
+libfuzzer:
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(FUZZ) fuzz-long
 check-long:
 	$(Q)$(MAKE) --no-print-directory deps-check
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets $(O)/tests/oracle/heap_cycle
-	$(Q)$(MAKE) --no-print-directory $(JOBS) $(FUZZ) fuzz-long
+	$(Q)$(MAKE) --no-print-directory libfuzzer
 	$(Q)tests/lib/check_long.sh $(BIN) build/fuzz/tests/fuzz tests/long/RESULT $(LONG)
 
 # Benchmarks and oracles of single modules; those of unwinding share unwind_process.

@@ -4,6 +4,7 @@
  */
 #include "base/base.h"
 
+#include "host/memory/cgroup.h"
 #include "host/memory/maps.h"
 #include "host/memory/memstat.h"
 #include "host/proc.h"
@@ -31,5 +32,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	memmaps_mark_stacks(&maps, &stacks, sps, nr);
 	memmaps_mark_stacks(&maps, &stacks, NULL, 0);
 	ASSERT(stacks.starts.n <= maps.list.n);
+	struct sv path;
+	struct proc_map map;
+	for (int v = MEMGROUP_V1; v <= MEMGROUP_V2; v++)
+		if (memgroup_path_of(text, (enum memgroup_version)v, &path))
+			ASSERT(path.p >= text.p && path.p + path.n <= text.p + n);
+	if (proc_parse_map(text, &map, &path))
+		ASSERT(map.end >= map.start);
+	(void)memgroup_value(text, "oom_kill");
+	(void)memgroup_stall_us(text, "some");
 	return 0;
 }

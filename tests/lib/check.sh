@@ -34,7 +34,10 @@ brief() {
 tests_of() {
 	case $1 in
 	unit | san-address) grep -h '^TEST(' tests/unit/*/*.c ;;
-	san-thread) for t in $san_thread_tests; do grep -h "^TEST($t" tests/unit/*/*.c; done ;;
+	san-thread)
+		for t in $san_thread_tests; do grep -h "^TEST($t" tests/unit/*/*.c; done
+		grep '^capture ' tests/lib/san_captures.sh
+		;;
 	golden) find tests/golden -name cmd ;;
 	e2e) ls tests/e2e/*/*.sh ;;
 	fuzz-replay) ls tests/fuzz/fuzz_*.c ;;

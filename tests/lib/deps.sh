@@ -6,7 +6,7 @@ build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev lib
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg dwz elfutils
-perl util-linux openssl postgresql rustc libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev heaptrack valgrind"
+perl util-linux openssl postgresql rustc libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev heaptrack valgrind zstd"
 bench="bpftrace libbpf-tools liblmdb-dev"
 want=""
 for set in "$@"; do

@@ -10,7 +10,7 @@ export found SECONDS_FUZZER=$((SECONDS_EACH * 2 / nr))
 ls "$FUZZERS"/fuzz_*-long | xargs -P 2 -n 1 sh -c '
 	name=$(basename "$0" -long)
 	mkdir "$name"
-	"$0" -max_total_time=$SECONDS_FUZZER -timeout=30 -rss_limit_mb=4096 -seed=$SEED -print_final_stats=1 \
+	"$0" -max_total_time=$SECONDS_FUZZER -timeout=30 -rss_limit_mb=512 -seed=$SEED -print_final_stats=1 \
 		-artifact_prefix="$found/$name-" "$name" "$ROOT/tests/fuzz/corpus/${name#fuzz_}" > "$name.log" 2>&1 ||
 		{ echo "FAIL: $name: $(grep -E "ERROR: |SUMMARY: |BUG|Test unit written" "$name.log" | tr "\n" " ")"; touch bad; }'
 inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' ./*.log | awk '{ n += $1 } END { print n + 0 }')

@@ -84,6 +84,7 @@ stop
 
 "$TARGETS/allocmix" 1 1000000000 > /dev/null &
 pid=$!
+wait_for grep -q libc.so /proc/$pid/maps
 "$ASSAY" heap --dump -p $pid 2> err && fail "dumped glibc"
 grep -q 'another allocator (glibc' err || fail "not reported: $(cat err)"
 kill $pid
