@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/process/fdpass.h"
@@ -32,6 +33,8 @@
 #define SMALL_BYTES ((size_t)16 << 10)
 #define BLOCK_BYTES ((size_t)64 << 10)
 #define BLOCK_ALIGN ((uint64_t)4096)
+/* How long to wait at a time for a reader that waits for a CPU. */
+#define RUNNABLE_NS (20 * NS_PER_MS)
 
 struct reader {
 	pthread_mutex_t lock; /* guards what follows */
@@ -242,9 +245,28 @@ static void send_closes(struct reader *r)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-/* Waits for the answer to the last request until @until_ns. */
+/*
+ * Whether the reader waits for a CPU, not for a file: on a busy machine it may be late although the
+ * file answers.
+ */
+static bool is_runnable(const struct reader *r)
+{
+	CLEANUP(buf_release) struct buf stat = {0};
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", r->head->pid);
+	if (file_read(&stat, path, 4096, NULL))
+		return false;
+	/* "PID (COMM) STATE ..."; the name may contain anything */
+	const char *at = strrchr(buf_str(&stat), ')');
+	return at && !strncmp(at, ") R", 3);
+}
+
+/*
+ * Waits for the answer to the last request until @until_ns; for longer, up to HOSTFILE_DEADLINE_MS
+ * after the request, while the reader is runnable.
+ */
 static int receive(struct reader *r, uint64_t until_ns, struct reader_answer *a, int *ret_fd)
 {
+	uint64_t last_ns = r->asked_ns + HOSTFILE_DEADLINE_MS * NS_PER_MS;
 	for (;;) {
 		uint64_t now = clock_mono_ns();
 		struct pollfd p = {.fd = r->fd, .events = POLLIN};
@@ -252,6 +274,10 @@ static int receive(struct reader *r, uint64_t until_ns, struct reader_answer *a,
 		int n = poll(&p, 1, (int)left_ms);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n == 0 && now < last_ns && left_ms && is_runnable(r)) {
+			until_ns = MIN(clock_mono_ns() + RUNNABLE_NS, last_ns);
+			continue;
+		}
 		if (n <= 0)
 			return -EINPROGRESS;
 		if (fdpass_receive(r->fd, a, sizeof(*a), ret_fd, 1) != sizeof(*a)) {

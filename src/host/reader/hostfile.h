@@ -13,7 +13,8 @@
  * that did not answer is not tried again. After HOSTFILE_ABANDONED_MAX readers no more are started.
  *
  * A request waits at most HOSTFILE_DEADLINE_MS, then returns -ETIMEDOUT. A thread that has set a
- * shorter deadline (hostfile_set_deadline) gets -EINPROGRESS at that one, and may ask again. Other
+ * shorter deadline (hostfile_set_deadline) gets -EINPROGRESS at that one, and may ask again; later if
+ * the reader is runnable then, since it waits for a CPU and not for the file. Other
  * errors are those of the file, or -EIO: the reader has died.
  *
  * All functions may be called by any thread. A source (base/file/bytesource.h) may be used by any

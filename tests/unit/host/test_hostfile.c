@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -143,6 +146,48 @@ TEST(hostfile_does_not_wait_for_ever)
 	source_close(&again);
 	source_close(&hung);
 	CHECK(!kill(reader, SIGCONT)); /* it sees that it was abandoned */
+}
+
+static int set_cpu(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(pid, sizeof(set), &set);
+}
+
+/* The reader shares a CPU with a process of far higher priority. */
+TEST(hostfile_waits_for_a_reader_that_waits_for_a_cpu)
+{
+	struct byte_source mem;
+	char path[PATH_MAX];
+	cpu_set_t all;
+	uint64_t word = 42;
+	uint64_t got = 0;
+	CHECK(!sched_getaffinity(0, sizeof(all), &all));
+	int cpu = 0;
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	add_proc_path(path, sizeof(path), "mem");
+	CHECK(!hostfile_open_proc(&mem, path));
+	int32_t reader = hostfile_reader_pid(&mem);
+	struct sched_param idle = {0};
+	CHECK(!set_cpu(reader, cpu) && !sched_setscheduler(reader, SCHED_IDLE, &idle));
+	pid_t busy = fork();
+	if (busy == 0) {
+		(void)set_cpu(0, cpu);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	hostfile_set_deadline(1);
+	for (int i = 0; i < 3; i++)
+		CHECK(!mem.ops->read(mem.ctx, &got, sizeof(got), (uintptr_t)&word, NULL) &&
+		      got == 42);
+	hostfile_set_deadline(HOSTFILE_DEADLINE_MS);
+	CHECK(!kill(busy, SIGKILL) && waitpid(busy, NULL, 0) == busy);
+	(void)sched_setaffinity(reader, sizeof(all), &all);
+	source_close(&mem);
 }
 
 TEST(hostfile_gives_up_after_a_few_readers)
