@@ -1,0 +1,613 @@
+/*
+ * Attribution of waits to what other threads did; see blamechain.h.
+ *
+ *	blamechain_add ─► history ─► (lag later) resolve: parts of the wait ─► rows by second
+ *	                     ▲                    │ stored with the interval, for waits
+ *	                     └────────────────────┘ that are attributed later
+ *
+ * The lag makes wake-ups known that happened before the end of a wait but whose threads ran later,
+ * and the intervals that followed.
+ */
+#include "base/base.h"
+#include "capture/wait/blamechain.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/wait/blamehistory.h"
+#include "capture/wait/blamelocks.h"
+#include "capture/wait/blameparts.h"
+#include "kernel_wait.h"
+#include "wait_reason.h"
+
+#define INTERVALS_DEFAULT (1u << 17)
+#define PARTS_DEFAULT     (1u << 18)
+#define LAG_NS_DEFAULT    (100 * NS_PER_MS)
+/* Waits for other threads that were not attributed yet: chains of owners, see resolve. */
+#define DEPTH_MAX 16
+/* A wait that timed out is continued by the next one at the same object if it ran less between. */
+#define CONTINUE_NS (200 * NS_PER_US)
+/* Last intervals of a thread in which its wait for a lock is looked for. */
+#define LOOK_BACK 16
+
+/* Identity of a row, hashed and compared as bytes: no padding. */
+struct row_key {
+	uint64_t user_ref;
+	uint64_t object;
+	uint64_t culprit_ref;
+	uint32_t dev;
+	uint32_t second;
+	int32_t tgid;
+	int32_t tid;
+	int32_t fd;
+	int32_t culprit_tgid;
+	int32_t culprit_tid;
+	uint32_t lock;
+	int16_t syscall;
+	uint8_t reason;
+	uint8_t evidence;
+	uint8_t object_kind;
+	uint8_t doing;
+	uint8_t nr_steps;
+	uint8_t pad;
+};
+
+struct row {
+	struct row_key key;
+	uint64_t kernel_ref;
+	int64_t count;
+	int64_t ns;
+	int64_t longest_ns;
+};
+
+struct blamechain {
+	struct blamehistory h;
+	struct blamelocks locks;
+	uint64_t epoch_ns;
+	uint64_t lag_ns;
+	uint64_t next_due; /* sequence number of the first entry that is not attributed yet */
+	struct blameparts scratch[DEPTH_MAX + 1];
+	struct blameparts of_second;
+	VEC(struct row) rows;
+	struct map row_of; /* hash of the key -> index */
+	struct blamechain_counts counts;
+};
+
+/* ---- which waits, and for what ------------------------------------------------------------- */
+
+/* Whether a thread that ended a wait of this reason is its cause. */
+static bool is_for_thread(enum wait_reason r)
+{
+	switch (r) {
+	case WAIT_SYNC:
+	case WAIT_LOCK:
+	case WAIT_PARK:
+	case WAIT_MMAP_LOCK:
+	case WAIT_POLL:
+	case WAIT_NET:
+	case WAIT_PIPE:
+	case WAIT_CHILD:
+	case WAIT_FILE_OTHER:
+	case WAIT_KERNEL:
+	case WAIT_OTHER:
+		return true;
+	default: /* a device, a timer, the scheduler; or not known */
+		return false;
+	}
+}
+
+static bool is_ended_by_thread(const struct wait_interval *v)
+{
+	return v->how == HOW_BLOCKED && v->waker_tid && v->waker_tid != v->tid &&
+	       v->woken_ns > v->off_ns && is_for_thread((enum wait_reason)v->reason);
+}
+
+/* No thread ended it, but the lock word named an owner. */
+static bool is_for_owner(const struct wait_interval *v)
+{
+	return v->how == HOW_BLOCKED && !v->waker_tid && v->owner_tid && v->owner_tid != v->tid &&
+	       v->woken_ns > v->off_ns && v->reason == WAIT_SYNC;
+}
+
+/* Key of an object whose waiters wait for one of them at a time, as for a lock; 0: none. */
+static uint64_t object_key(const struct wait_interval *v)
+{
+	uint64_t process = (uint64_t)(uint32_t)v->tgid << 32;
+	if (v->reason == WAIT_MMAP_LOCK)
+		return hash_mix(process, WAIT_MMAP_LOCK) | 1;
+	switch ((enum wait_object_kind)v->object_kind) {
+	case OBJECT_FUTEX:
+		return hash_mix(v->object, process | OBJECT_FUTEX) | 1;
+	case OBJECT_PIPE:
+		return hash_mix(v->object, (uint64_t)v->dev << 32 | OBJECT_PIPE) | 1;
+	case OBJECT_FILE:
+		if (v->reason != WAIT_FILE_OTHER)
+			return 0;
+		return hash_mix(v->object, (uint64_t)v->dev << 32 | OBJECT_FILE) | 1;
+	case OBJECT_OTHER: /* eventfds share one inode */
+		if (v->reason != WAIT_PIPE)
+			return 0;
+		return hash_mix(process | (uint32_t)v->fd, OBJECT_OTHER) | 1;
+	case OBJECT_SOCKET:
+	case OBJECT_NONE:
+		break;
+	}
+	return 0;
+}
+
+/* ---- what a thread did --------------------------------------------------------------------- */
+
+static void resolve(struct blamechain *bc, struct blamehistory_entry *e, unsigned depth);
+
+/* The thread was blocked in [start, end), a part of the interval. */
+static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts *to,
+			const struct blame_culprit *c, struct blamehistory_entry *e,
+			uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns >= end_ns)
+		return;
+	bool is_new = e->state == ENTRY_NEW && (is_ended_by_thread(&e->v) || is_for_owner(&e->v));
+	if (is_new && depth < DEPTH_MAX)
+		resolve(bc, e, depth + 1);
+	if (e->state != ENTRY_RESOLVED) {
+		blameparts_add(to, c, start_ns, end_ns, (enum wait_reason)e->v.reason,
+			       e->v.user_ref);
+		return;
+	}
+	const struct blame_part *parts = blamehistory_parts(&bc->h, e);
+	struct blame_culprit unknown = {0};
+	if (parts)
+		blameparts_add_clipped(to, parts, e->nr_parts, e->is_merged, start_ns, end_ns, 1);
+	else
+		blameparts_add(to, &unknown, start_ns, end_ns, WAIT_UNKNOWN, 0);
+}
+
+/* Adds what the thread did in [start, end). At the end it was on a CPU, at the stack c->ref. */
+static void add_activity(struct blamechain *bc, unsigned depth, struct blameparts *to,
+			 const struct blame_culprit *c, uint64_t start_ns, uint64_t end_ns)
+{
+	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, c->tid);
+	uint64_t lost_ns = blamehistory_lost_ns(&bc->h, t);
+	if (!t && !c->is_recorded)
+		lost_ns = end_ns;
+	size_t i = t ? blamehistory_first_after(&bc->h, t, start_ns) : 0;
+	size_t n = t ? t->list.seqs.n : 0;
+	uint64_t at_ns = start_ns;
+	if (i < n)
+		lost_ns = MIN(lost_ns, blamehistory_get(&bc->h, t->list.seqs.p[i])->v.off_ns);
+	if (at_ns < lost_ns) {
+		uint64_t until_ns = MIN(lost_ns, end_ns);
+		blameparts_add(to, c, at_ns, until_ns, WAIT_UNKNOWN, 0);
+		at_ns = until_ns;
+	}
+	for (; i < n; i++) {
+		struct blamehistory_entry *e = blamehistory_get(&bc->h, t->list.seqs.p[i]);
+		if (e->v.off_ns >= end_ns)
+			break;
+		uint64_t off_ns = MAX(e->v.off_ns, at_ns);
+		uint64_t on_ns = MIN(e->v.on_ns, end_ns);
+		uint64_t woken_ns = MIN(MAX(e->v.woken_ns, off_ns), on_ns);
+		blameparts_add(to, c, at_ns, off_ns, WAIT_ON_CPU, c->ref);
+		add_blocked(bc, depth, to, c, e, off_ns, woken_ns);
+		blameparts_add(to, c, woken_ns, on_ns, WAIT_RUN_QUEUE, e->v.user_ref);
+		at_ns = MAX(at_ns, on_ns);
+	}
+	blameparts_add(to, c, at_ns, end_ns, WAIT_ON_CPU, c->ref);
+}
+
+/* ---- who had what a wait was for ----------------------------------------------------------- */
+
+static struct blame_culprit culprit_owner(const struct wait_interval *v)
+{
+	return (struct blame_culprit){.tgid = v->tgid, .tid = v->owner_tid};
+}
+
+/* The interval of the same thread before (@step -1) or after (1) this one, or NULL. */
+static struct blamehistory_entry *neighbour(const struct blamechain *bc,
+					    const struct blamehistory_entry *e, int step)
+{
+	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, e->v.tid);
+	uint64_t seq = blamehistory_seq(&bc->h, e);
+	if (!t)
+		return NULL;
+	size_t lo = t->list.head;
+	size_t at = lo + u64_lower_bound(t->list.seqs.p + lo, t->list.seqs.n - lo, seq);
+	if (step < 0 ? at == lo : at + 1 >= t->list.seqs.n)
+		return NULL;
+	return blamehistory_get(&bc->h, t->list.seqs.p[step < 0 ? at - 1 : at + 1]);
+}
+
+/* Whether the thread waited again at once for what it had waited for in @e. */
+static bool is_continued(const struct blamehistory_entry *e, const struct blamehistory_entry *next)
+{
+	return next->v.how == HOW_BLOCKED && next->v.object_kind == OBJECT_FUTEX &&
+	       e->v.object_kind == OBJECT_FUTEX && next->v.object == e->v.object &&
+	       next->v.user_ref == e->v.user_ref && next->v.off_ns - e->v.on_ns < CONTINUE_NS;
+}
+
+/* Returns the thread's last wait for the object that ended in (since, until], or NULL. */
+static const struct blamehistory_entry *last_wait_for(const struct blamechain *bc, int32_t tid,
+						      uint64_t key, uint64_t since_ns,
+						      uint64_t until_ns)
+{
+	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, tid);
+	if (!t)
+		return NULL;
+	size_t i = blamehistory_first_after(&bc->h, t, until_ns);
+	for (unsigned k = 0; k < LOOK_BACK && i-- > t->list.head; k++) {
+		const struct blamehistory_entry *e = blamehistory_get(&bc->h, t->list.seqs.p[i]);
+		if (e->v.on_ns <= since_ns)
+			break;
+		if (e->object_key == key)
+			return e;
+	}
+	return NULL;
+}
+
+/*
+ * Returns the thread that ended the wait. A thread that only woke the waiter, for instance with a
+ * signal, did not have the lock: the waiter finds the same owner and waits again.
+ */
+static struct blame_culprit culprit_of(const struct blamechain *bc,
+				       const struct blamehistory_entry *e)
+{
+	const struct wait_interval *v = &e->v;
+	if (!v->waker_tid)
+		return culprit_owner(v);
+	struct blame_culprit c = {v->waker_tgid, v->waker_tid, v->waker_ref, v->waker_ref != 0};
+	if (!v->owner_tid || v->owner_tid == v->waker_tid || v->owner_tid == v->tid)
+		return c;
+	const struct blamehistory_entry *next = neighbour(bc, e, 1);
+	if (next && is_continued(e, next) && next->v.owner_tid == v->owner_tid &&
+	    !last_wait_for(bc, v->waker_tid, e->object_key, v->off_ns, v->woken_ns))
+		return culprit_owner(v);
+	return c;
+}
+
+/*
+ * Adds the parts of [start, end), in which the thread of @e waited for an object that @last released
+ * at the end: each wake-up from the object ends the time of the thread that did it.
+ */
+static void add_holders(struct blamechain *bc, unsigned depth, struct blameparts *to,
+			const struct wait_interval *v, const struct blame_culprit *last)
+{
+	uint64_t key = object_key(v);
+	const struct blamehistory_object *o = key ? blamehistory_object(&bc->h, key) : NULL;
+	uint64_t at_ns = v->off_ns;
+	size_t i = o ? blamehistory_first_wake_after(&bc->h, o, at_ns) : 0;
+	for (; o && i < o->list.seqs.n; i++) {
+		const struct blamehistory_entry *e = blamehistory_get(&bc->h, o->list.seqs.p[i]);
+		if (!e)
+			continue;
+		if (e->v.woken_ns >= v->woken_ns)
+			break;
+		struct blame_culprit c = culprit_of(bc, e);
+		if (e->v.woken_ns <= at_ns || c.tid == v->tid)
+			continue;
+		add_activity(bc, depth, to, &c, at_ns, e->v.woken_ns);
+		at_ns = e->v.woken_ns;
+	}
+	add_activity(bc, depth, to, last, at_ns, v->woken_ns);
+}
+
+/* Sets the parts of a wait that @last ended. */
+static void resolve_by(struct blamechain *bc, struct blamehistory_entry *e, unsigned depth,
+		       const struct blame_culprit *last)
+{
+	struct blameparts *parts = &bc->scratch[depth];
+	uint64_t ns = 0;
+	blameparts_clear(parts);
+	e->state = ENTRY_OWN; /* meanwhile; a cycle ends here */
+	add_holders(bc, depth, parts, &e->v, last);
+	blameparts_shorten(parts);
+	vec_foreach(p, &parts->v)
+		ns += p->ns;
+	ASSERT(ns == e->v.woken_ns - e->v.off_ns);
+	blamehistory_set_parts(&bc->h, e, parts->v.p, (uint32_t)parts->v.n);
+	e->is_merged = parts->is_merged;
+	e->state = ENTRY_RESOLVED;
+}
+
+static void resolve(struct blamechain *bc, struct blamehistory_entry *e, unsigned depth)
+{
+	struct blame_culprit c = culprit_of(bc, e);
+	resolve_by(bc, e, depth, &c);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static struct row *row_at(struct blamechain *bc, const struct row_key *key)
+{
+	for (uint64_t hash = hash_bytes(key, sizeof(*key));; hash++) {
+		bool is_new;
+		uint32_t *at = map_put(&bc->row_of, hash, &is_new);
+		if (is_new) {
+			*at = (uint32_t)bc->rows.n;
+			struct row *r = vec_add(&bc->rows);
+			r->key = *key;
+			return r;
+		}
+		if (!memcmp(&bc->rows.p[*at].key, key, sizeof(*key)))
+			return &bc->rows.p[*at];
+	}
+}
+
+static void add_row(struct blamechain *bc, const struct wait_interval *v,
+		    const struct blame_part *p, uint32_t lock, uint32_t second, uint64_t ns,
+		    bool is_counted)
+{
+	struct row_key key = {
+		.user_ref = v->user_ref,
+		.object = v->object,
+		.culprit_ref = p->ref,
+		.dev = v->dev,
+		.second = second,
+		.tgid = v->tgid,
+		.tid = v->tid,
+		.fd = v->fd,
+		.culprit_tgid = p->tgid,
+		.culprit_tid = p->tid,
+		.lock = lock,
+		.syscall = v->syscall,
+		.reason = v->reason,
+		.evidence = v->evidence & (EVIDENCE_LOCK_WORD | EVIDENCE_OPEN),
+		.object_kind = v->object_kind,
+		.doing = p->doing,
+		.nr_steps = p->nr_steps,
+	};
+	struct row *r = row_at(bc, &key);
+	r->kernel_ref = v->kernel_ref;
+	r->count += is_counted;
+	r->ns += (int64_t)ns;
+	r->longest_ns = MAX(r->longest_ns, (int64_t)ns);
+}
+
+static uint64_t second_of(const struct blamechain *bc, uint64_t ns)
+{
+	return ns > bc->epoch_ns ? (ns - bc->epoch_ns) / NS_PER_SEC : 0;
+}
+
+/* Adds the rows of a wait, of which the parts are known. */
+static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, uint32_t lock)
+{
+	const struct blame_part *parts = blamehistory_parts(&bc->h, e);
+	struct blameparts *some = &bc->of_second;
+	const struct wait_interval *v = &e->v;
+	ASSERT(parts);
+	blameparts_clear(some);
+	blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, v->off_ns, v->woken_ns, 0);
+	blameparts_merge(some);
+	struct blame_part longest = some->v.p[0]; /* the first one after the merge */
+	uint64_t first = second_of(bc, v->off_ns);
+	uint64_t last = second_of(bc, v->woken_ns - 1);
+	for (uint64_t s = first; s < last; s++) {
+		uint64_t from_ns = s == first ? v->off_ns : bc->epoch_ns + s * NS_PER_SEC;
+		blameparts_clear(some);
+		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, from_ns,
+				       bc->epoch_ns + (s + 1) * NS_PER_SEC, 0);
+		blameparts_merge(some);
+		vec_foreach(p, &some->v)
+			add_row(bc, v, p, lock, (uint32_t)s, p->ns, false);
+	}
+	if (last > first) {
+		blameparts_clear(some);
+		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged,
+				       bc->epoch_ns + last * NS_PER_SEC, v->woken_ns, 0);
+		blameparts_merge(some);
+	}
+	add_row(bc, v, &longest, lock, (uint32_t)last, 0, true);
+	vec_foreach(p, &some->v)
+		add_row(bc, v, p, lock, (uint32_t)last, p->ns, false);
+	bc->counts.nr_waits++;
+	bc->counts.ns += v->woken_ns - v->off_ns;
+	for (uint32_t i = 0; i < e->nr_parts; i++)
+		bc->counts.unknown_ns += parts[i].doing == WAIT_UNKNOWN ? parts[i].ns : 0;
+}
+
+/* ---- locks --------------------------------------------------------------------------------- */
+
+/* Counts the hand-over of the lock at the end of the wait. Returns the lock, or 0. */
+static uint32_t add_to_lock(struct blamechain *bc, const struct blamehistory_entry *e)
+{
+	const struct wait_interval *v = &e->v;
+	const struct blamehistory_object *o = blamehistory_object(&bc->h, e->object_key);
+	struct blame_culprit by = culprit_of(bc, e);
+	uint64_t since_ns = v->off_ns;
+	if (v->reason == WAIT_NET || v->reason == WAIT_POLL || v->reason == WAIT_CHILD || !by.tid)
+		return 0;
+	uint64_t key = o && o->is_shared ? e->object_key
+					 : hash_mix(v->user_ref, v->waker_ref ^ (uint32_t)v->tgid);
+	uint32_t lock = blamelocks_at(&bc->locks, key | 1);
+	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, by.tid);
+	size_t i = t ? blamehistory_first_after(&bc->h, t, v->woken_ns) : 0;
+	for (unsigned k = 0; t && k < LOOK_BACK && i-- > t->list.head; k++) {
+		const struct wait_interval *w = &blamehistory_get(&bc->h, t->list.seqs.p[i])->v;
+		if (w->how == HOW_BLOCKED && w->user_ref == v->user_ref) {
+			since_ns = MAX(since_ns, w->on_ns);
+			break;
+		}
+	}
+	blamelocks_add(&bc->locks, lock, v->tid, by.tid, since_ns, v->woken_ns);
+	return lock;
+}
+
+/* ---- the order of things ------------------------------------------------------------------- */
+
+static void account(struct blamechain *bc, struct blamehistory_entry *e,
+		    const struct blame_culprit *by)
+{
+	if (e->state == ENTRY_RESOLVED && !blamehistory_parts(&bc->h, e))
+		e->state = ENTRY_NEW;
+	if (e->state != ENTRY_RESOLVED)
+		resolve_by(bc, e, 0, by);
+	uint32_t lock = is_ended_by_thread(&e->v) ? add_to_lock(bc, e) : 0;
+	add_rows(bc, e, lock);
+}
+
+static bool has_timed_out(const struct wait_interval *v)
+{
+	return v->how == HOW_BLOCKED && !v->waker_tid && v->object_kind == OBJECT_FUTEX &&
+	       v->woken_ns > v->off_ns && !(v->evidence & EVIDENCE_OPEN);
+}
+
+/* Returns the thread that ended the first wait for the object after the end of @e. */
+static struct blame_culprit next_culprit(const struct blamechain *bc,
+					 const struct blamehistory_entry *e,
+					 const struct blame_culprit *last)
+{
+	const struct blamehistory_object *o = blamehistory_object(&bc->h, object_key(&e->v));
+	size_t i = o ? blamehistory_first_wake_after(&bc->h, o, e->v.woken_ns) : 0;
+	for (; o && i < o->list.seqs.n; i++) {
+		const struct blamehistory_entry *next = blamehistory_get(&bc->h, o->list.seqs.p[i]);
+		if (next)
+			return culprit_of(bc, next);
+	}
+	return *last;
+}
+
+/* Attributes the waits before @e that timed out and that @e continues. */
+static void account_continued(struct blamechain *bc, const struct blamehistory_entry *e,
+			      const struct blame_culprit *last)
+{
+	const struct blamehistory_entry *next = e;
+	for (;;) {
+		struct blamehistory_entry *before = neighbour(bc, next, -1);
+		if (!before || before->state != ENTRY_NEW || !has_timed_out(&before->v) ||
+		    !is_continued(before, next))
+			return;
+		struct blame_culprit by = next_culprit(bc, before, last);
+		account(bc, before, &by);
+		next = before;
+	}
+}
+
+static void attribute(struct blamechain *bc, struct blamehistory_entry *e)
+{
+	if (is_ended_by_thread(&e->v)) {
+		struct blame_culprit by = culprit_of(bc, e);
+		account(bc, e, &by);
+		account_continued(bc, e, &by);
+		return;
+	}
+	const struct blamehistory_entry *next = has_timed_out(&e->v) ? neighbour(bc, e, 1) : NULL;
+	if (next && is_continued(e, next))
+		return;
+	if (is_for_owner(&e->v)) {
+		struct blame_culprit by = culprit_owner(&e->v);
+		account(bc, e, &by);
+		if (has_timed_out(&e->v))
+			account_continued(bc, e, &by);
+	}
+}
+
+/* Attributes the waits up to sequence number @until. */
+static void attribute_until(struct blamechain *bc, uint64_t until)
+{
+	for (; bc->next_due < until; bc->next_due++) {
+		struct blamehistory_entry *e = blamehistory_get(&bc->h, bc->next_due);
+		if (e)
+			attribute(bc, e);
+	}
+}
+
+struct blamechain *blamechain_new(const struct blamechain_options *o)
+{
+	struct blamechain *bc = xcalloc(1, sizeof(*bc));
+	blamehistory_init(&bc->h, o->nr_intervals ? o->nr_intervals : INTERVALS_DEFAULT,
+			  PARTS_DEFAULT);
+	bc->epoch_ns = o->epoch_ns;
+	bc->lag_ns = o->lag_ns ? o->lag_ns : LAG_NS_DEFAULT;
+	bc->next_due = 1;
+	return bc;
+}
+
+void blamechain_free(struct blamechain *bc)
+{
+	if (!bc)
+		return;
+	blamehistory_release(&bc->h);
+	blamelocks_release(&bc->locks);
+	for (size_t i = 0; i < ARRAY_LEN(bc->scratch); i++)
+		blameparts_release(&bc->scratch[i]);
+	blameparts_release(&bc->of_second);
+	vec_release(&bc->rows);
+	map_release(&bc->row_of);
+	free(bc);
+}
+
+void blamechain_add(struct blamechain *bc, const struct wait_interval *v, size_t nr,
+		    uint64_t horizon_ns)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (v[i].off_ns > v[i].woken_ns || v[i].woken_ns > v[i].on_ns)
+			continue;
+		if (blamehistory_oldest_if_full(&bc->h))
+			attribute_until(bc, bc->h.first + 1);
+		(void)blamehistory_add(&bc->h, &v[i],
+				       is_ended_by_thread(&v[i]) ? object_key(&v[i]) : 0);
+	}
+	uint64_t due_ns = horizon_ns > bc->lag_ns ? horizon_ns - bc->lag_ns : 0;
+	for (;;) {
+		struct blamehistory_entry *e = blamehistory_get(&bc->h, bc->next_due);
+		if (!e || e->v.on_ns > due_ns)
+			return;
+		attribute_until(bc, bc->next_due + 1);
+	}
+}
+
+void blamechain_lose(struct blamechain *bc, int32_t tid, uint64_t until_ns)
+{
+	blamehistory_lose(&bc->h, tid, until_ns);
+}
+
+void blamechain_finish(struct blamechain *bc)
+{
+	attribute_until(bc, bc->h.next);
+}
+
+int blamechain_take_rows(struct blamechain *bc, blamechain_row_fn *fn, void *ctx)
+{
+	int rc = 0;
+	vec_foreach(r, &bc->rows) {
+		const struct row_key *k = &r->key;
+		struct blamechain_row row = {
+			.user_ref = k->user_ref,
+			.kernel_ref = r->kernel_ref,
+			.object = k->object,
+			.dev = k->dev,
+			.second = k->second,
+			.tgid = k->tgid,
+			.tid = k->tid,
+			.fd = k->fd,
+			.syscall = k->syscall,
+			.reason = k->reason,
+			.evidence = k->evidence,
+			.object_kind = k->object_kind,
+			.doing = k->doing,
+			.nr_steps = k->nr_steps,
+			.is_convoy = blamelocks_is_convoy(&bc->locks, k->lock),
+			.culprit_ref = k->culprit_ref,
+			.culprit_tgid = k->culprit_tgid,
+			.culprit_tid = k->culprit_tid,
+			.count = r->count,
+			.ns = r->ns,
+			.longest_ns = r->longest_ns,
+		};
+		rc = fn(ctx, &row);
+		if (rc)
+			break;
+	}
+	vec_clear(&bc->rows);
+	map_clear(&bc->row_of);
+	blamelocks_age(&bc->locks);
+	return rc;
+}
+
+struct blamechain_counts blamechain_counts(const struct blamechain *bc)
+{
+	return bc->counts;
+}

@@ -1,0 +1,279 @@
+/* Recent intervals of all threads; see blamehistory.h. */
+#include "base/base.h"
+#include "capture/wait/blamehistory.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+/* Removes the first element; moves the rest down when half of the memory is unused. */
+static void list_drop_first(struct blamehistory_list *l)
+{
+	l->head++;
+	if (l->head < 32 || l->head < l->seqs.n / 2)
+		return;
+	l->seqs.n -= l->head;
+	memmove(l->seqs.p, l->seqs.p + l->head, l->seqs.n * sizeof(*l->seqs.p));
+	l->head = 0;
+}
+
+static bool list_is_empty(const struct blamehistory_list *l)
+{
+	return l->head == l->seqs.n;
+}
+
+static void list_clear(struct blamehistory_list *l)
+{
+	vec_clear(&l->seqs);
+	l->head = 0;
+}
+
+/* ---- life cycle ---------------------------------------------------------------------------- */
+
+static bool is_power_of_two(uint64_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+void blamehistory_init(struct blamehistory *h, uint64_t nr_intervals, uint64_t nr_parts)
+{
+	ASSERT(is_power_of_two(nr_intervals) && is_power_of_two(nr_parts));
+	*h = (struct blamehistory){
+		.nr_max = nr_intervals, .first = 1, .next = 1, .nr_parts_max = nr_parts};
+	h->entries = xcalloc(nr_intervals, sizeof(*h->entries));
+	h->parts = xcalloc(nr_parts, sizeof(*h->parts));
+}
+
+void blamehistory_release(struct blamehistory *h)
+{
+	vec_foreach(t, &h->threads)
+		vec_release(&t->list.seqs);
+	vec_foreach(o, &h->objects)
+		vec_release(&o->list.seqs);
+	vec_release(&h->threads);
+	vec_release(&h->free_threads);
+	vec_release(&h->objects);
+	vec_release(&h->free_objects);
+	map_release(&h->thread_of);
+	map_release(&h->object_of);
+	free(h->entries);
+	free(h->parts);
+	*h = (struct blamehistory){0};
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+static struct blamehistory_entry *entry_at(const struct blamehistory *h, uint64_t seq)
+{
+	return &h->entries[seq & (h->nr_max - 1)];
+}
+
+struct blamehistory_entry *blamehistory_get(const struct blamehistory *h, uint64_t seq)
+{
+	return seq >= h->first && seq < h->next ? entry_at(h, seq) : NULL;
+}
+
+uint64_t blamehistory_seq(const struct blamehistory *h, const struct blamehistory_entry *e)
+{
+	uint64_t at = (uint64_t)(e - h->entries);
+	return h->first + ((at - h->first) & (h->nr_max - 1));
+}
+
+struct blamehistory_entry *blamehistory_oldest_if_full(struct blamehistory *h)
+{
+	return h->next - h->first == h->nr_max ? entry_at(h, h->first) : NULL;
+}
+
+static struct blamehistory_thread *thread_put(struct blamehistory *h, int32_t tid)
+{
+	bool is_new;
+	uint32_t *at = map_put(&h->thread_of, (uint32_t)tid, &is_new);
+	if (!is_new)
+		return &h->threads.p[*at];
+	if (h->free_threads.n) {
+		*at = h->free_threads.p[--h->free_threads.n];
+	} else {
+		*at = (uint32_t)h->threads.n;
+		(void)vec_add(&h->threads);
+	}
+	struct blamehistory_thread *t = &h->threads.p[*at];
+	t->tid = tid;
+	/* What is known of a thread that was dropped before is that its intervals are old. */
+	t->lost_ns = h->lost_ns;
+	return t;
+}
+
+static struct blamehistory_object *object_put(struct blamehistory *h, uint64_t key, int32_t tid)
+{
+	bool is_new;
+	uint32_t *at = map_put(&h->object_of, key, &is_new);
+	if (!is_new)
+		return &h->objects.p[*at];
+	if (h->free_objects.n) {
+		*at = h->free_objects.p[--h->free_objects.n];
+	} else {
+		*at = (uint32_t)h->objects.n;
+		(void)vec_add(&h->objects);
+	}
+	struct blamehistory_object *o = &h->objects.p[*at];
+	o->key = key;
+	o->first_tid = tid;
+	o->is_shared = false;
+	return o;
+}
+
+static void drop_from_thread(struct blamehistory *h, const struct wait_interval *v)
+{
+	uint32_t *at = map_get(&h->thread_of, (uint32_t)v->tid);
+	ASSERT(at);
+	struct blamehistory_thread *t = &h->threads.p[*at];
+	ASSERT(!list_is_empty(&t->list) && t->list.seqs.p[t->list.head] == h->first);
+	list_drop_first(&t->list);
+	t->lost_ns = MAX(t->lost_ns, v->on_ns);
+	if (!list_is_empty(&t->list))
+		return;
+	list_clear(&t->list);
+	vec_push(&h->free_threads, *at);
+	(void)map_del(&h->thread_of, (uint32_t)v->tid);
+}
+
+/* The list is in the order of woken_ns, so an entry that was dropped need not be the first one. */
+static void drop_from_object(struct blamehistory *h, uint64_t key)
+{
+	uint32_t *at = map_get(&h->object_of, key);
+	if (!at)
+		return;
+	struct blamehistory_object *o = &h->objects.p[*at];
+	while (!list_is_empty(&o->list) && o->list.seqs.p[o->list.head] <= h->first)
+		list_drop_first(&o->list);
+	if (!list_is_empty(&o->list))
+		return;
+	list_clear(&o->list);
+	vec_push(&h->free_objects, *at);
+	(void)map_del(&h->object_of, key);
+}
+
+static void drop_first(struct blamehistory *h)
+{
+	struct blamehistory_entry *e = entry_at(h, h->first);
+	h->lost_ns = MAX(h->lost_ns, e->v.on_ns);
+	drop_from_thread(h, &e->v);
+	if (e->object_key)
+		drop_from_object(h, e->object_key);
+	h->first++;
+}
+
+/* Inserts by woken_ns: the order of entries is that of on_ns, which differs by wake-up latencies. */
+static void add_wake(struct blamehistory *h, const struct blamehistory_entry *e, uint64_t seq)
+{
+	struct blamehistory_object *o = object_put(h, e->object_key, e->v.tid);
+	o->is_shared |= o->first_tid != e->v.tid;
+	vec_push(&o->list.seqs, seq);
+	uint64_t *p = o->list.seqs.p;
+	for (size_t i = o->list.seqs.n - 1; i > o->list.head; i--) {
+		const struct blamehistory_entry *before = blamehistory_get(h, p[i - 1]);
+		if (!before || before->v.woken_ns <= e->v.woken_ns)
+			break;
+		p[i] = p[i - 1];
+		p[i - 1] = seq;
+	}
+}
+
+struct blamehistory_entry *blamehistory_add(struct blamehistory *h, const struct wait_interval *v,
+					    uint64_t object_key)
+{
+	if (blamehistory_oldest_if_full(h))
+		drop_first(h);
+	uint64_t seq = h->next++;
+	struct blamehistory_entry *e = entry_at(h, seq);
+	*e = (struct blamehistory_entry){.v = *v, .object_key = object_key};
+	vec_push(&thread_put(h, v->tid)->list.seqs, seq);
+	if (object_key)
+		add_wake(h, e, seq);
+	return e;
+}
+
+/* ---- look-up ------------------------------------------------------------------------------- */
+
+const struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, int32_t tid)
+{
+	uint32_t *at = map_get(&h->thread_of, (uint32_t)tid);
+	return at ? &h->threads.p[*at] : NULL;
+}
+
+uint64_t blamehistory_lost_ns(const struct blamehistory *h, const struct blamehistory_thread *t)
+{
+	return t ? t->lost_ns : h->lost_ns;
+}
+
+void blamehistory_lose(struct blamehistory *h, int32_t tid, uint64_t until_ns)
+{
+	uint32_t *at = map_get(&h->thread_of, (uint32_t)tid);
+	if (at)
+		h->threads.p[*at].lost_ns = MAX(h->threads.p[*at].lost_ns, until_ns);
+}
+
+size_t blamehistory_first_after(const struct blamehistory *h, const struct blamehistory_thread *t,
+				uint64_t ns)
+{
+	size_t lo = t->list.head;
+	size_t hi = t->list.seqs.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (entry_at(h, t->list.seqs.p[mid])->v.on_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct blamehistory_object *blamehistory_object(const struct blamehistory *h, uint64_t key)
+{
+	uint32_t *at = map_get(&h->object_of, key);
+	return at ? &h->objects.p[*at] : NULL;
+}
+
+size_t blamehistory_first_wake_after(const struct blamehistory *h,
+				     const struct blamehistory_object *o, uint64_t ns)
+{
+	size_t lo = o->list.head;
+	size_t hi = o->list.seqs.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct blamehistory_entry *e = blamehistory_get(h, o->list.seqs.p[mid]);
+		if (!e || e->v.woken_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+void blamehistory_set_parts(struct blamehistory *h, struct blamehistory_entry *e,
+			    const struct blame_part *parts, uint32_t nr)
+{
+	uint64_t at = h->next_part & (h->nr_parts_max - 1);
+	ASSERT(nr <= h->nr_parts_max);
+	if (at + nr > h->nr_parts_max) { /* the parts of an entry are contiguous */
+		h->next_part += h->nr_parts_max - at;
+		at = 0;
+	}
+	e->parts = h->next_part;
+	e->nr_parts = nr;
+	h->next_part += nr;
+	if (nr)
+		memcpy(&h->parts[at], parts, nr * sizeof(*parts));
+}
+
+const struct blame_part *blamehistory_parts(const struct blamehistory *h,
+					    const struct blamehistory_entry *e)
+{
+	if (e->parts + h->nr_parts_max < h->next_part)
+		return NULL;
+	return &h->parts[e->parts & (h->nr_parts_max - 1)];
+}

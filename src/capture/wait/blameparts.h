@@ -1,0 +1,57 @@
+/*
+ * The parts of a wait that is attributed to other threads (blamechain.h): what which thread did,
+ * when. Parts of one wait add up to its time exactly, whatever is cut, merged or shortened.
+ */
+#ifndef ASSAY_CAPTURE_WAIT_BLAMEPARTS_H
+#define ASSAY_CAPTURE_WAIT_BLAMEPARTS_H
+
+#include "base/base.h"
+#include "base/vec.h"
+#include "wait_reason.h"
+
+/* What one thread did during a part of a wait. */
+struct blame_part {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	/* Time in [start_ns, end_ns): all of it, or less if parts of equal cause were merged. */
+	uint64_t ns;
+	uint64_t ref; /* stack of the thread, 0 = unknown */
+	int32_t tgid;
+	int32_t tid;
+	uint8_t doing;    /* enum wait_reason; WAIT_ON_CPU, WAIT_UNKNOWN */
+	uint8_t nr_steps; /* 1: the waiter waited for this thread directly */
+};
+
+/* A thread that is blamed. What it did ended at a wake-up with this stack. */
+struct blame_culprit {
+	int32_t tgid;
+	int32_t tid;
+	uint64_t ref;
+	bool is_recorded;
+};
+
+struct blameparts {
+	VEC(struct blame_part) v;
+	bool is_merged; /* they may overlap; else they are in order of time */
+};
+
+void blameparts_release(struct blameparts *p);
+void blameparts_clear(struct blameparts *p);
+/* Adds [start, end) as one part, unless it is empty. */
+void blameparts_add(struct blameparts *to, const struct blame_culprit *c, uint64_t start_ns,
+		    uint64_t end_ns, enum wait_reason doing, uint64_t ref);
+/*
+ * Adds what the parts @from, sorted by start, have in [start, end), with @nr_steps more steps.
+ * @is_merged: they may overlap. Times that no part has are WAIT_UNKNOWN.
+ */
+void blameparts_add_clipped(struct blameparts *to, const struct blame_part *from, uint32_t nr,
+			    bool is_merged, uint64_t start_ns, uint64_t end_ns, unsigned nr_steps);
+/*
+ * Merges parts of equal cause, wherever they are, and sorts them, longest first. If there are very
+ * many causes, the shortest become WAIT_UNKNOWN.
+ */
+void blameparts_merge(struct blameparts *p);
+/* Merges neighbours of equal cause, and everything by cause if there are too many parts. */
+void blameparts_shorten(struct blameparts *p);
+
+#endif
