@@ -6,7 +6,8 @@ build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev lib
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg dwz elfutils
-perl util-linux openssl postgresql rustc libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev heaptrack valgrind zstd"
+perl util-linux openssl postgresql rustc cargo librust-parking-lot-dev
+librust-crossbeam-channel-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev heaptrack valgrind zstd"
 bench="bpftrace libbpf-tools liblmdb-dev"
 want=""
 for set in "$@"; do
@@ -17,7 +18,7 @@ for p in $want; do
 	case $p in
 	nodejs | npm | node-acorn) # any Node.js will do
 		command -v node > /dev/null && continue ;;
-	rustc) command -v rustc > /dev/null && continue ;; # and any Rust
+	rustc | cargo) command -v "$p" > /dev/null && continue ;; # and any Rust
 	esac
 	dpkg-query -W -f '${Status}' "$p" 2> /dev/null | grep -q 'ok installed' || missing="$missing $p"
 done
