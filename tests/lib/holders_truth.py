@@ -11,7 +11,7 @@ right: the holders' time (truth) that is attributed to the same waiter and holde
 function that it had. convoy, others: shares of the attributed time that are called a convoy, or name
 something else. Time in which nobody held the lock is not judged.
 
-    --at-least PCT   fail if less is right
+    --at-least=PCT   fail if less is right
     --convoy         fail if less than half is called a convoy
     --planted        fail if more than 5 % is called a convoy
     --read           no capture: PROGRAM and SECONDS are the files of `assay report --json` and of the truth
@@ -108,10 +108,14 @@ def main():
     while args and args[0].startswith('--'):
         option = args.pop(0)
         options.add(option)
-        if option == '--at-least':
-            least = float(args.pop(0))
+        if option.startswith('--at-least='):
+            least = float(option.split('=')[1])
     files = args if '--read' in options else capture(args[0], args[1], args[2:])
-    s = score(json.load(open(files[0])), read_truth(files[1]))
+    report = json.load(open(files[0]))
+    if 'remedy' in report['facts']:
+        print('no BPF programs here: %s' % report['facts']['remedy'])
+        sys.exit(77)
+    s = score(report, read_truth(files[1]))
     is_bad = s['right'] < least or ('--convoy' in options and s['convoy'] < 50) or ('--planted' in options and s['convoy'] > 5)
     print('%-4s %-52s right %5.1f %%  convoy %5.1f %%  others %5.1f %%  of %.2f s' % (
         'FAIL' if is_bad else 'ok', ' '.join(args[:1] + args[2:]), s['right'], s['convoy'], s['others'], s['want'] / 1e9))

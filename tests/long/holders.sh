@@ -10,7 +10,7 @@ wants() { printf '%s\n' "$*" | grep -qE "${HOLDERS:-.}"; }
 # one PROGRAM SECONDS KIND DOING...
 one() {
 	[ -x "$TARGETS/$1" ] || return 0 # its crates are missing
-	$truth --at-least 95 "$@" > line 2>&1 || cat line >> failed
+	$truth --at-least=95 "$@" > line 2>&1 || cat line >> failed
 	tail -n 1 line | tee -a lines
 }
 
