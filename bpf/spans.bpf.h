@@ -19,6 +19,8 @@
 
 DEFINE_MAP(HASH, span_rows_a, SPAN_ROWS, struct span_key, struct span_sum);
 DEFINE_MAP(HASH, span_rows_b, SPAN_ROWS, struct span_key, struct span_sum);
+DEFINE_MAP(HASH, span_waits_a, SPAN_ROWS, struct span_wait_key, struct span_wait_sum);
+DEFINE_MAP(HASH, span_waits_b, SPAN_ROWS, struct span_wait_key, struct span_wait_sum);
 
 DEFINE_MAP(ARRAY, span_slots, SPANS_MAX, __u32, struct span_slot);
 
@@ -54,9 +56,51 @@ static __always_inline struct span_sum *span_row(const struct span_key *key)
 	return bpf_map_lookup_elem(&span_rows_a, key);
 }
 
+/* Adds to a row of a map of waits; false: the map is full. */
+static __always_inline bool span_wait_add(void *map, const struct span_wait_key *key, __u64 ns)
+{
+	struct span_wait_sum *w = bpf_map_lookup_elem(map, key);
+	if (!w) {
+		struct span_wait_sum none = {};
+		bpf_map_update_elem(map, key, &none, BPF_NOEXIST);
+		w = bpf_map_lookup_elem(map, key);
+	}
+	if (!w)
+		return false;
+	__sync_fetch_and_add(&w->nr, 1);
+	__sync_fetch_and_add(&w->ns, ns);
+	raise_to(&w->longest_ns, ns);
+	return true;
+}
+
+/* Adds the span's waits to their rows; without room to rest_ns of the span's row @sum. */
+static __always_inline void span_add_waits(const struct span_state *s, const struct span_key *of,
+					   struct span_sum *sum)
+{
+	struct span_wait_key key = {
+		.second_idx = of->second_idx, .tgid = of->tgid, .pid = of->pid, .span = of->span};
+	for (__u32 i = 0; i < SPAN_WAITS; i++) {
+		const struct span_wait *w = &s->waits[i];
+		if (i >= s->nr_kept)
+			break;
+		key.user_ref = w->user_ref;
+		key.kernel_ref = w->kernel_ref;
+		key.reason = w->reason;
+		key.evidence = w->evidence;
+		bool is_added = span_active_map & 1 ? span_wait_add(&span_waits_b, &key, w->ns)
+						    : span_wait_add(&span_waits_a, &key, w->ns);
+		if (!is_added)
+			__sync_fetch_and_add(&sum->rest_ns[w->reason & (SPAN_REASONS - 1)], w->ns);
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		if (s->rest_ns[i])
+			__sync_fetch_and_add(&sum->rest_ns[i], s->rest_ns[i]);
+}
+
 /* Sends a slow span through its ring; if the ring is full, it is counted in nr_unsent. */
 static __always_inline void span_send(struct task_struct *t, const struct span_state *s,
-				      struct span_slot *slot, __u64 start, __u64 now)
+				      struct span_slot *slot, __u64 start, __u64 now,
+				      __u64 on_cpu_ns)
 {
 	struct kernel_span *r = bpf_ringbuf_reserve(&span_ring, sizeof(*r), 0);
 	if (!r) {
@@ -66,11 +110,10 @@ static __always_inline void span_send(struct task_struct *t, const struct span_s
 	record_head_at(&r->head, RECORD_SPAN, sizeof(*r), now, t->tgid, t->pid);
 	r->start_ns = start;
 	r->stack = s->stack;
-	__builtin_memcpy(r->by_reason_ns, s->by_reason_ns, sizeof(r->by_reason_ns));
-	r->longest_ns = s->longest_ns;
-	r->longest_ref = s->longest_ref;
-	r->longest_kernel_ref = s->longest_kernel_ref;
-	r->longest_reason = s->longest_reason;
+	r->on_cpu_ns = on_cpu_ns;
+	__builtin_memcpy(r->rest_ns, s->rest_ns, sizeof(r->rest_ns));
+	__builtin_memcpy(r->waits, s->waits, sizeof(r->waits));
+	r->longest = s->longest;
 	r->nr_waits = s->nr_waits;
 	r->span = s->span;
 	r->pad = 0;
@@ -111,9 +154,10 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 	__u64 ns = now - start;
 	__u64 waited = 0;
 	for (int i = 0; i < SPAN_REASONS; i++)
-		if (i != WAIT_ON_CPU)
-			waited += s->by_reason_ns[i];
-	s->by_reason_ns[WAIT_ON_CPU] = ns > waited ? ns - waited : 0;
+		waited += s->rest_ns[i];
+	for (int i = 0; i < SPAN_WAITS; i++)
+		waited += s->waits[i].ns;
+	__u64 on_cpu_ns = ns > waited ? ns - waited : 0;
 	struct span_key key = {
 		.stack = s->stack,
 		.second_idx = (now - epoch) / SECOND_NS,
@@ -128,14 +172,13 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 		__sync_fetch_and_add(&sum->nr, 1);
 		__sync_fetch_and_add(&sum->ns, ns);
 		raise_to(&sum->longest_ns, ns);
-		for (int i = 0; i < WAIT_NR; i++)
-			if (s->by_reason_ns[i])
-				__sync_fetch_and_add(&sum->by_reason_ns[i], s->by_reason_ns[i]);
+		__sync_fetch_and_add(&sum->on_cpu_ns, on_cpu_ns);
+		span_add_waits(s, &key, sum);
 	} else {
 		__sync_fetch_and_add(&slot->nr_lost, 1);
 	}
 	if (ns > span_min_ns[idx & (SPANS_MAX - 1)])
-		span_send(t, s, slot, start, now);
+		span_send(t, s, slot, start, now, on_cpu_ns);
 	return 0;
 }
 

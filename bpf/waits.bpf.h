@@ -164,6 +164,26 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 	return queued > w->wake.time_ns ? queued : w->wake.time_ns;
 }
 
+/* Adds the interval to the span that the thread is in (spans.bpf.h). */
+static __always_inline void span_account(struct span_state *s, const struct wait_key *k,
+					 const struct wait_row *r, __u64 start, __u64 woken,
+					 __u64 end)
+{
+	struct span_interval v = {
+		.start_ns = start,
+		.woken_ns = woken,
+		.end_ns = end,
+		.user_ref = k->user_ref,
+		.kernel_ref = r->kernel_ref,
+		.waker_ref = k->other_ref,
+		.waker_tgid = r->other_tgid,
+		.waker_tid = k->other_tid,
+		.reason = k->reason,
+		.evidence = k->evidence,
+	};
+	span_add_wait(s, &v);
+}
+
 /*
  * Adds the off-CPU interval that ends at @now. @woken: when the thread was put into the run queue.
  */
@@ -202,7 +222,8 @@ __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 n
 	history_record(w, start, woken, end);
 	r.ns = woken - start;
 	r.queue_ns = end - woken;
-	span_add_wait(&s->span, k.reason, start, woken, end, k.user_ref, r.kernel_ref);
+	if (s->span.start_ns)
+		span_account(&s->span, &k, &r, start, woken, end);
 	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
 	    start + NS_PER_SECOND < w->second_end_ns) {
 		second_of(w, now);

@@ -1,11 +1,12 @@
 /*
  * Spans of operations (bpf/spans.bpf.h): a span is the time from a function's entry to its return,
- * or from one function to another. Sums by second, thread, stack and duration bucket are in two
- * maps: BPF programs write one while user space reads and empties the other. Slow spans are also
- * sent one by one through the ring (RECORD_SPAN).
+ * or from one function to another. Two kinds of rows, each in two maps (BPF programs write one
+ * while user space reads and empties the other): sums of the spans by second, thread, stack and
+ * duration bucket, and sums of their waits by second, thread, stack of the wait and reason. Slow
+ * spans are also sent one by one through the ring (RECORD_SPAN).
  *
- * by_reason_ns[reason] is the time of a span by wait reason (enum wait_reason). WAIT_ON_CPU is the
- * rest of its duration, so the array always adds up to the duration.
+ * A span's time is the sum of on_cpu_ns, its waits, and rest_ns: waits without their stacks, by
+ * reason, because there was no room for more. These add up to its duration.
  */
 #ifndef ASSAY_WIRE_KERNEL_SPAN_H
 #define ASSAY_WIRE_KERNEL_SPAN_H
@@ -30,7 +31,55 @@ struct span_sum {
 	wire_u64 nr;         /* of spans */
 	wire_u64 ns;         /* sum of their durations */
 	wire_u64 longest_ns; /* longest duration of one span */
-	wire_u64 by_reason_ns[SPAN_REASONS];
+	wire_u64 on_cpu_ns;
+	wire_u64 rest_ns[SPAN_REASONS];
+};
+
+/* Waits of a span with the same stacks and reason that are kept with their stacks: at most 8. */
+#define SPAN_WAITS 8
+
+/*
+ * Time off the CPU in one place of a span. Times in the run queue after a wake-up have the stacks of
+ * the wait before and reason WAIT_RUN_QUEUE.
+ */
+struct span_wait {
+	wire_u64 user_ref; /* stack references, 0 = none */
+	wire_u64 kernel_ref;
+	wire_u64 ns;
+	wire_u8 reason;   /* enum wait_reason */
+	wire_u8 evidence; /* enum wait_evidence: EVIDENCE_LOCK_WORD */
+	wire_u8 pad[6];
+};
+
+struct span_wait_key {
+	wire_u64 user_ref;
+	wire_u64 kernel_ref;
+	wire_u32 second_idx; /* as in span_key */
+	wire_s32 tgid;
+	wire_s32 pid;
+	wire_u16 span;
+	wire_u8 reason;
+	wire_u8 evidence;
+};
+
+struct span_wait_sum {
+	wire_u64 nr; /* of spans with such a wait */
+	wire_u64 ns;
+	wire_u64 longest_ns; /* in one span */
+};
+
+/* The longest interval of a span off the CPU, its time in the run queue included. */
+struct span_longest {
+	wire_u64 ns;       /* off the CPU; 0 = it never was */
+	wire_u64 queue_ns; /* of that in the run queue, after a wake-up */
+	wire_u64 user_ref;
+	wire_u64 kernel_ref;
+	wire_u64 waker_ref; /* stack of the thread that woke it, 0 = none */
+	wire_s32 waker_tgid;
+	wire_s32 waker_tid; /* 0 = not woken by a thread, or not known */
+	wire_u8 reason;
+	wire_u8 evidence;
+	wire_u8 pad[6];
 };
 
 /* Counters of one probed function or pair; index: span_key.span. */
@@ -48,20 +97,23 @@ struct kernel_span {
 	struct kernel_record head; /* time_ns: end of the span */
 	wire_u64 start_ns;         /* CLOCK_MONOTONIC */
 	wire_u64 stack;            /* reference of the stack at its start */
-	wire_u64 by_reason_ns[SPAN_REASONS];
-	wire_u64 longest_ns;  /* its longest wait */
-	wire_u64 longest_ref; /* user and kernel stack of that wait, 0 = none */
-	wire_u64 longest_kernel_ref;
-	wire_u32 nr_waits;      /* intervals off the CPU */
-	wire_u16 span;          /* see span_key */
-	wire_u8 longest_reason; /* enum wait_reason of the longest wait */
-	wire_u8 pad;
+	wire_u64 on_cpu_ns;
+	wire_u64 rest_ns[SPAN_REASONS];
+	struct span_wait waits[SPAN_WAITS]; /* unused ones have ns 0 */
+	struct span_longest longest;
+	wire_u32 nr_waits; /* intervals off the CPU */
+	wire_u16 span;     /* see span_key */
+	wire_u16 pad;
 };
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct span_key) == 24, "span row key");
-_Static_assert(sizeof(struct span_sum) == 24 + 8 * SPAN_REASONS, "span row");
-_Static_assert(sizeof(struct kernel_span) == 24 + 48 + 8 * SPAN_REASONS, "span record");
+_Static_assert(sizeof(struct span_sum) == 32 + 8 * SPAN_REASONS, "span row");
+_Static_assert(sizeof(struct span_wait) == 32, "wait of a span");
+_Static_assert(sizeof(struct span_wait_key) == 32, "span wait row key");
+_Static_assert(sizeof(struct span_longest) == 56, "longest wait of a span");
+_Static_assert(sizeof(struct kernel_span) == 24 + 24 + 8 * SPAN_REASONS + 32 * SPAN_WAITS + 56 + 8,
+	       "span record");
 _Static_assert(WAIT_NR <= SPAN_REASONS, "reasons fit");
 #endif
 

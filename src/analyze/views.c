@@ -117,7 +117,7 @@ static const struct view views[VIEW_NR] = {
 	[VIEW_SPANS] = {.key = "spans",
 			.title = "latency of calls and spans",
 			.tables = BIT(TABLE_SPANS),
-			.recorded = BIT(TABLE_SPAN_TIME),
+			.recorded = BIT(TABLE_SPANS),
 			.drawn = BIT(TABLE_SPAN_TIME),
 			.select = select_run,
 			.page = spansum_report,

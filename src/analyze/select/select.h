@@ -240,6 +240,9 @@ static inline uint32_t select_nr_frames(const struct selection *s, stack_id node
 
 struct frame_it select_frames(const struct selection *s, stack_id stack);
 
+/* Returns the stack without the scheduler's own frames at its leaf, which every wait has. */
+stack_id select_without_scheduler(const struct profile *p, stack_id stack);
+
 /* Returns "[unknown]" for an unsymbolized location. */
 const char *frame_name(const struct profile *p, const struct frame_ref *f);
 /* Appends the frame names, separated by " < ", the first one preceded by @sep. */

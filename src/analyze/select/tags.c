@@ -310,10 +310,7 @@ static bool is_scheduler(struct sv name)
 	return false;
 }
 
-/*
- * Returns the stack without scheduler frames. @memo by function: 0: not checked yet, else 1 +
- * result.
- */
+/* @memo by function: 0: not checked yet, else 1 + result; NULL: none. */
 static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_id stack)
 {
 	for (; stack; stack = p->stacks.p[stack].parent) {
@@ -321,24 +318,33 @@ static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_
 		if (!(l->flags & LOCATION_KERNEL) || l->nr_frames != 1)
 			break;
 		func_id func = p->frames.p[l->first_frame].func;
-		if (!memo[func])
-			memo[func] = 1 + is_scheduler(profile_sv(p, p->functions.p[func].name));
-		if (memo[func] == 1)
+		bool is_known = memo && memo[func];
+		bool is_skipped = is_known ? memo[func] > 1
+					   : is_scheduler(profile_sv(p, p->functions.p[func].name));
+		if (memo)
+			memo[func] = 1 + is_skipped;
+		if (!is_skipped)
 			break;
 	}
 	return stack;
+}
+
+stack_id select_without_scheduler(const struct profile *p, stack_id stack)
+{
+	return without_scheduler(p, NULL, stack);
 }
 
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
 			  const uint32_t *samples, size_t n, const struct row_filter *row_filter)
 {
 	const struct table *t = plan->t;
+	bool has_scheduler = plan->is_of_waits || t->id == TABLE_SPAN_TIME;
 	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
 	CLEANUP(free_p) uint8_t *memo = xcalloc(plan->p->functions.n + 1, 1);
 	for (size_t k = 0; k < n; k++) {
 		uint32_t i = samples[k];
-		stack_id stack = plan->is_of_waits ? without_scheduler(plan->p, memo, t->stack[i])
-						   : t->stack[i];
+		stack_id stack =
+			has_scheduler ? without_scheduler(plan->p, memo, t->stack[i]) : t->stack[i];
 		keys[k] = (struct keyed){stack, t->task[i], select_phase(row_filter, i), t->tag[i],
 					 i};
 	}

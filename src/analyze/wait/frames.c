@@ -184,6 +184,33 @@ void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stac
 		buf_add_str(to, "[no stack]");
 }
 
+void waitframes_add_user_first(struct buf *to, const struct profile *p, stack_id stack)
+{
+	stack_id user = waitframes_user_part(p, stack);
+	waitframes_add_stack(to, p, user ? user : stack);
+	if (!user || user == stack)
+		return;
+	stack_id first = select_without_scheduler(p, stack);
+	stack_id last = first;
+	while (last != user && p->stacks.p[last].parent != user)
+		last = p->stacks.p[last].parent;
+	if (last == user)
+		return;
+	uint32_t nr = p->locations.p[p->stacks.p[last].loc].nr_frames;
+	struct frame_it it = {.p = p, .node = first, .stop = last, .stop_frame = nr ? nr - 1 : 0};
+	frames_add(to, it, " [kernel: ");
+	buf_add_ch(to, ']');
+}
+
+const char *wait_ended_by(const struct tag *tag)
+{
+	if (tag->evidence & EVIDENCE_BY_IRQ)
+		return "[device or timer]";
+	if (tag->evidence & EVIDENCE_SELF)
+		return "[timeout or signal]";
+	return tag->evidence & EVIDENCE_OPEN ? "[still waiting]" : "[not seen]";
+}
+
 stack_id waitframes_user_part(const struct profile *p, stack_id stack)
 {
 	while (stack && p->locations.p[p->stacks.p[stack].loc].flags & LOCATION_KERNEL)

@@ -25,6 +25,10 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack);
 const char *waitframe_name(const struct profile *p, const struct waitframe *f);
 /* Appends all frames, leaf first, separated by " < "; kernel and inlined frames included. */
 void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stack);
+/* The same with the user frames first: "fsync < commit < main [kernel: do_fsync < ...]". */
+void waitframes_add_user_first(struct buf *to, const struct profile *p, stack_id stack);
+/* What ended a wait that no thread ended: "[device or timer]" ... */
+const char *wait_ended_by(const struct tag *tag);
 /* Returns the stack without its kernel frames. */
 stack_id waitframes_user_part(const struct profile *p, stack_id stack);
 

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 #include "analyze/io/taggroups.h"
+#include "analyze/stacks/threads.h"
 #include "analyze/wait/frames.h"
-#include "analyze/wait/waittables.h"
+#include "analyze/wait/reason.h"
 #include "base/text/num.h"
 
 struct spansum {
@@ -18,7 +19,15 @@ struct spansum {
 	struct arena *a;
 	double seconds;
 	struct tag_groups *spans;
+	struct reasons *reasons;
+	struct waitframes *frames;
+	uint64_t no_stack_ns; /* of waits whose stacks were not kept */
 };
+
+static enum wait_reason reason_of_row(const struct spansum *s, const struct tag_row *row)
+{
+	return reason_of(s->reasons, row->stack, row->tag);
+}
 
 static uint64_t weight_of_time(const struct tag_group *g)
 {
@@ -123,34 +132,70 @@ static void add_breakdown_row(struct spansum *s, struct report_table *t, const s
 	report_add_row(s->r, t, cells);
 }
 
-static int add_breakdown(struct spansum *s, const struct select_spec *spec, struct err *err)
+/* Collects the times of the calls: by span and reason, and the waits also by stack. */
+static int collect_time(struct spansum *s, const struct select_spec *spec,
+			struct tag_groups *reasons, struct tag_groups *stacks, struct err *err)
 {
 	struct tag_rows rows;
 	struct tag_row row;
-	struct select_spec own = *spec;
-	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_SPAN_TIME, &own, err);
+	CLEANUP(buf_release) struct buf stack = {0};
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_SPAN_TIME, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	CLEANUP(tag_groups_release) struct tag_groups groups = {.arena = s->a};
 	while (tag_rows_next(&rows, &row)) {
-		enum wait_reason reason = (enum wait_reason)row.tag->reason;
+		enum wait_reason reason = reason_of_row(s, &row);
 		const char *texts[] = {profile_text(s->p, row.tag->object), reason_key(reason),
 				       wait_text(reason)};
-		amount_add(tag_groups_at(&groups, texts, 3)->amounts, &row);
+		amount_add(tag_groups_at(reasons, texts, 3)->amounts, &row);
+		if (reason == WAIT_ON_CPU)
+			continue;
+		if (!row.nr) {
+			s->no_stack_ns += row.ns;
+			continue;
+		}
+		buf_clear(&stack);
+		waitframes_add_user_first(&stack, s->p, row.stack);
+		texts[2] = buf_str(&stack);
+		struct amount *a = tag_groups_at(stacks, texts, 3)->amounts;
+		amount_add(a, &row);
+		a->q.longest_ns = MAX(a->q.longest_ns, row.longest_ns);
 	}
-	tag_groups_sort(&groups, weight_of_time);
+	return 0;
+}
+
+static void add_breakdown(struct spansum *s, struct tag_groups *groups)
+{
+	if (!groups->groups.n)
+		return;
+	tag_groups_sort(groups, weight_of_time);
 	struct report_table *t =
 		report_add_table(s->r, "span_breakdown", "time breakdown of the calls",
 				 breakdown_columns, ARRAY_LEN(breakdown_columns));
 	vec_foreach(span, &s->spans->groups)
-		vec_foreach(g, &groups.groups)
+		vec_foreach(g, &groups->groups)
 			if (!strcmp(span->texts[0], g->texts[0]))
 				add_breakdown_row(s, t, g, span, g->texts[2]);
 	t->nr_rows_total = t->nr_rows;
-	return 0;
 }
 
+/* ---- waits within them -------------------------------------------------------------------- */
+
+static const struct tag_column wait_columns[] = {
+	{{"time_ns", "time", CELL_NS, "time off the CPU within the calls"}, TAG_NS, 0},
+	{{"calls", "calls", CELL_COUNT, "calls with this wait"}, TAG_NR, 0},
+	{{"mean_ns", "per call", CELL_NS, "mean of those calls"}, TAG_MEAN_NS, 0},
+	{{"longest_ns", "longest", CELL_NS, "in one call"}, TAG_LONGEST_NS, 0},
+	{{"span", "span", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"reason", "reason", CELL_TEXT, NULL}, TAG_TEXT, 1},
+	{{"stack", "stack, innermost user frame first", CELL_TEXT, NULL}, TAG_TEXT, 2},
+};
+
+static const struct tag_table waits_table = {
+	TAG_TABLE("span_waits", "waits within the calls", wait_columns), .weight = weight_of_time};
+
 /* ---- the slowest -------------------------------------------------------------------------- */
+
+enum { HAS_TIMES = 1 }; /* the recording knows what the time of calls went to */
 
 static const struct report_column slow_columns[] = {
 	{"time_ns", "time", CELL_NS, NULL},
@@ -158,9 +203,13 @@ static const struct report_column slow_columns[] = {
 	{"at_s", "start (s)", CELL_FLOAT, "seconds since the start of the capture"},
 	{"thread", "thread", CELL_TEXT, NULL},
 	{"tid", "tid", CELL_ID, NULL},
-	{"breakdown", "time breakdown", CELL_TEXT, NULL},
-	{"longest_wait_ns", "longest wait", CELL_NS, NULL},
-	{"stack", "stack of the longest wait, innermost first", CELL_TEXT, NULL},
+	{"breakdown", "time breakdown", CELL_TEXT, NULL, HAS_TIMES},
+	{"longest_wait_ns", "longest wait", CELL_NS,
+	 "longest time off the CPU without a break, the run queue included", HAS_TIMES},
+	{"woken_by", "woken by", CELL_TEXT, "what ended that wait: thread and its function",
+	 HAS_TIMES},
+	{"stack", "stack of the longest wait, innermost user frame first", CELL_TEXT, NULL,
+	 HAS_TIMES},
 };
 
 struct slow_span {
@@ -170,8 +219,10 @@ struct slow_span {
 	uint64_t ns;
 	uint64_t by_reason_ns[WAIT_NR];
 	uint64_t longest_ns;
+	uint64_t longest_blocked_ns; /* of that; the rest was in the run queue */
 	stack_id longest_stack;
 	enum wait_reason longest_reason;
+	const struct tag *longest_tag; /* NULL: none */
 };
 
 static int by_time_and_task(const void *a, const void *b)
@@ -198,15 +249,43 @@ static void add_breakdown_text(struct buf *to, const struct slow_span *w)
 	}
 }
 
+/* "lock 3.0 ms, run_queue 1.2 ms: pthread_mutex_lock < ..." */
+static void add_longest_text(struct buf *to, const struct spansum *s, const struct slow_span *w)
+{
+	uint64_t queue_ns = w->longest_ns - MIN(w->longest_blocked_ns, w->longest_ns);
+	buf_add_str(to, reason_key(w->longest_reason));
+	if (queue_ns)
+		buf_addf(to, " %s, %s %s", num_ns(w->longest_blocked_ns).s,
+			 reason_key(WAIT_RUN_QUEUE), num_ns(queue_ns).s);
+	buf_add_str(to, ": ");
+	waitframes_add_user_first(to, s->p, w->longest_stack);
+}
+
+static void add_waker_text(struct buf *to, const struct spansum *s, const struct tag *tag)
+{
+	if (tag->other) {
+		const struct task *by = &s->p->tasks.p[tag->other];
+		buf_addf(to, "%s %d", profile_text(s->p, by->comm), (int)by->tid);
+	} else {
+		buf_add_str(to, wait_ended_by(tag));
+	}
+	if (tag->other_stack) {
+		struct waitframe f = waitframe_of(s->frames, tag->other_stack);
+		buf_addf(to, " in %s", waitframe_name(s->p, &f));
+	}
+}
+
 static void add_slow_row(struct spansum *s, struct report_table *t, const struct slow_span *w)
 {
 	CLEANUP(buf_release) struct buf breakdown = {0};
+	CLEANUP(buf_release) struct buf waker = {0};
 	CLEANUP(buf_release) struct buf stack = {0};
 	const struct task *task = &s->p->tasks.p[w->task];
 	add_breakdown_text(&breakdown, w);
-	if (w->longest_ns) {
-		buf_addf(&stack, "%s: ", reason_key(w->longest_reason));
-		waitframes_add_stack(&stack, s->p, w->longest_stack);
+	if (w->longest_tag) {
+		add_longest_text(&stack, s, w);
+		if (w->longest_reason != WAIT_RUN_QUEUE)
+			add_waker_text(&waker, s, w->longest_tag);
 	}
 	double at_s =
 		w->start_ns > s->p->start_ns ? (double)(w->start_ns - s->p->start_ns) / 1e9 : 0;
@@ -218,6 +297,7 @@ static void add_slow_row(struct spansum *s, struct report_table *t, const struct
 		{.u = task->tid > 0 ? (uint64_t)task->tid : CELL_NO_ID},
 		{.text = buf_str(&breakdown)},
 		{.u = w->longest_ns},
+		{.text = buf_str(&waker)},
 		{.text = buf_str(&stack)},
 	};
 	report_add_row(s->r, t, cells);
@@ -238,7 +318,8 @@ static struct slow_span *slow_at(slow_list *list, const struct tag_rows *rows,
 	return vec_last(list);
 }
 
-static int add_slowest(struct spansum *s, const struct select_spec *spec, struct err *err)
+static int add_slowest(struct spansum *s, const struct select_spec *spec, bool has_times,
+		       struct err *err)
 {
 	struct tag_rows rows;
 	struct tag_row row;
@@ -248,21 +329,24 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, struct
 	slow_list list = {0};
 	while (tag_rows_next(&rows, &row)) {
 		struct slow_span *w = slow_at(&list, &rows, &row);
-		enum wait_reason reason = (enum wait_reason)MIN(row.tag->reason, WAIT_NR - 1);
+		enum wait_reason reason = reason_of_row(s, &row);
 		if (row.nr) {
 			w->ns = row.ns;
 		} else if (row.detail[0]) {
 			w->longest_ns = row.ns;
+			w->longest_blocked_ns = row.longest_ns;
 			w->longest_stack = row.stack;
 			w->longest_reason = reason;
+			w->longest_tag = row.tag;
 		} else {
 			w->by_reason_ns[reason] += row.ns;
 		}
 	}
 	if (list.n)
 		qsort(list.p, list.n, sizeof(*list.p), by_time_and_task);
-	struct report_table *t = report_add_table(s->r, "span_slowest", "slowest calls",
-						  slow_columns, ARRAY_LEN(slow_columns));
+	struct report_table *t =
+		report_add_table_of(s->r, "span_slowest", "slowest calls", slow_columns,
+				    ARRAY_LEN(slow_columns), has_times ? HAS_TIMES : 0);
 	for (size_t i = 0; i < list.n && i < 10; i++)
 		add_slow_row(s, t, &list.p[i]);
 	t->nr_rows_total = list.n;
@@ -270,37 +354,26 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, struct
 	return 0;
 }
 
-/* ---- waits within them -------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------------------------- */
 
-static void add_escaped(struct buf *to, const char *name)
+/* How many of the calls that began during the capture are in the tables, and where the others are. */
+static void add_coverage(struct spansum *s)
 {
-	for (const char *c = name; *c; c++) {
-		if (strchr("\\^$.|?*+()[]{}", *c))
-			buf_add_ch(to, '\\');
-		buf_add_ch(to, *c);
-	}
-}
-
-/* Selected by the frames of stacks, so waits in calls that have not returned are included. */
-static int add_waits_within(struct spansum *s, const struct select_spec *spec, struct err *err)
-{
-	if (!tables_has_rows(s->p, TABLE_OFF_CPU) || !s->spans->groups.n)
-		return 0;
-	CLEANUP(buf_release) struct buf regex = {0};
-	vec_foreach(g, &s->spans->groups) {
-		buf_add_str(&regex, regex.n ? "|^" : "^");
-		add_escaped(&regex, g->texts[0]);
-	}
-	struct select_spec own = *spec;
-	struct selection sel;
-	own.event = table_key(TABLE_OFF_CPU);
-	own.within = buf_str(&regex);
-	int rc = select_run(s->a, s->p, &own, &sel, err);
-	if (rc == -ENOENT)
-		return 0;
-	if (!rc && sel.nr_rows)
-		waits_table(s->r, &sel, WAITS_STACKS, s->limits);
-	return rc;
+	const uint64_t *lost = s->p->losses.nr;
+	const struct table *t = tables_find_rows(s->p, TABLE_SPANS);
+	if (!t || !losses_has_samples(&s->p->losses))
+		return;
+	uint64_t nr = 0;
+	for (size_t i = 0; i < t->n; i++)
+		nr += (uint64_t)MAX(t->values[i * t->nr_columns], (int64_t)0);
+	uint64_t nr_all = nr + lost[LOSS_SPANS_UNFINISHED] + lost[LOSS_SPANS_NO_ROW];
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_addf(&text, "%s of %s calls that began during the capture", num_count(nr).s,
+		 num_count(nr_all).s);
+	if (lost[LOSS_SPANS_INSIDE])
+		buf_addf(&text, "; %s more, made inside of a measured call, are part of its time",
+			 num_count(lost[LOSS_SPANS_INSIDE]).s);
+	report_fact_text(s->r, "measured", buf_str(&text));
 }
 
 static void add_notes(struct spansum *s, const char *input)
@@ -315,6 +388,9 @@ static void add_notes(struct spansum *s, const char *input)
 			g->texts[0]);
 		break;
 	}
+	if (s->no_stack_ns)
+		report_note(s->r, "stacks are not known for %s of the waits within the calls",
+			    num_ns(s->no_stack_ns).s);
 	if (input)
 		report_hint(s->r,
 			    &(struct report_hint){
@@ -337,14 +413,21 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 		.a = &scratch,
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
 		.spans = &spans,
+		.reasons = reasons_new(&scratch, p),
+		.frames = waitframes_new(&scratch, p),
 	};
+	CLEANUP(tag_groups_release) struct tag_groups reasons = {.arena = &scratch};
+	CLEANUP(tag_groups_release) struct tag_groups stacks = {.arena = &scratch};
 	view_begin(r, &sel, "latency of calls and spans");
 	TRY(collect_spans(&s, &own, err));
 	tag_report(&spans, r, &spans_table, 0, s.seconds);
-	TRY(add_breakdown(&s, &own, err));
-	TRY(add_slowest(&s, &own, err));
+	add_coverage(&s);
+	TRY(collect_time(&s, &own, &reasons, &stacks, err));
+	add_breakdown(&s, &reasons);
+	TRY(add_slowest(&s, &own, reasons.groups.n > 0, err));
+	if (stacks.groups.n)
+		tag_report(&stacks, r, &waits_table, limits->max_rows, s.seconds);
 	add_histogram(&s);
-	TRY(add_waits_within(&s, &own, err));
 	add_notes(&s, input);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * Report of `assay latency`: durations of operations, their time by reason (on CPU, run queue, each
- * wait reason; adds up to the elapsed time), and the slowest calls. Reads the tables "spans",
- * "span-time", "slowest-spans", and "off-cpu" for the stacks of waits inside the operations.
+ * wait reason; adds up to the elapsed time), the stacks of the waits, and the slowest calls. Reads
+ * the tables "spans", "span-time" and "slowest-spans". Reasons are those of reason.h, as in all
+ * views of waits; waits are shown whether or not they count as idle elsewhere.
  */
 #ifndef ASSAY_ANALYZE_WAIT_SPANSUM_H
 #define ASSAY_ANALYZE_WAIT_SPANSUM_H
@@ -13,7 +14,8 @@
 #include "base/err.h"
 
 /*
- * Adds tables "spans", "span_breakdown", "span_slowest", "span_histogram" and "waiting_stacks".
+ * Adds tables "spans", "span_breakdown", "span_slowest", "span_waits" and "span_histogram", and the
+ * fact "measured": how many of the calls are in them.
  * @input: file name for hints; NULL: no hints. Errors as select_run.
  */
 int spansum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

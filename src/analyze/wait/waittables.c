@@ -66,11 +66,7 @@ static const char *waker_name(struct maker *m, const struct tag *tag)
 {
 	if (tag->other)
 		return threads_name(&m->text, m->sel->p, tag->other);
-	if (tag->evidence & EVIDENCE_BY_IRQ)
-		return "[device or timer]";
-	if (tag->evidence & EVIDENCE_SELF)
-		return "[timeout or signal]";
-	return tag->evidence & EVIDENCE_OPEN ? "[still waiting]" : "[not seen]";
+	return wait_ended_by(tag);
 }
 
 static bool texts_of_waker(struct maker *m, const struct select_tagged *row, const char **ret_texts)

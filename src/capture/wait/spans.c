@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "capture/bpf/deferclose.h"
 #include "capture/wait/spans.h"
+#include "capture/wait/waitsource.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -45,7 +46,10 @@ struct spans {
 	uint64_t swapped_ns; /* 0 = the other map has been read */
 	struct span_key *keys;
 	struct span_sum *sums;
-	size_t nr_room;
+	struct span_wait_key *wait_keys;
+	struct span_wait_sum *wait_sums;
+	size_t nr_room; /* of each map */
+	bool has_waits; /* without, it is not known what the time of the calls went to */
 	bool is_stopped;
 };
 
@@ -98,6 +102,7 @@ static int spans_open(void **ret_s, const struct source_env *env, struct err *er
 	struct spans *s = xcalloc(1, sizeof(*s));
 	s->skel = engine_skel(env->engine);
 	s->spec = spec;
+	s->has_waits = env->tables & WAIT_TABLES;
 	s->slowest = xcalloc(spec->nr_probes, sizeof(*s->slowest));
 	for (size_t i = 0; i < spec->nr_probes; i++)
 		s->slowest[i].calls = xcalloc(spec->nr_slowest + 1, sizeof(*s->slowest[i].calls));
@@ -147,6 +152,8 @@ static int spans_load(void *self, struct err *err)
 	s->nr_room = bpf_map__max_entries(s->skel->maps.span_rows_a);
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
+	s->wait_keys = xcalloc(s->nr_room, sizeof(*s->wait_keys));
+	s->wait_sums = xcalloc(s->nr_room, sizeof(*s->wait_sums));
 	TRY(bpfring_open(&s->ring, bpf_map__fd(s->skel->maps.span_ring),
 			 bpf_map__max_entries(s->skel->maps.span_ring), err));
 	for (size_t i = 0; i < s->spec->nr_probes; i++) {
@@ -190,12 +197,15 @@ static struct event row_of(const struct spans *s, uint64_t time_ns, int32_t tgid
 	return ev;
 }
 
-static int deliver_reasons(const struct event_sink *sink, struct event *ev, uint32_t spec,
-			   const uint64_t *by_reason_ns, struct err *err)
+/* Delivers the times of a call, or of the calls of a row, that have no stack of their own. */
+static int deliver_parts(const struct spans *s, const struct event_sink *sink, struct event *ev,
+			 uint32_t spec, uint64_t on_cpu_ns, const uint64_t *rest_ns,
+			 struct err *err)
 {
-	for (unsigned i = 0; i < WAIT_NR; i++) {
+	for (unsigned i = 0; i < WAIT_NR && s->has_waits; i++) {
+		uint64_t ns = i == WAIT_ON_CPU ? on_cpu_ns : rest_ns[i];
 		ev->aggregate.reason = (uint8_t)i;
-		TRY(by_reason_ns[i] ? emit(sink, ev, spec, 0, by_reason_ns[i], 0, err) : 0);
+		TRY(ns ? emit(sink, ev, spec, 0, ns, 0, err) : 0);
 	}
 	ev->aggregate.reason = WAIT_NONE;
 	return 0;
@@ -209,22 +219,48 @@ static int deliver_row(const struct spans *s, const struct span_key *k, const st
 	ev.aggregate.log2_ns = k->log2_ns;
 	TRY(emit(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err));
 	ev.aggregate.log2_ns = LOG2_NONE;
-	return deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
+	return deliver_parts(s, sink, &ev, TABLE_SPAN_TIME, v->on_cpu_ns, v->rest_ns, err);
 }
 
-static int drain_map(struct spans *s, unsigned which, const struct event_sink *sink,
-		     struct err *err)
+static int deliver_wait(const struct spans *s, const struct span_wait_key *k,
+			const struct span_wait_sum *v, const struct event_sink *sink,
+			struct err *err)
 {
-	const struct bpf_map *map = which ? s->skel->maps.span_rows_b : s->skel->maps.span_rows_a;
+	uint64_t time_ns = s->epoch_ns + k->second_idx * SECOND_NS;
+	struct event ev = row_of(s, time_ns, k->tgid, k->pid, k->user_ref, k->span);
+	ev.aggregate.kernel_ref = k->kernel_ref;
+	ev.aggregate.reason = k->reason;
+	ev.aggregate.evidence = k->evidence;
+	return emit(sink, &ev, TABLE_SPAN_TIME, (int64_t)v->nr, v->ns, v->longest_ns, err);
+}
+
+/* Reads and empties a map; returns the number of rows, or a negative error. */
+static int read_map(const struct spans *s, const struct bpf_map *map, void *keys, void *values,
+		    struct err *err)
+{
 	uint32_t cursor = 0;
 	uint32_t n = (uint32_t)s->nr_room;
-	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums, &n,
+	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, keys, values, &n,
 					    NULL) &&
 	    errno != ENOENT)
 		return err_sys(err, "cannot read BPF map of spans");
-	for (uint32_t i = 0; i < n; i++)
+	return (int)n;
+}
+
+static int drain_maps(struct spans *s, unsigned which, const struct event_sink *sink,
+		      struct err *err)
+{
+	int n = read_map(s, which ? s->skel->maps.span_rows_b : s->skel->maps.span_rows_a, s->keys,
+			 s->sums, err);
+	for (int i = 0; i < n; i++)
 		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
-	return 0;
+	if (n < 0)
+		return n;
+	n = read_map(s, which ? s->skel->maps.span_waits_b : s->skel->maps.span_waits_a,
+		     s->wait_keys, s->wait_sums, err);
+	for (int i = 0; i < n; i++)
+		TRY(deliver_wait(s, &s->wait_keys[i], &s->wait_sums[i], sink, err));
+	return MIN(n, 0);
 }
 
 static void raise_thresholds(struct spans *s)
@@ -245,7 +281,7 @@ static int spans_drain(void *self, const struct event_sink *sink, struct err *er
 	raise_thresholds(s);
 	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
 		s->swapped_ns = 0;
-		return drain_map(s, !s->skel->bss->span_active_map, sink, err);
+		return drain_maps(s, !s->skel->bss->span_active_map, sink, err);
 	}
 	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
 		s->skel->bss->span_active_map ^= 1;
@@ -255,19 +291,37 @@ static int spans_drain(void *self, const struct event_sink *sink, struct err *er
 	return 0;
 }
 
+static int deliver_longest(const struct span_longest *l, struct event *ev,
+			   const struct event_sink *sink, struct err *err)
+{
+	if (!l->ns)
+		return 0;
+	ev->aggregate.detail = "longest wait";
+	ev->aggregate.user_ref = l->user_ref;
+	ev->aggregate.kernel_ref = l->kernel_ref;
+	ev->aggregate.reason = l->reason;
+	ev->aggregate.evidence = l->evidence;
+	ev->aggregate.other_pid = l->waker_tgid;
+	ev->aggregate.other_tid = l->waker_tid;
+	ev->aggregate.other_ref = l->waker_ref;
+	return emit(sink, ev, TABLE_SLOWEST_SPANS, 0, l->ns, l->ns - l->queue_ns, err);
+}
+
 static int deliver_slow(const struct spans *s, const struct kernel_span *r,
 			const struct event_sink *sink, struct err *err)
 {
 	struct event ev = row_of(s, r->start_ns, r->head.tgid, r->head.pid, r->stack, r->span);
-	TRY(emit(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err));
-	TRY(deliver_reasons(sink, &ev, TABLE_SLOWEST_SPANS, r->by_reason_ns, err));
-	if (!r->longest_ns)
-		return 0;
-	ev.aggregate.detail = "longest wait";
-	ev.aggregate.reason = r->longest_reason;
-	ev.aggregate.user_ref = r->longest_ref;
-	ev.aggregate.kernel_ref = r->longest_kernel_ref;
-	return emit(sink, &ev, TABLE_SLOWEST_SPANS, 0, r->longest_ns, r->longest_ns, err);
+	TRY(emit(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), span_ns(r), err));
+	TRY(deliver_parts(s, sink, &ev, TABLE_SLOWEST_SPANS, r->on_cpu_ns, r->rest_ns, err));
+	for (size_t i = 0; i < SPAN_WAITS && r->waits[i].ns; i++) {
+		const struct span_wait *w = &r->waits[i];
+		ev.aggregate.user_ref = w->user_ref;
+		ev.aggregate.kernel_ref = w->kernel_ref;
+		ev.aggregate.reason = w->reason;
+		ev.aggregate.evidence = w->evidence;
+		TRY(emit(sink, &ev, TABLE_SLOWEST_SPANS, 0, w->ns, 0, err));
+	}
+	return deliver_longest(&r->longest, &ev, sink, err);
 }
 
 static void detach(struct spans *s)
@@ -285,8 +339,8 @@ static int spans_stop(void *self, const struct event_sink *sink, struct err *err
 	s->skel->bss->span_stop_ns = clock_mono_ns();
 	detach(s);
 	drain_slow(s);
-	TRY(drain_map(s, 0, sink, err));
-	TRY(drain_map(s, 1, sink, err));
+	TRY(drain_maps(s, 0, sink, err));
+	TRY(drain_maps(s, 1, sink, err));
 	for (size_t i = 0; i < s->spec->nr_probes; i++)
 		for (size_t k = 0; k < s->slowest[i].n; k++)
 			TRY(deliver_slow(s, &s->slowest[i].calls[k], sink, err));
@@ -333,6 +387,8 @@ static void spans_free(void *self)
 	free_p(&s->slowest);
 	free_p(&s->keys);
 	free_p(&s->sums);
+	free_p(&s->wait_keys);
+	free_p(&s->wait_sums);
 	free_p(&s);
 }
 

@@ -4,14 +4,16 @@
  * rows (EVENT_AGGREGATE) of
  *
  *	TABLE_SPANS          calls, time, longest; object = the span's name
- *	TABLE_SPAN_TIME      the same time by wait reason; its sum is the time in TABLE_SPANS.
- *	                     Column `calls` is 0
+ *	TABLE_SPAN_TIME      the same time by wait reason; its sum is the time in TABLE_SPANS. A wait
+ *	                     has its own stack and the number of calls with that wait; time on the
+ *	                     CPU has the stack at the call's start, and 0 calls
  *	TABLE_SLOWEST_SPANS  the slowest calls of each span: one row without reason (1 call, its
- *	                     time), rows by reason (0 calls, time), and a row "longest wait" with
- *	                     the stack of that wait. All rows of a call have its start time and its
- *	                     thread
+ *	                     time), rows by reason as in TABLE_SPAN_TIME (0 calls, time), and a row
+ *	                     with a detail ("longest wait"): time off the CPU, of which `longest`
+ *	                     blocked and the rest in the run queue, with its stack and its waker.
+ *	                     All rows of a call have its start time and its thread
  *
- * Reasons other than WAIT_ON_CPU need waits_source on the same engine.
+ * Times by reason need waits_source on the same engine; without it, there are none.
  */
 #ifndef ASSAY_CAPTURE_WAIT_SPANS_H
 #define ASSAY_CAPTURE_WAIT_SPANS_H

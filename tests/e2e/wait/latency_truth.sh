@@ -24,14 +24,33 @@ grep -q '"spans_unfinished":20' s.json || fail "unfinished calls: $(grep -o 'spa
 # what the waits are: 20 times 5 ms of sleep, 20 locks that are held for about 20 ms
 at_least "$(cell span_breakdown time_ns span=op_sleep reason=sleep)" 99000000 || fail "op_sleep does not sleep"
 [ "$(cell span_slowest time_ns)" -gt 0 ] || fail "no slowest calls"
-python3 - s.json <<'END' || fail "the slowest call is not the one that slept for 60 ms"
+# One classification everywhere: the lock is a lock in each table, and each table has the same times.
+[ "$(cell span_breakdown time_ns reason=sync)" = none ] || fail "a futex wait is neither lock nor park"
+[ "$(cell span_waits time_ns reason=lock)" = "$(cell span_breakdown time_ns reason=lock)" ] || fail "lock: two times"
+[ "$(cell span_waits time_ns reason=sleep)" = "$(cell span_breakdown time_ns reason=sleep)" ] || fail "sleep: two times"
+[ "$(cell span_breakdown time_ns span=op_lock reason=lock)" -gt 300000000 ] || fail "op_lock waits for no lock"
+python3 - s.json <<'END' || fail "slowest calls: $(grep -o '"key":"span_slowest".*' s.json)"
 import json, sys
-t = [t for t in json.load(open(sys.argv[1]))["tables"] if t["key"] == "span_slowest"][0]
-keys = [c["key"] for c in t["columns"]]
-rows = [r if isinstance(r, dict) else dict(zip(keys, r)) for r in t["rows"]]
-slow = [r for r in rows if r["span"] == "op_mixed" and r["time_ns"] >= 60e6 and r["longest_wait_ns"] >= 59e6]
-sys.exit(not (len(rows) == 10 and any(r["stack"].startswith("sleep: ") and "sleep_ms" in r["stack"] for r in slow)))
+report = json.load(open(sys.argv[1]))
+rows = [t for t in report["tables"] if t["key"] == "span_slowest"][0]["rows"]
+assert len(rows) == 10, "not ten"
+slow = rows[0]
+assert slow["span"] == "op_mixed" and slow["time_ns"] >= 60e6 and slow["longest_wait_ns"] >= 59e6, slow
+assert slow["stack"].startswith("sleep") and "sleep_ms" in slow["stack"], slow
+locks = [r for r in rows if r["span"] == "op_lock" and " lock " in " " + r["breakdown"]]
+assert locks, "no slow lock"
+for r in locks:
+    user, kernel = r["stack"].split(" [kernel: ")
+    assert user.startswith("lock ") and "op_lock < contend" in user and "futex" in kernel, r
+    assert r["woken_by"].startswith("spanwork ") and r["woken_by"].endswith(" in hold"), r
+assert report["facts"]["measured"].startswith("100 of 120 calls"), report["facts"]
 END
+# Without waits, nothing is said about where the time went.
+$ASSAY latency --no-pictures --no-waits --span op_sleep -o w.assay -- "$TARGETS/spanwork" 3 > truth 2> err ||
+	fail "--no-waits: $(cat err)"
+! grep -q warning err || fail "--no-waits: $(cat err)"
+$ASSAY report --json w.assay > w.json || fail "report"
+grep -q '"span_breakdown"\|"longest_wait_ns"' w.json && fail "--no-waits: a breakdown"
 # a name that is not there, with near ones
 $ASSAY latency --span op_slep -o n.assay -- "$TARGETS/spanwork" 1 > out 2> err
 [ $? = 2 ] && grep -q "no function 'op_slep'" err || fail "an unknown function: $(cat err)"
