@@ -132,10 +132,10 @@ $(O)/flags: FORCE
 # ---- tests --------------------------------------------------------------------------------
 # tests/unit/<folder>/test_<module>.c, each linked against the shipped library and run forked, TAP.
 UNIT_SRCS := $(sort $(wildcard tests/unit/*/test_*.c))
-TEST_LIB_SRCS := $(sort $(wildcard tests/lib/*.c))
+TEST_LIB_SRCS := $(sort $(wildcard tests/lib/*.c tests/lib/*/*.c))
 UNIT_BIN  := $(O)/tests/unit-tests
 
-$(O)/tests/%.o: private ALL_CFLAGS += -Itests/lib
+$(O)/tests/%.o: private ALL_CFLAGS += -Itests/lib -Itests/lib/made
 $(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 
