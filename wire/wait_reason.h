@@ -28,6 +28,12 @@ enum wait_reason {
 	WAIT_STOPPED = 19,    /* stopped by a signal or a tracer */
 	WAIT_OTHER = 20,      /* any other system call */
 	WAIT_UNKNOWN = 21,    /* unknown: no registers, a kernel thread */
+	WAIT_STOLEN = 22,     /* on a CPU, but interrupts or the hypervisor used it */
+	/* Found by the analysis, from the frames of a stack. */
+	WAIT_BACKPRESSURE = 23, /* a send into a full channel: until another thread takes out */
+	WAIT_JOIN = 24,   /* until other threads end or arrive: join, scope, barrier, future */
+	WAIT_PERMIT = 25, /* until another thread returns a permit: semaphore, pool */
+	WAIT_YIELD = 26,  /* runnable after sched_yield() */
 	WAIT_NR
 };
 

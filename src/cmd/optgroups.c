@@ -76,8 +76,8 @@ const struct opt_group filter_group = {"Filters (REGEX: Perl syntax, matches any
 static const struct opt wait_opts[] = {
 	OPT_STR(0, "reason", struct filter_opts, spec.reason, "REASON,...",
 		"only waits for these reasons: lock, park, fsync, fault ... (assay report lists "
-		"them), idle (all idle waits), active (all others), futex (sync, lock, park); "
-		"!REASON: all but this one"),
+		"them), idle (all idle waits), active (all others), futex (sync, lock, park, "
+		"join, backpressure, permit); !REASON: all but this one"),
 	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
 		 "also idle waits (park, poll, sleep ...), which are hidden by default"),
 	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",

@@ -30,6 +30,12 @@ static const struct {
 	[WAIT_STOPPED] = {"stopped", "stopped", "[stopped]", true},
 	[WAIT_OTHER] = {"other", "other system call", "[other call]", false},
 	[WAIT_UNKNOWN] = {"unknown", "unknown", "[unknown wait]", false},
+	[WAIT_STOLEN] = {"stolen", "interrupts and stolen time", "[stolen]", false},
+	[WAIT_BACKPRESSURE] = {"backpressure", "send into a full channel", "[back-pressure]",
+			       false},
+	[WAIT_JOIN] = {"join", "join, barrier, future", "[join]", false},
+	[WAIT_PERMIT] = {"permit", "semaphore, pool", "[permit]", false},
+	[WAIT_YIELD] = {"yield", "yielded the CPU", "[yielded]", false},
 };
 
 const char *wait_key(enum wait_reason r)
@@ -50,6 +56,12 @@ const char *wait_frame(enum wait_reason r)
 bool wait_is_idle(enum wait_reason r)
 {
 	return r < WAIT_NR && reasons[r].is_idle;
+}
+
+bool wait_is_of_futex(enum wait_reason r)
+{
+	return r == WAIT_SYNC || r == WAIT_LOCK || r == WAIT_PARK || r == WAIT_BACKPRESSURE ||
+	       r == WAIT_JOIN || r == WAIT_PERMIT;
 }
 
 enum wait_reason wait_from_key(struct sv key)

@@ -313,11 +313,13 @@ static struct rgb family_rgb(unsigned family, unsigned shade, bool is_dark)
 
 /* Hues of wait reasons; 0: grey, for idle waits. */
 static const double wait_hues[WAIT_NR] = {
-	[WAIT_ON_CPU] = 145,     [WAIT_RUN_QUEUE] = 95, [WAIT_SYNC] = 8,
-	[WAIT_LOCK] = 25,        [WAIT_FSYNC] = 300,    [WAIT_FILE_READ] = 265,
-	[WAIT_FILE_WRITE] = 282, [WAIT_FAULT] = 330,    [WAIT_MMAP_LOCK] = 350,
-	[WAIT_RECLAIM] = 65,     [WAIT_NET] = 235,      [WAIT_PIPE] = 205,
-	[WAIT_FILE_OTHER] = 250, [WAIT_KERNEL] = 50,    [WAIT_OTHER] = 170,
+	[WAIT_ON_CPU] = 145,     [WAIT_RUN_QUEUE] = 95,    [WAIT_SYNC] = 8,
+	[WAIT_LOCK] = 25,        [WAIT_FSYNC] = 300,       [WAIT_FILE_READ] = 265,
+	[WAIT_FILE_WRITE] = 282, [WAIT_FAULT] = 330,       [WAIT_MMAP_LOCK] = 350,
+	[WAIT_RECLAIM] = 65,     [WAIT_NET] = 235,         [WAIT_PIPE] = 205,
+	[WAIT_FILE_OTHER] = 250, [WAIT_KERNEL] = 50,       [WAIT_OTHER] = 170,
+	[WAIT_STOLEN] = 118,     [WAIT_JOIN] = 185,        [WAIT_PERMIT] = 315,
+	[WAIT_YIELD] = 110,      [WAIT_BACKPRESSURE] = 38,
 };
 
 static struct rgb wait_rgb(unsigned color, bool is_dark)

@@ -18,7 +18,7 @@ import sys
 
 # By class of the truth: the reason that a wait there must have; None = any.
 REASONS = {
-    'lock': 'lock', 'rwlock': 'lock', 'condvar': 'park', 'semaphore': 'park', 'park': 'park', 'channel': 'park',
+    'lock': 'lock', 'rwlock': 'lock', 'condvar': 'park', 'semaphore': 'permit', 'park': 'park', 'channel': 'park',
     'sleep': 'sleep', 'fsync': 'fsync', 'direct': 'file_read', 'read': 'file_read', 'fault': 'fault', 'pipe': 'pipe',
     'socket': 'net', 'epoll': 'poll', 'poll': 'poll', 'child': 'child', 'forever': 'pipe', 'born': 'sleep',
 }
@@ -104,8 +104,8 @@ def check_thread(check, rec, t, options):
     off = [r for r in rows if r.table == 'off-cpu']
     out = [r for r in off if r.detail != 'woken']
     if not options.polled and t['thread'] not in ('main', 'born'):
-        voluntary = sum(r.v0 for r in out if r.reason != 'run_queue')
-        involuntary = sum(r.v0 for r in out if r.reason == 'run_queue')
+        voluntary = sum(r.v0 for r in out if r.reason not in ('run_queue', 'yield'))
+        involuntary = sum(r.v0 for r in out if r.reason in ('run_queue', 'yield'))
         # Printing and ending come after the program's count: a lock, a write, a join.
         check(t['nvcsw'] - 1 <= voluntary <= t['nvcsw'] + 8,
               '%s: %d switches to wait, getrusage %d' % (name, voluntary, t['nvcsw']))

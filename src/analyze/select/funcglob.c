@@ -86,3 +86,27 @@ struct sv funcglob_plain(struct sv name, char to[static FUNCGLOB_NAME_MAX])
 		name = sv_from_idx(name, 1);
 	return name;
 }
+
+struct sv funcglob_without_args(struct sv name, char to[static FUNCGLOB_NAME_MAX])
+{
+	size_t n = 0;
+	unsigned depth = 0;
+	if (!memchr(name.p, '<', name.n) || memmem(name.p, name.n, "operator", strlen("operator")))
+		return name;
+	for (size_t i = 0; i < name.n && n < FUNCGLOB_NAME_MAX; i++) {
+		char c = name.p[i];
+		bool is_arrow = c == '>' && i && name.p[i - 1] == '-';
+		if (c == '<') {
+			if (!depth++ && n > 2 && to[n - 1] == ':' && to[n - 2] == ':')
+				n -= 2;
+			continue;
+		}
+		if (c == '>' && !is_arrow && depth) {
+			depth--;
+			continue;
+		}
+		if (!depth)
+			to[n++] = c;
+	}
+	return (struct sv){to, n};
+}

@@ -17,6 +17,11 @@
  * "<Type as Trait>::f" as "Type::f". Points into @name or into @to.
  */
 struct sv funcglob_plain(struct sv name, char to[static FUNCGLOB_NAME_MAX]);
+/*
+ * Returns a plain name without template and generic arguments: "f::<A>::g" and "f<A>::g" are
+ * "f::g". Points into @name or into @to.
+ */
+struct sv funcglob_without_args(struct sv plain_name, char to[static FUNCGLOB_NAME_MAX]);
 bool funcglob_is_like(const char *patterns, struct sv plain_name);
 
 #endif

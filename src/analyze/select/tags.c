@@ -43,6 +43,15 @@ static uint32_t idle_bits(void)
 	return bits;
 }
 
+static uint32_t futex_bits(void)
+{
+	uint32_t bits = 0;
+	for (enum wait_reason r = WAIT_NONE; r < WAIT_NR; r++)
+		if (wait_is_of_futex(r))
+			bits |= 1u << r;
+	return bits;
+}
+
 static uint32_t bits_of(struct sv key)
 {
 	if (sv_eq_str(key, "idle"))
@@ -50,7 +59,7 @@ static uint32_t bits_of(struct sv key)
 	if (sv_eq_str(key, "active"))
 		return ALL_REASONS & ~idle_bits();
 	if (sv_eq_str(key, "futex"))
-		return 1u << WAIT_SYNC | 1u << WAIT_LOCK | 1u << WAIT_PARK;
+		return futex_bits();
 	enum wait_reason r = wait_from_key(key);
 	return r == WAIT_NONE ? 0 : 1u << r;
 }

@@ -187,6 +187,8 @@ static void add_off_cpu(struct maker *m, const struct selection *sel)
 		quantile_add(&m->l->waits[t->reason], tag->log2_ns, nr, ns, longest_ns);
 		if (t->reason == WAIT_RUN_QUEUE)
 			add_run_queue(m, row, tag, t, longest_ns);
+		else if (t->reason == WAIT_YIELD) /* the kernel counts it as involuntary */
+			row->nr_involuntary += nr;
 		else
 			row->nr_voluntary += nr;
 		m->l->at_start_ns += tag->evidence & EVIDENCE_AT_START ? ns : 0;

@@ -32,10 +32,31 @@ static bool is_runtime_module(const char *name)
 static bool is_runtime_crate(struct sv crate)
 {
 	static const char *const crates[] = {
-		"std",       "core",   "alloc", "parking_lot",       "parking_lot_core", "lock_api",
-		"dashmap",   "libc",   "nix",   "crossbeam_channel", "crossbeam_utils",  "rustix",
-		"once_cell", "mio",    "flume", "event_listener",    "__gnu_cxx",        "absl",
-		"boost",     "__libc",
+		"std",
+		"core",
+		"alloc",
+		"parking_lot",
+		"parking_lot_core",
+		"lock_api",
+		"dashmap",
+		"libc",
+		"nix",
+		"crossbeam_channel",
+		"crossbeam_utils",
+		"rustix",
+		"once_cell",
+		"mio",
+		"flume",
+		"event_listener",
+		"__gnu_cxx",
+		"absl",
+		"boost",
+		"__libc",
+		"tokio",
+		"rayon_core",
+		"rayon",
+		"kanal",
+		"async_channel",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(crates); i++)
 		if (sv_eq_str(crate, crates[i]))

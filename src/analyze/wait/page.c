@@ -107,12 +107,12 @@ static void note_cpu_shortage(const struct page *pg)
 		pct_text(pct).s);
 }
 
-/* Returns the first row of the table of locks, or NULL. */
-static const union cell *top_lock(const struct report *r)
+/* Returns the table with a key, or NULL if there is none or it has no rows. */
+static const struct report_table *table_of(const struct report *r, const char *key)
 {
 	vec_foreach(t, &r->tables)
-		if (!strcmp(t->key, "locks") && t->nr_rows)
-			return t->cells;
+		if (!strcmp(t->key, key) && t->nr_rows)
+			return t;
 	return NULL;
 }
 
@@ -120,7 +120,8 @@ static void note_locks(const struct page *pg)
 {
 	const struct breakdown_row *total = &pg->l->total;
 	double pct = active_pct(pg, total->ns[WAIT_LOCK]);
-	const union cell *top = top_lock(pg->r);
+	const struct report_table *locks = table_of(pg->r, "locks");
+	const union cell *top = locks ? locks->cells : NULL;
 	if (pct < LOCK_PCT || !top ||
 	    !has_evidence(total->ns[WAIT_LOCK], total->nr_waits[WAIT_LOCK]))
 		return;
@@ -136,26 +137,70 @@ static void note_locks(const struct page *pg)
 			    : "");
 }
 
+/* Returns "; most in FUNCTION" for the function that spent most time for a reason. */
+static const char *most_in(const struct page *pg, enum wait_reason reason)
+{
+	const struct report_table *t = table_of(pg->r, "waiting_functions");
+	size_t at = 0;
+	while (t && at < t->nr_columns && strcmp(t->columns[at].key, "reason"))
+		at++;
+	for (size_t i = 0; t && i < t->nr_rows; i++) {
+		const union cell *row = &t->cells[i * t->nr_columns];
+		if (!strcmp(row[at].text, wait_key(reason)))
+			return arena_fmt(&pg->r->arena, "; most in %s", row[at + 1].text);
+	}
+	return "";
+}
+
+struct finding {
+	enum wait_reason reason;
+	const char *text;
+};
+
+static unsigned note_findings(const struct page *pg, const struct finding *kinds, size_t n)
+{
+	unsigned nr = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ns = pg->l->total.ns[kinds[i].reason];
+		double pct = active_pct(pg, ns);
+		if (pct < IO_PCT || !has_evidence(ns, pg->l->total.nr_waits[kinds[i].reason]))
+			continue;
+		report_note(pg->r, "%s %% of non-idle thread time was spent %s%s", pct_text(pct).s,
+			    kinds[i].text, most_in(pg, kinds[i].reason));
+		nr++;
+	}
+	return nr;
+}
+
+/* Waits for other threads. Returns how many were found that more load would not end. */
+static unsigned note_others(const struct page *pg)
+{
+	static const struct finding limits[] = {
+		{WAIT_BACKPRESSURE, "sending into full channels (back-pressure): the receivers are "
+				    "slower than the senders"},
+		{WAIT_PERMIT, "waiting for semaphores or for items of a pool (permits)"},
+	};
+	static const struct finding joins[] = {
+		{WAIT_JOIN, "waiting until other threads end or arrive (join, barrier, future)"},
+	};
+	unsigned nr = note_findings(pg, limits, ARRAY_LEN(limits));
+	(void)note_findings(pg, joins, ARRAY_LEN(joins)); /* as the main thread of a server */
+	return nr;
+}
+
 static void note_io(const struct page *pg)
 {
-	static const struct {
-		enum wait_reason reason;
-		const char *text;
-	} kinds[] = {
+	static const struct finding kinds[] = {
 		{WAIT_FSYNC, "waiting for data to reach the disk (fsync)"},
 		{WAIT_FILE_READ, "waiting for file reads"},
 		{WAIT_FILE_WRITE, "waiting for file writes"},
 		{WAIT_FAULT, "waiting for pages to be read (major faults)"},
 		{WAIT_RECLAIM, "reclaiming memory (memory pressure)"},
 		{WAIT_MMAP_LOCK, "waiting for the mmap lock of the process"},
+		{WAIT_YIELD, "in the run queue after sched_yield: threads that wait in a loop give "
+			     "the CPU away"},
 	};
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		uint64_t ns = pg->l->total.ns[kinds[i].reason];
-		double pct = active_pct(pg, ns);
-		if (pct >= IO_PCT && has_evidence(ns, pg->l->total.nr_waits[kinds[i].reason]))
-			report_note(pg->r, "%s %% of non-idle thread time was spent %s",
-				    pct_text(pct).s, kinds[i].text);
-	}
+	(void)note_findings(pg, kinds, ARRAY_LEN(kinds));
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */
@@ -201,7 +246,8 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	waits_table(r, sel, WAITS_FUNCTIONS, limits);
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
-	if (!note_idle(&pg)) {
+	bool is_limited = note_others(&pg);
+	if (is_limited || !note_idle(&pg)) {
 		note_cpu_shortage(&pg);
 		note_locks(&pg);
 		note_io(&pg);

@@ -49,22 +49,49 @@ static enum sync_kind kind_of(struct reasons *rs, func_id func)
 	return (enum sync_kind) * memo;
 }
 
+/* True for waits that are built of condition variables, parkers or semaphores. */
+static bool is_built(uint8_t kind)
+{
+	return kind == SYNC_LOCK_BY_PARK || kind == SYNC_BACKPRESSURE || kind == SYNC_JOIN ||
+	       kind == SYNC_PERMIT;
+}
+
+/* The kind of a function of which others are built: that of the caller, or else its own. */
+static enum sync_kind kind_of_part(struct state outer, enum sync_kind own)
+{
+	enum sync_kind kind = (enum sync_kind)outer.kind;
+	if (is_built(outer.kind))
+		return kind;
+	if (own == SYNC_PARK_PART)
+		return kind == SYNC_JOIN_AROUND ? SYNC_JOIN : SYNC_PARK;
+	if (own == SYNC_UNCLEAR)
+		return kind == SYNC_PARK ? kind : SYNC_UNCLEAR;
+	/* A function that parks may also run a program's function that waits for a semaphore. */
+	bool is_callers = kind == SYNC_UNCLEAR || (kind == SYNC_PARK && !outer.age);
+	return is_callers ? kind : SYNC_PERMIT;
+}
+
 static struct state next_state(struct state outer, enum sync_kind own)
 {
 	switch (own) {
 	case SYNC_LOCK:
 	case SYNC_PARK:
 	case SYNC_LOCK_BY_PARK:
+	case SYNC_BACKPRESSURE:
+	case SYNC_JOIN:
+	case SYNC_PERMIT:
+	case SYNC_JOIN_AROUND:
 		return (struct state){(uint8_t)own, 0};
 	case SYNC_PARK_PART:
-		if (outer.kind == SYNC_LOCK_BY_PARK)
-			return (struct state){SYNC_LOCK_BY_PARK, 0};
-		return (struct state){SYNC_PARK, 0};
+	case SYNC_PERMIT_PART:
+	case SYNC_UNCLEAR:
+		return (struct state){(uint8_t)kind_of_part(outer, own), 0};
 	case SYNC_UNKNOWN:
 	case SYNC_PASS:
 		break;
 	}
-	if (outer.kind == SYNC_UNKNOWN || outer.age >= REACH_FRAMES)
+	bool has_ended = outer.kind == SYNC_JOIN_AROUND && own == SYNC_UNKNOWN;
+	if (outer.kind == SYNC_UNKNOWN || outer.age >= REACH_FRAMES || has_ended)
 		return (struct state){SYNC_UNKNOWN, 0};
 	return (struct state){outer.kind, (uint8_t)(outer.age + 1)};
 }
@@ -107,17 +134,47 @@ enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack)
 	return (enum sync_kind)st.kind;
 }
 
+static enum wait_reason reason_of_futex(enum sync_kind kind, const struct tag *tag)
+{
+	switch (kind) {
+	case SYNC_LOCK:
+	case SYNC_LOCK_BY_PARK:
+		return WAIT_LOCK;
+	case SYNC_PARK:
+		return WAIT_PARK;
+	case SYNC_BACKPRESSURE:
+		return WAIT_BACKPRESSURE;
+	case SYNC_JOIN:
+		return WAIT_JOIN;
+	case SYNC_PERMIT:
+		return WAIT_PERMIT;
+	case SYNC_UNKNOWN:
+	case SYNC_PASS:
+	case SYNC_PARK_PART:
+	case SYNC_JOIN_AROUND:
+	case SYNC_PERMIT_PART:
+	case SYNC_UNCLEAR:
+		break;
+	}
+	return tag->evidence & EVIDENCE_LOCK_WORD ? WAIT_LOCK : WAIT_SYNC;
+}
+
+/* A poll or sleep can be how a lock or a full channel waits. */
+static enum wait_reason reason_of_sleep(enum sync_kind kind, enum wait_reason own)
+{
+	if (kind == SYNC_LOCK_BY_PARK)
+		return WAIT_LOCK;
+	return kind == SYNC_BACKPRESSURE ? WAIT_BACKPRESSURE : own;
+}
+
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag)
 {
-	bool is_asleep = tag->reason == WAIT_POLL || tag->reason == WAIT_SLEEP;
-	if (tag->reason != WAIT_SYNC && !is_asleep)
-		return tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
-	enum sync_kind kind = reason_of_frames(rs, stack);
-	if (is_asleep)
-		return kind == SYNC_LOCK_BY_PARK ? WAIT_LOCK : (enum wait_reason)tag->reason;
-	if (kind == SYNC_PARK)
-		return WAIT_PARK;
-	if (kind == SYNC_LOCK || kind == SYNC_LOCK_BY_PARK || tag->evidence & EVIDENCE_LOCK_WORD)
-		return WAIT_LOCK;
-	return WAIT_SYNC;
+	enum wait_reason own = tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
+	if (own == WAIT_SYNC)
+		own = reason_of_futex(reason_of_frames(rs, stack), tag);
+	else if (own == WAIT_POLL || own == WAIT_SLEEP)
+		own = reason_of_sleep(reason_of_frames(rs, stack), own);
+	else if (own == WAIT_RUN_QUEUE && !strcmp(profile_text(rs->p, tag->detail), "yielded"))
+		own = WAIT_YIELD;
+	return own;
 }

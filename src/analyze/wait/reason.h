@@ -1,6 +1,6 @@
 /*
- * Classifies futex waits (WAIT_SYNC): waiting for a lock that another thread holds, or parked until
- * there is work.
+ * Classifies futex waits (WAIT_SYNC): waiting for a lock that another thread holds, for another
+ * thread to take, end or release something, or parked until there is work.
  *
  * The names of the frames decide, from the leaf outwards (table in syncframes.c). A futex word that
  * looks like a lock with an owner (EVIDENCE_LOCK_WORD) decides only if no frame is known, since the
@@ -25,15 +25,15 @@ struct reasons;
 
 struct reasons *reasons_new(struct arena *a, const struct profile *p);
 /*
- * Returns the tag's reason, WAIT_SYNC replaced by WAIT_LOCK or WAIT_PARK if known. A poll or sleep
- * in a lock function is a wait for that lock (postgres waits for row locks by polling a latch, spin
- * locks sleep).
+ * Returns the tag's reason, WAIT_SYNC replaced by what the frames show. A poll or sleep in a lock
+ * function is a wait for that lock (postgres waits for row locks by polling a latch, spin locks
+ * sleep). The run queue after sched_yield is WAIT_YIELD.
  */
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag);
 /*
- * Classifies a futex wait by the frames of its stack alone: SYNC_UNKNOWN, SYNC_PARK, SYNC_LOCK, or
- * SYNC_LOCK_BY_PARK: a lock whose waiters park on a futex word of their own, so the word does not
- * identify the lock.
+ * Classifies a futex wait by the frames of its stack alone. SYNC_LOCK_BY_PARK: a lock whose waiters
+ * park on a futex word of their own, so the word does not identify the lock. SYNC_UNKNOWN,
+ * SYNC_UNCLEAR, SYNC_JOIN_AROUND: the frames do not tell.
  */
 enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack);
 

@@ -1,7 +1,7 @@
 /*
  * Classifies functions of known libraries and runtimes by what a futex wait below them means:
- * waiting for a lock, or waiting for work (parking). The table is in syncframes.c, one line per
- * pattern.
+ * waiting for a lock, for work (parking), or for another thread to take, finish or release
+ * something. The table is in syncframes.c, one line per pattern.
  */
 #ifndef ASSAY_ANALYZE_WAIT_SYNCFRAMES_H
 #define ASSAY_ANALYZE_WAIT_SYNCFRAMES_H
@@ -25,6 +25,23 @@ enum sync_kind {
 	 */
 	SYNC_LOCK_BY_PARK,
 	SYNC_PASS, /* treated as SYNC_UNKNOWN, although a more general pattern matches */
+	/*
+	 * Wait for another thread, also if they park for it or wait for a semaphore: until it takes
+	 * something out of a full channel, until it ends or arrives (join, barrier, latch, future),
+	 * until it returns a permit (semaphore, pool).
+	 */
+	SYNC_BACKPRESSURE,
+	SYNC_JOIN,
+	SYNC_PERMIT,
+	/*
+	 * Runs code of the program and then waits until other threads end. SYNC_JOIN if all frames
+	 * between it and a SYNC_PARK_PART are known, else SYNC_UNKNOWN.
+	 */
+	SYNC_JOIN_AROUND,
+	/* A semaphore, of which other things are built as well: like SYNC_PARK_PART. */
+	SYNC_PERMIT_PART,
+	/* Locks, condition variables and joins are built of it: only an outer frame can tell. */
+	SYNC_UNCLEAR,
 };
 
 /* @function: the name as shown (demangled). */

@@ -73,8 +73,8 @@ static bool texts_of_waker(struct maker *m, const struct select_tagged *row, con
 {
 	const struct profile *p = m->sel->p;
 	const struct tag *tag = &p->tags.p[row->tag];
-	if (row->reason == WAIT_RUN_QUEUE)
-		return false; /* preempted threads are not woken */
+	if (row->reason == WAIT_RUN_QUEUE || row->reason == WAIT_YIELD)
+		return false; /* these threads are not woken */
 	struct waitframe f = waitframe_of(m->frames, row->stack);
 	struct waitframe waking = waitframe_of(m->frames, tag->other_stack);
 	ret_texts[0] = waitframe_name(p, &f);
@@ -87,10 +87,8 @@ static bool texts_of_object(struct maker *m, const struct select_tagged *row,
 			    const char **ret_texts)
 {
 	str_id object = m->sel->p->tags.p[row->tag].object;
-	bool is_of_futex =
-		row->reason == WAIT_LOCK || row->reason == WAIT_SYNC || row->reason == WAIT_PARK;
 	ret_texts[0] = profile_text(m->sel->p, object);
-	return object && !is_of_futex && row->reason != WAIT_RUN_QUEUE;
+	return object && !wait_is_of_futex(row->reason) && row->reason != WAIT_RUN_QUEUE;
 }
 
 static const struct {

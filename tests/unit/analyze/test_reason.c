@@ -47,12 +47,6 @@ TEST(reason_c_and_cxx_locks_and_condition_variables)
 		 "pthread_cond_wait",
 		 WAIT_PARK},
 		{"main;f;std::mutex::lock();__gthread_mutex_lock;fn_1a2b0", WAIT_LOCK},
-		{"main;f;std::__atomic_futex_unsigned_base::_M_futex_wait_until;syscall",
-		 WAIT_PARK},
-		{"main;f;sem_wait;__new_sem_wait_slow64.constprop.0", WAIT_PARK},
-		{"main;join_all;pthread_join;__pthread_clockjoin_ex", WAIT_PARK},
-		{"main;f;pthread_barrier_wait;futex_wait", WAIT_PARK},
-		{"main;GOMP_parallel;gomp_team_barrier_wait_end;do_wait", WAIT_PARK},
 		{"main;f;malloc;_int_malloc;__lll_lock_wait_private", WAIT_LOCK},
 		{"main;f;_rjem_je_malloc_mutex_lock_slow;fn_2000", WAIT_LOCK},
 		{"background_thread_entry;background_work_sleep_once;pthread_cond_timedwait",
@@ -113,9 +107,6 @@ TEST(reason_rust_std_parking_lot_crossbeam_tokio)
 		 "tokio::runtime::scheduler::multi_thread::park::Parker::park;"
 		 "std::sys::sync::condvar::futex::Condvar::wait;syscall",
 		 WAIT_PARK},
-		{"app::main;std::thread::JoinHandle::join;std::sys::pal::unix::thread::Thread::join;"
-		 "pthread_join",
-		 WAIT_PARK},
 		{"app::db;once_cell::imp::OnceCell::initialize;once_cell::imp::wait;"
 		 "std::thread::park;syscall",
 		 WAIT_LOCK},
@@ -123,6 +114,134 @@ TEST(reason_rust_std_parking_lot_crossbeam_tokio)
 		 WAIT_LOCK},
 	};
 	check_all(sights, ARRAY_LEN(sights));
+}
+
+#define RUST_PARK "std::thread::park;std::sys::sync::thread_parking::futex::Parker::park;syscall"
+#define RUST_CONDVAR                                                                               \
+	"std::sync::poison::condvar::Condvar::wait;std::sys::sync::condvar::futex::Condvar::wait;" \
+	"syscall"
+#define PYTHON_LOCK \
+	"_PyEval_EvalFrameDefault;lock_PyThread_acquire_lock;PyThread_acquire_lock_timed;sem_wait"
+
+TEST(reason_a_send_into_a_full_channel_is_back_pressure)
+{
+	static const struct sight sights[] = {
+		{"app::run;std::sync::mpsc::SyncSender::send;std::sync::mpmc::Sender::send;"
+		 "std::sync::mpmc::array::Channel::send;"
+		 "std::sync::mpmc::array::Channel::send::{{closure}};"
+		 "std::sync::mpmc::context::Context::wait_until;" RUST_PARK,
+		 WAIT_BACKPRESSURE},
+		{"app::run;std::sync::mpmc::zero::Channel::send::{closure#0};syscall",
+		 WAIT_BACKPRESSURE},
+		{"app::run;std::sync::mpmc::array::Channel::recv::{{closure}};"
+		 "std::sync::mpmc::context::Context::wait_until;" RUST_PARK,
+		 WAIT_PARK},
+		/* The lock within the channel is a lock. */
+		{"app::run;std::sync::mpmc::array::Channel::send;"
+		 "std::sys::sync::mutex::futex::Mutex::lock_contended;syscall",
+		 WAIT_LOCK},
+		{"app::run;crossbeam_channel::flavors::array::Channel::send::{{closure}};"
+		 "crossbeam_channel::context::Context::wait_until;" RUST_PARK,
+		 WAIT_BACKPRESSURE},
+		{"app::run;flume::Sender::send;flume::Shared::send_sync;flume::Hook::wait_send;"
+		 "" RUST_PARK,
+		 WAIT_BACKPRESSURE},
+		{"app::run;flume::Shared::recv_sync;flume::Hook::wait_recv;" RUST_PARK, WAIT_PARK},
+		{"app::run;tokio::sync::mpsc::bounded::Sender::blocking_send;"
+		 "tokio::future::block_on::block_on;tokio::runtime::park::CachedParkThread::block_on;"
+		 "tokio::runtime::park::Inner::park;" RUST_CONDVAR,
+		 WAIT_BACKPRESSURE},
+		{"app::run;kanal::Sender::send;kanal::signal::Signal::wait;" RUST_PARK,
+		 WAIT_BACKPRESSURE},
+		{"start_thread;py::Producer.run:/app.py;py_trampoline_evaluator;"
+		 "py::Queue.put:/usr/lib/python3.12/queue.py;py_trampoline_evaluator;"
+		 "_PyEval_EvalFrameDefault;py::Condition.wait:/usr/lib/python3.12/threading.py;"
+		 "" PYTHON_LOCK,
+		 WAIT_BACKPRESSURE},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
+TEST(reason_other_threads_are_waited_for_until_they_end_or_arrive)
+{
+	static const struct sight sights[] = {
+		{"main;join_all;pthread_join;__pthread_clockjoin_ex", WAIT_JOIN},
+		{"main;f;thrd_join;pthread_join;__pthread_clockjoin_ex", WAIT_JOIN},
+		{"main;f;pthread_barrier_wait;futex_wait", WAIT_JOIN},
+		{"main;f;std::thread::join();pthread_join", WAIT_JOIN},
+		{"main;f;std::__atomic_futex_unsigned_base::_M_futex_wait_until;syscall",
+		 WAIT_JOIN},
+		{"main;GOMP_parallel;gomp_team_barrier_wait_end;do_wait", WAIT_JOIN},
+		{"start_thread;gomp_thread_start;gomp_barrier_wait;gomp_barrier_wait_end",
+		 WAIT_PARK},
+		{"app::main;std::thread::JoinHandle::join;std::sys::pal::unix::thread::Thread::join;"
+		 "pthread_join",
+		 WAIT_JOIN},
+		{"app::main;std::thread::join_handle::JoinHandle::join;"
+		 "std::thread::lifecycle::JoinInner::join;__pthread_clockjoin_ex",
+		 WAIT_JOIN},
+		{"app::main;std::thread::scoped::scope;" RUST_PARK, WAIT_JOIN},
+		/* What the body of a scope waits for is another matter. */
+		{"app::main;std::thread::scoped::scope;app::main::{{closure}};" RUST_PARK,
+		 WAIT_PARK},
+		{"app::main;std::thread::scoped::scope;app::main::{{closure}};syscall", WAIT_SYNC},
+		{"app::run;std::sync::barrier::Barrier::wait;" RUST_CONDVAR, WAIT_JOIN},
+		{"app::run;crossbeam_utils::sync::wait_group::WaitGroup::wait;" RUST_CONDVAR,
+		 WAIT_JOIN},
+		{"app::run;rayon_core::registry::Registry::in_worker_cold;"
+		 "rayon_core::latch::LockLatch::wait_and_reset;" RUST_CONDVAR,
+		 WAIT_JOIN},
+		{"rayon_core::registry::main_loop;rayon_core::registry::WorkerThread::wait_until;"
+		 "rayon_core::registry::WorkerThread::wait_until_cold;"
+		 "rayon_core::job::StackJob::execute;rayon_core::join::join_context::{{closure}};"
+		 "rayon_core::registry::WorkerThread::wait_until_cold;"
+		 "rayon_core::sleep::Sleep::no_work_found;rayon_core::sleep::Sleep::sleep;"
+		 "" RUST_CONDVAR,
+		 WAIT_JOIN},
+		{"rayon_core::registry::main_loop;rayon_core::registry::WorkerThread::wait_until;"
+		 "rayon_core::registry::WorkerThread::wait_until_cold;"
+		 "rayon_core::sleep::Sleep::no_work_found;rayon_core::sleep::Sleep::sleep;"
+		 "" RUST_CONDVAR,
+		 WAIT_PARK},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
+TEST(reason_semaphores_and_pools_are_permits)
+{
+	static const struct sight sights[] = {
+		{"main;f;sem_wait;__new_sem_wait_slow64.constprop.0", WAIT_PERMIT},
+		{"main;f;sem_clockwait;do_futex_wait", WAIT_PERMIT},
+		{"main;f;std::counting_semaphore::acquire();std::__detail::__platform_wait",
+		 WAIT_PERMIT},
+		{"app::run;r2d2::Pool::get;r2d2::Pool::get_timeout;"
+		 "parking_lot::condvar::Condvar::wait_until_internal;parking_lot_core::park",
+		 WAIT_PERMIT},
+		{"PostmasterMain;LWLockAcquire;PGSemaphoreLock;sem_wait;do_futex_wait", WAIT_LOCK},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
+/* Python's locks, conditions and joins are one function below; which one, only Python knows. */
+TEST(reason_a_lock_of_python_is_not_guessed)
+{
+	CHECK(judge("start_thread;thread_run;" PYTHON_LOCK, 0) == WAIT_SYNC);
+	CHECK(judge("start_thread;py::Queue.get:/usr/lib/python3.12/queue.py;" PYTHON_LOCK, 0) ==
+	      WAIT_PARK);
+	CHECK(judge("start_thread;_queue_SimpleQueue_get_impl;" PYTHON_LOCK, 0) == WAIT_PARK);
+}
+
+TEST(reason_the_run_queue_after_sched_yield_is_yielding)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id s = made_stack(p, "main;crossbeam_utils::backoff::Backoff::snooze;sched_yield");
+	struct tag yielded = {.reason = WAIT_RUN_QUEUE, .detail = profile_cstr(p, "yielded")};
+	struct tag preempted = {.reason = WAIT_RUN_QUEUE, .detail = profile_cstr(p, "preempted")};
+	profile_seal(p);
+	struct reasons *rs = reasons_new(&a, p);
+	CHECK(reason_of(rs, s, &yielded) == WAIT_YIELD);
+	CHECK(reason_of(rs, s, &preempted) == WAIT_RUN_QUEUE);
 }
 
 TEST(reason_runtimes_whose_locks_park)
@@ -192,6 +311,16 @@ TEST(reason_names_with_types_in_them)
 		 SYNC_PARK_PART},
 		{"<std::sys::sync::mutex::futex::Mutex>::lock_contended", SYNC_LOCK},
 		{"<std::sync::mutex::Mutex<alloc::vec::Vec<u8>>>::lock", SYNC_LOCK},
+		{"<std::sync::mpmc::array::Channel<u64>>::send::{closure#0}", SYNC_BACKPRESSURE},
+		{"<std::sync::mpmc::array::Channel<app::send::Job>>::recv", SYNC_PARK},
+		{"<std::sync::mpmc::Sender<fn(u8) -> u8>>::send", SYNC_BACKPRESSURE},
+		{"flume::Hook<T,flume::signal::SyncSignal>::wait_send", SYNC_BACKPRESSURE},
+		{"std::thread::scoped::scope::<app::main::{closure#2}, ()>", SYNC_JOIN_AROUND},
+		{"void java.util.concurrent.ArrayBlockingQueue.put(java.lang.Object)",
+		 SYNC_BACKPRESSURE},
+		{"void app.Putter.take(java.util.concurrent.BlockingQueue)", SYNC_UNKNOWN},
+		{"std::__1::counting_semaphore<2l>::acquire()", SYNC_PERMIT},
+		{"tokio::task::spawn::<std::sync::mpsc::SyncSender<u8>::send>", SYNC_UNKNOWN},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (sync_kind_of(sv_from_str(names[i].name)) != names[i].want)
