@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "analyze/overview.h"
 
+#include <math.h>
+
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/stacks/hotcold.h"
@@ -12,9 +14,8 @@
 #include "base/text/num.h"
 #include "base/stat.h"
 
-#define IDLE_CPUS     0.1 /* below: the target mostly sleeps */
-#define SHORT_NS      (2 * NS_PER_SEC)
-#define OVERVIEW_ROWS 10
+#define IDLE_CPUS 0.1 /* below: the target mostly sleeps */
+#define SHORT_NS  (2 * NS_PER_SEC)
 
 static struct num_text cpus_text(double cpus)
 {
@@ -52,10 +53,17 @@ static const char *few_samples_cause(struct arena *a, const struct selection *se
 static void note_few_samples(struct report *r, const struct selection *sel)
 {
 	uint64_t n = sel->nr_samples;
-	if (n >= OVERVIEW_FEW_SAMPLES)
+	double effective = view_effective(sel, view_all(sel));
+	if (effective >= OVERVIEW_FEW_SAMPLES)
 		return;
 	const char *reason = few_samples_cause(&r->arena, sel);
-	if (n)
+	if (n && sel->effective > 0)
+		report_note(r,
+			    "%s samples of varying periods are as exact as %.0f of equal ones; the "
+			    "95 %% confidence interval of a 50 %% share is +-%s points",
+			    num_count(n).s, ceil(effective),
+			    num_pct(stat_share_pct_error(effective / 2, effective)).s);
+	else if (n)
 		report_note(r,
 			    "only %s sample%s%s; the 95 %% confidence interval of a 50 %% "
 			    "share is +-%s points",
@@ -80,24 +88,13 @@ static void note_other_events(struct report *r, const struct selection *sel)
 		report_note(r, "other events in this profile (--event): %s", buf_str(&b));
 }
 
-/* True for the events that sample CPU time, also with modifiers ("cycles:u"). */
-static bool is_cpu_event(const char *event)
-{
-	static const char *const names[] = {"cycles", "cpu-clock", "task-clock"};
-	size_t n = strcspn(event, ":");
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (n == strlen(names[i]) && !strncmp(event, names[i], n))
-			return true;
-	return false;
-}
-
 static const char *title_of(const struct selection *sel)
 {
 	if (sel->id == TABLE_THREAD_TIME)
 		return "thread time, on-CPU and off-CPU";
 	if (sel->id == TABLE_OFF_CPU)
 		return "off-CPU time";
-	return sel->event && is_cpu_event(sel->event) ? "CPU time" : "assay report";
+	return view_is_cpu_time(sel) ? "CPU time" : "assay report";
 }
 
 void overview_begin(struct report *r, const struct selection *sel)

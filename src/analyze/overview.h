@@ -11,6 +11,8 @@
 
 /* With fewer samples a note states the likely cause and the confidence interval. */
 #define OVERVIEW_FEW_SAMPLES 1000
+/* Rows of the tables after the first one. */
+#define OVERVIEW_ROWS 10
 
 /* Begins the report of a view: adds facts of the selection, and a note if there are few samples. */
 void overview_begin(struct report *r, const struct selection *sel);

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/text/num.h"
 #include "base/stat.h"
+#include "model/tables.h"
 
 double view_pct(uint64_t part, uint64_t whole)
 {
@@ -21,6 +22,47 @@ bool view_is_exact(const struct selection *sel)
 	       (sel->table < sel->p->tables.n && sel->p->tables.p[sel->table].has_tags);
 }
 
+static bool is_of_table(const struct selection *sel)
+{
+	return !sel->noun && sel->table < sel->p->tables.n;
+}
+
+bool view_is_cpu_time(const struct selection *sel)
+{
+	static const char *const names[] = {"cycles", "cpu-clock", "task-clock"};
+	size_t n = strcspn(sel->event, ":");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (n == strlen(names[i]) && !strncmp(sel->event, names[i], n))
+			return true;
+	return false;
+}
+
+/* The event of a table whose weights are events of a kind that is not time, or NULL. */
+static const char *counted_event(const struct selection *sel)
+{
+	static const char *const unknown[] = {"samples", TABLES_BEFORE, TABLES_AFTER};
+	if (!is_of_table(sel) || sel->id != TABLE_SAMPLES || sel->unit != UNIT_COUNT)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+		if (!strcmp(sel->event, unknown[i]))
+			return NULL;
+	bool is_by_sample = !sel->p->tables.p[sel->table].weight_column;
+	return is_by_sample && view_is_cpu_time(sel) ? NULL : sel->event;
+}
+
+const char *view_amount(const struct selection *sel)
+{
+	if (sel->unit == UNIT_BYTES)
+		return "bytes";
+	const char *event = counted_event(sel);
+	return event ? event : sel->unit == UNIT_NS || !view_is_exact(sel) ? "time" : "count";
+}
+
+double view_effective(const struct selection *sel, struct weight w)
+{
+	return (double)w.nr_samples * (sel->effective > 0 ? sel->effective : 1);
+}
+
 /* The share is computed from weights, its error from the number of samples. */
 double view_error(const struct selection *sel, struct weight part, struct weight of)
 {
@@ -32,7 +74,8 @@ double view_error(const struct selection *sel, struct weight part, struct weight
 		return 100 * stat_estimate_error((double)part.weight, part.variance) /
 		       (double)of.weight;
 	double share = (double)part.weight / (double)of.weight;
-	return stat_share_pct_error(share * (double)of.nr_samples, (double)of.nr_samples);
+	double n = view_effective(sel, of);
+	return stat_share_pct_error(share * n, n);
 }
 
 struct weight view_all(const struct selection *sel)
@@ -53,9 +96,29 @@ double view_cpus(const struct selection *sel, struct weight w)
 	const struct table *t = &sel->p->tables.p[sel->table];
 	if (sel->unit == UNIT_NS)
 		return (double)w.weight / (double)ns;
-	if (t->freq_hz > 0)
+	if (t->freq_hz > 0 && view_is_cpu_time(sel))
 		return (double)w.nr_samples / t->freq_hz / ((double)ns / 1e9);
 	return -1;
+}
+
+/* Whether samples of UNIT_COUNT weigh by their periods: by cycles, page faults. */
+static bool is_by_period(const struct selection *sel)
+{
+	return is_of_table(sel) && sel->id == TABLE_SAMPLES && sel->unit == UNIT_COUNT &&
+	       sel->p->tables.p[sel->table].weight_column;
+}
+
+/* Returns what weights count; NULL: samples. */
+static const char *count_name(const struct selection *sel)
+{
+	if (sel->count_name)
+		return sel->count_name;
+	if (is_by_period(sel))
+		return sel->event;
+	const struct table *t = is_of_table(sel) ? &sel->p->tables.p[sel->table] : NULL;
+	if (!t || !t->has_tags || sel->unit != UNIT_COUNT)
+		return NULL;
+	return profile_text(sel->p, t->columns[t->weight_column].name);
 }
 
 /* ---- tables ---------------------------------------------------------------------------- */
@@ -98,29 +161,37 @@ static struct report_table *begin_table(struct report *r, const struct selection
 					const struct view_spec *spec)
 {
 	bool has_total = spec->flags & VIEW_TOTAL;
-	bool is_time = sel->unit != UNIT_BYTES;
+	bool is_bytes = sel->unit == UNIT_BYTES;
 	bool is_ns = sel->unit == UNIT_NS;
+	const char *counted = is_by_period(sel) ? count_name(sel) : NULL;
+	const char *amount = view_amount(sel);
 	const struct report_column columns[] = {
 		{"self_pct", has_total ? "self %" : "%", CELL_PERCENT,
-		 is_time ? "self time: share spent here, without callees"
-			 : "self bytes: share allocated here, without callees"},
+		 arena_fmt(&r->arena, "self %s: share %s here, without callees", amount,
+			   is_bytes ? "allocated" : "spent")},
 		{"self_error_pct", "+-", CELL_PERCENT,
 		 "half width of the 95 % confidence interval of that share, in percentage points",
 		 IS_ESTIMATE},
 		{"all_pct", "% of all", CELL_PERCENT, "as a share of everything shown",
 		 VIEW_OF_ALL},
 		{"total_pct", "total %", CELL_PERCENT,
-		 is_time ? "total time: share spent here, callees included"
-			 : "total bytes: share allocated here, callees included",
+		 arena_fmt(&r->arena, "total %s: share %s here, callees included", amount,
+			   is_bytes ? "allocated" : "spent"),
 		 VIEW_TOTAL},
 		{"samples", select_noun(sel), CELL_COUNT, "samples whose leaf is here"},
-		{"self", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,
-		 "time or bytes that those samples represent", IS_WEIGHED},
+		{"self",
+		 counted ? counted
+		 : is_ns ? "time"
+			 : "bytes",
+		 counted ? CELL_COUNT
+		 : is_ns ? CELL_NS
+			 : CELL_BYTES,
+		 "time, bytes or events that those samples represent", IS_WEIGHED},
 		{spec->name_key, spec->name_title ? spec->name_title : spec->name_key, CELL_TEXT},
 		{spec->module_key, spec->module_key, CELL_TEXT, NULL, VIEW_MODULE},
 	};
 	unsigned bits = spec->flags | (view_is_exact(sel) ? 0 : IS_ESTIMATE) |
-			(sel->unit == UNIT_COUNT ? 0 : IS_WEIGHED);
+			(sel->unit == UNIT_COUNT && !is_by_period(sel) ? 0 : IS_WEIGHED);
 	struct report_table *t =
 		report_add_table_of(r, spec->key, spec->title, columns, ARRAY_LEN(columns), bits);
 	if (bits & IS_ESTIMATE && r->tables.n == 1)
@@ -200,18 +271,6 @@ static void note_filtered(struct report *r, const struct selection *sel)
 	else
 		report_note(r, "shown: %s of %s %s (filters: %s)", num_count(sel->nr_samples).s,
 			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
-}
-
-/* Returns what weights count; NULL: samples. */
-static const char *count_name(const struct selection *sel)
-{
-	const struct profile *p = sel->p;
-	const struct table *t = sel->table < p->tables.n ? &p->tables.p[sel->table] : NULL;
-	if (sel->count_name)
-		return sel->count_name;
-	if (!t || !t->has_tags || sel->unit != UNIT_COUNT || sel->noun)
-		return NULL;
-	return profile_text(p, t->columns[t->weight_column].name);
 }
 
 void view_begin(struct report *r, const struct selection *sel, const char *title)

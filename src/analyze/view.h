@@ -44,6 +44,13 @@ struct view_spec {
 
 /* @part as per cent of @whole; 0 if @whole is 0. */
 double view_pct(uint64_t part, uint64_t whole);
+/* True if the rows are samples of CPU time: of a clock or of cycles, also with modifiers. */
+bool view_is_cpu_time(const struct selection *sel);
+/*
+ * Returns what the weights are, for titles: "time", "bytes", "count", or the event that is counted:
+ * "page-faults". Lives as long as the profile.
+ */
+const char *view_amount(const struct selection *sel);
 /* True if rows were counted, not sampled: shares have no sampling error. */
 bool view_is_exact(const struct selection *sel);
 /* Half width of the 95 % confidence interval of a share, in percentage points; NaN if exact. */
@@ -67,6 +74,8 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 double view_cpus(const struct selection *sel, struct weight w);
 /* Returns the length of the time window; 0: the profile has no timestamps. */
 uint64_t view_duration_ns(const struct selection *sel);
+/* Number of samples of equal weight that would be as exact as those of @w. */
+double view_effective(const struct selection *sel, struct weight w);
 /* Returns the weight and samples of the whole selection. */
 struct weight view_all(const struct selection *sel);
 

@@ -13,6 +13,7 @@
 #include "analyze/memory/timeline.h"
 #include "analyze/overview.h"
 #include "analyze/select/tags.h"
+#include "analyze/stacks/top.h"
 #include "analyze/wait/spansum.h"
 #include "analyze/viewpictures.h"
 #include "analyze/wait/waittables.h"
@@ -20,6 +21,29 @@
 #define BIT(id) (1u << (id))
 
 /* ---- CPU samples, and stacks of any event -------------------------------------------------- */
+
+/* The functions of each further event that was sampled, as perf report shows one after another. */
+static int add_other_events(struct report *r, const struct profile *p,
+			    const struct select_spec *spec, const struct selection *shown,
+			    const struct view_limits *limits, struct err *err)
+{
+	struct view_limits few = *limits;
+	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
+	if (shown->id != TABLE_SAMPLES || tables_are_difference(p))
+		return 0;
+	for (uint32_t i = 0; i < p->tables.n; i++) {
+		const struct table *t = &p->tables.p[i];
+		if (i == shown->table || t->id != TABLE_SAMPLES || !t->n)
+			continue;
+		CLEANUP(arena_release) struct arena a = {0};
+		struct select_spec of_event = *spec;
+		struct selection sel;
+		of_event.event = profile_text(p, t->event);
+		TRY(select_run(&a, p, &of_event, &sel, err));
+		top_report_other(r, &sel, &few);
+	}
+	return 0;
+}
 
 static int samples_page(struct report *r, const struct profile *p, const struct select_spec *spec,
 			const char *input, const struct view_limits *limits, struct err *err)
@@ -29,7 +53,7 @@ static int samples_page(struct report *r, const struct profile *p, const struct 
 	TRY(views_select(&a, p, spec, &sel, err));
 	overview_begin(r, &sel);
 	overview_report(r, &sel, input, limits);
-	return 0;
+	return spec->event ? 0 : add_other_events(r, p, spec, &sel, limits, err);
 }
 
 /* ---- CPU samples and waits ----------------------------------------------------------------- */

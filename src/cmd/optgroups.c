@@ -31,7 +31,7 @@ static int set_tid(void *to, const char *arg, struct err *err)
 
 static const struct opt event_opts[] = {
 	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
-		"event to show (default: the one with most samples)"),
+		"event to show (default: the first with samples)"),
 	OPT_STR(0, "weight", struct filter_opts, weight, "COLUMN",
 		"column to add up, if the event has several: calls, bytes, time ... "
 		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary "

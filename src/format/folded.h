@@ -26,10 +26,9 @@ enum folded_flags {
 	FOLDED_INLINE = 1 << 4,    /* _[i] */
 	FOLDED_JIT = 1 << 5,       /* _[j] */
 	FOLDED_ADDRS = 1 << 6,     /* [module <address>] for unsymbolized frames */
-	FOLDED_WEIGHT = 1 << 7,    /* the table's weight column instead of the sample count */
-	FOLDED_NO_INLINE = 1 << 8, /* omit inlined frames */
+	FOLDED_NO_INLINE = 1 << 7, /* omit inlined frames */
 	/* reading */
-	FOLDED_ROOT_IS_COMM = 1 << 9, /* the first frame, comm[-pid[/tid]], names the thread */
+	FOLDED_ROOT_IS_COMM = 1 << 8, /* the first frame, comm[-pid[/tid]], names the thread */
 };
 
 struct folded_options {
@@ -50,7 +49,7 @@ struct folded_options {
  * rounded. Lines that cannot be parsed are counted as LOSS_UNPARSED; -EINVAL if no line can.
  *
  * Written lines are sorted by the bytes of the stack, each stack occurs once, and the counts add up
- * to the table's samples. In names, ';' becomes ':' and control characters are removed; blanks in
+ * to the table's weights. In names, ';' becomes ':' and control characters are removed; blanks in
  * thread names become '_'.
  */
 

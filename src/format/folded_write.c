@@ -281,15 +281,12 @@ static int add_samples(struct folded_writer *w, const struct table *t, struct er
 {
 	if (t->n > UINT32_MAX)
 		return err_set(err, -EFBIG, "more than %u samples of one event", UINT32_MAX);
-	/* Tables with tags are weighted: a count is not meaningful if durations differ widely. */
-	bool is_weighted = (w->flags & FOLDED_WEIGHT) || t->has_tags;
-	uint32_t column = is_weighted ? t->weight_column : 0;
 	uint32_t *rows = order_by_root(w, t);
 	vec_reserve(&w->places, w->p->stacks.n);
 	memset(w->places.p, 0, w->p->stacks.n * sizeof(*w->places.p));
 	for (size_t i = 0; i < t->n; i++) {
 		uint32_t row = rows[i];
-		int64_t value = t->values[(size_t)row * t->nr_columns + column];
+		int64_t value = t->values[(size_t)row * t->nr_columns + t->weight_column];
 		uint32_t root = root_of_task(w, t->task[row]);
 		uint32_t node =
 			node_of_synth_leaf(w, t, row, node_of_stack(w, root, t->stack[row]));

@@ -17,6 +17,7 @@ static const struct format formats[] = {
 		.name = "folded",
 		.title = "folded stacks, one line per stack",
 		.suffixes = ".folded .collapsed",
+		.flags = FORMAT_ONE_EVENT,
 		.sniff = folded_sniff,
 		.read = folded_read,
 		.write = folded_write,
@@ -47,6 +48,7 @@ static const struct format formats[] = {
 		.name = "speedscope",
 		.title = "JSON for speedscope, one profile per thread",
 		.suffixes = ".speedscope.json .speedscope",
+		.flags = FORMAT_ONE_EVENT,
 		.write = speedscope_write,
 	},
 	{

@@ -55,6 +55,7 @@ struct format_options {
 enum format_flags {
 	FORMAT_NEEDS_INGEST = 1 << 0, /* contains events: read by ingest/, not by `read` */
 	FORMAT_NEEDS_NAMES = 1 << 1,  /* contains addresses: `read` does not symbolize */
+	FORMAT_ONE_EVENT = 1 << 2,    /* written: a file holds samples of one event */
 };
 
 /* Returns how certain it is that an input with this head has the format, 0 (not) to 100. */

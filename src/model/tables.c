@@ -217,6 +217,29 @@ bool tables_are_difference(const struct profile *p)
 	return found == 3;
 }
 
+/* Whether the quotients of period and count differ; rows without samples have none. */
+static bool has_varying_period(const struct table *t)
+{
+	const int64_t *first = NULL;
+	for (size_t i = 0; i < t->n; i++) {
+		const int64_t *row = t->values + i * t->nr_columns;
+		if (row[0] <= 0)
+			continue;
+		first = first ? first : row;
+		if ((__int128)row[1] * first[0] != (__int128)first[1] * row[0])
+			return true;
+	}
+	return false;
+}
+
+void tables_weigh_by_period(struct profile *p)
+{
+	vec_foreach(t, &p->tables)
+		if (t->id == TABLE_SAMPLES && t->nr_columns >= 2 && !t->weight_column &&
+		    has_varying_period(t))
+			t->weight_column = 1;
+}
+
 int table_column(const struct table *t, enum column_role role)
 {
 	const struct table_kind *k = table_kind(t->id);

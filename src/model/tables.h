@@ -129,6 +129,12 @@ bool tables_has_rows(const struct profile *p, enum table_id id);
 #define TABLES_BEFORE "before"
 #define TABLES_AFTER  "after"
 bool tables_are_difference(const struct profile *p);
+/*
+ * For samples from another program's file: if the events per sample (the period, the second column)
+ * vary within a table, makes the period its weight, as perf report does. With a constant period the
+ * shares are those of the sample counts, which stay the weight.
+ */
+void tables_weigh_by_period(struct profile *p);
 /* Returns the index of the table's column with a role, or -1. */
 int table_column(const struct table *t, enum column_role role);
 

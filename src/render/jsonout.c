@@ -171,6 +171,8 @@ void jsonout_render(struct buf *to, const struct report *r)
 	json_put_str(&j, "schema", "assay-report/1");
 	json_put_str(&j, "title", r->title);
 	json_put_str(&j, "unit", unit_name(r->unit));
+	if (r->count_name)
+		json_put_str(&j, "counted", r->count_name);
 	json_put_u64(&j, "total", r->total);
 	json_put_u64(&j, "samples", r->nr_samples);
 	add_losses(&j, &r->losses);

@@ -228,6 +228,14 @@ static int load_each(struct profile **ret_p, const char *const *paths, size_t nr
 	return 0;
 }
 
+static bool is_of_perf(const struct profile *p)
+{
+	const char *recorder = profile_get_fact(p, FACT_RECORDER);
+	const char *source = profile_get_fact(p, FACT_SOURCE);
+	return (recorder && !strcmp(recorder, "perf")) ||
+	       (source && !strcmp(source, "perf script"));
+}
+
 int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 		  const struct load_options *options, struct err *err)
 {
@@ -241,6 +249,8 @@ int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 				       paths[i]);
 	TRY(are_dumps(paths, nr) ? load_dumps(&p, paths, nr, options, err)
 				 : load_each(&p, paths, nr, options, err));
+	if (is_of_perf(p)) /* after merging, since files of two frequencies have two periods */
+		tables_weigh_by_period(p);
 	profile_seal(p);
 	*ret_p = p;
 	return 0;

@@ -82,34 +82,29 @@ static int unknown_event(const struct profile *p, const char *name, struct err *
 	return b.n ? err_hint(err, "it has: %s", buf_str(&b)) : -ENOENT;
 }
 
-static uint64_t count_samples(const struct table *t)
+static bool has_samples(const struct table *t)
 {
-	uint64_t n = 0;
 	for (size_t i = 0; i < t->n; i++)
-		n += (uint64_t)MAX(t->values[i * t->nr_columns], 0);
-	return n;
+		if (t->values[i * t->nr_columns] > 0)
+			return true;
+	return false;
 }
 
 /*
- * Returns the default table: CPU samples, else waits, else another table with tags; of equal rank
- * the one with most samples.
+ * Returns the default table: samples, else waits, else another table with tags; of equal rank the
+ * first, which is the event that was named first when it was recorded.
  */
 static uint32_t default_table(const struct profile *p, bool needs_tags)
 {
-	uint64_t best = 0;
 	unsigned best_rank = 0;
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < p->tables.n; i++) {
 		const struct table *t = &p->tables.p[i];
 		unsigned rank = 1u + table_kind(t->id)->rank; /* 0: no table yet */
-		uint64_t n = count_samples(t);
-		if (!n || (needs_tags && !t->has_tags))
+		if (rank <= best_rank || (needs_tags && !t->has_tags) || !has_samples(t))
 			continue;
-		if (rank > best_rank || (rank == best_rank && n > best)) {
-			best = n;
-			best_rank = rank;
-			at = i;
-		}
+		best_rank = rank;
+		at = i;
 	}
 	return at;
 }
@@ -436,6 +431,7 @@ static uint32_t *samples_in_view(const struct row_filter *plan, struct selection
 	ASSERT(t->n < UINT32_MAX);
 	uint32_t *in = xreallocarray(NULL, t->n + 1, sizeof(*in));
 	size_t n = 0;
+	double squares = 0; /* of the weights of single samples */
 	for (size_t i = 0; i < t->n; i++) {
 		unsigned verdict = judge(plan, i);
 		if (verdict) {
@@ -445,10 +441,15 @@ static uint32_t *samples_in_view(const struct row_filter *plan, struct selection
 				sel->weight_idle += weight_of(t, i);
 			continue;
 		}
+		double weight = (double)weight_of(t, i);
 		sel->nr_samples += samples_of(t, i);
 		sel->weight += weight_of(t, i);
+		squares += weight * weight / (double)MAX(samples_of(t, i), 1u);
 		in[n++] = (uint32_t)i;
 	}
+	if (t->id == TABLE_SAMPLES && t->weight_column && squares > 0 && sel->nr_samples)
+		sel->effective = (double)sel->weight * (double)sel->weight / squares /
+				 (double)sel->nr_samples;
 	*ret_n = n;
 	return in;
 }

@@ -39,7 +39,7 @@ struct heap_spec {
 
 /* What the user asked for. Regexes are PCRE2, searched anywhere in the name. NULL: no filter. */
 struct select_spec {
-	const char *event;  /* a table's name; NULL: the one with most samples */
+	const char *event;  /* a table's name; NULL: the first one with samples */
 	const char *time;   /* "2..5" s, "500ms..2s", "..3s", "10%-20%": from the capture's start */
 	const char *thread; /* regex on the thread's name, or a tid */
 	const char *pid;    /* process ids: "4242" or "4242,4243" */
@@ -143,6 +143,11 @@ struct selection {
 	struct reasons *reasons; /* tables with tags: the classification of reason.h; else NULL */
 	uint64_t nr_samples;
 	uint64_t weight;
+	/*
+	 * Samples whose periods vary: as many of equal weight would be as exact, as a share of
+	 * nr_samples (Kish's effective sample size, (sum w)^2 / sum w^2). 0: all weigh the same.
+	 */
+	double effective;
 	enum unit unit;
 	const char *event;
 	const char *noun;       /* plural noun for rows ("waits"); NULL: that of the table */
@@ -201,7 +206,8 @@ int select_open(struct arena *a, const struct profile *p, uint32_t table,
 		struct row_filter **ret_s, struct err *err);
 /* Returns the index of the sample's phase rule, or nr_rules for "<other>". */
 uint32_t select_phase(const struct row_filter *s, size_t sample_idx);
-/* Finds the table of an event; NULL: the one with most samples. -ENOENT: there is none. */
+/* Finds the table of an event; NULL: CPU samples before waits before others, of these
+ * the first that has samples. -ENOENT: there is none. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err);
 
 /* Returns the plural noun for rows: "samples", "waits", "calls". */

@@ -143,7 +143,7 @@ static double error_of(const struct diff_spec *s, const struct selection *sel,
 	if (s->how != DIFF_SHARES) {
 		double variance = w->variance;
 		if (!view_is_exact(sel) && !sel->variance && w->nr_samples)
-			variance = (double)w->weight * (double)w->weight / (double)w->nr_samples;
+			variance = (double)w->weight * (double)w->weight / view_effective(sel, *w);
 		return stat_estimate_error((double)w->weight, variance);
 	}
 	double error = view_error(sel, *w, view_all(sel));

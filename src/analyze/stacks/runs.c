@@ -86,7 +86,8 @@ static struct spread spread_of(const struct run_rows *t, const struct weight *se
 	double variance = 0;
 	for (size_t i = 0; i < t->nr_runs; i++)
 		if (t->runs[i].sel.nr_samples)
-			variance += p * (1 - p) / (double)t->runs[i].sel.nr_samples;
+			variance += p * (1 - p) /
+				    view_effective(&t->runs[i].sel, view_all(&t->runs[i].sel));
 	s.chance_pct = variance > 0 ? 100 * sqrt(variance / (double)t->nr_runs) : 0;
 	return s;
 }

@@ -32,8 +32,7 @@ static struct view_item *weigh_items(struct arena *a, const struct selection *se
 static const char *title_of(struct arena *a, const struct selection *sel, enum group_by by,
 			    enum view_sort sort)
 {
-	bool is_time = sel->unit == UNIT_NS || !view_is_exact(sel);
-	const char *amount = sel->unit == UNIT_BYTES ? "bytes" : is_time ? "time" : "count";
+	const char *amount = view_amount(sel);
 	if (sort == VIEW_BY_NAME)
 		return arena_fmt(a, "%s by name", kinds[by].title);
 	if (by == BY_FUNCTION && sel->unit != UNIT_BYTES)
@@ -43,16 +42,18 @@ static const char *title_of(struct arena *a, const struct selection *sel, enum g
 			 amount);
 }
 
-void top_report(struct report *r, const struct selection *sel, enum group_by by,
-		const struct view_limits *limits)
+static void add_top(struct report *r, const struct selection *sel, enum group_by by,
+		    const struct view_limits *limits, bool is_other)
 {
 	ASSERT(by < BY_NR);
 	CLEANUP(arena_release) struct arena scratch = {0};
+	const char *title = title_of(&scratch, sel, by, limits->sort);
 	struct groups g = groups_by(&scratch, sel->p, by);
 	struct view_item *items = weigh_items(&scratch, sel, WEIGH_ALL_PHASES, &g);
 	struct view_spec spec = {
-		.key = kinds[by].key,
-		.title = title_of(&scratch, sel, by, limits->sort),
+		.key = is_other ? arena_fmt(&scratch, "%s:%s", kinds[by].key, sel->event)
+				: kinds[by].key,
+		.title = is_other ? arena_fmt(&scratch, "event %s: %s", sel->event, title) : title,
 		.name_key = kinds[by].name_key,
 		.name_title = by == BY_CRATE ? "module or crate" : NULL,
 		.module_key = kinds[by].module_key,
@@ -60,6 +61,18 @@ void top_report(struct report *r, const struct selection *sel, enum group_by by,
 		.flags = kinds[by].flags,
 	};
 	view_add_table(r, sel, &spec, items, g.n, limits);
+}
+
+void top_report(struct report *r, const struct selection *sel, enum group_by by,
+		const struct view_limits *limits)
+{
+	add_top(r, sel, by, limits, false);
+}
+
+void top_report_other(struct report *r, const struct selection *sel,
+		      const struct view_limits *limits)
+{
+	add_top(r, sel, BY_FUNCTION, limits, true);
 }
 
 size_t top_of_phase(struct arena *a, const struct selection *sel, uint32_t phase,

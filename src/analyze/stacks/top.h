@@ -11,6 +11,9 @@
 
 void top_report(struct report *r, const struct selection *sel, enum group_by by,
 		const struct view_limits *limits);
+/* The functions of an event that is not the one of the page: the key and title name it. */
+void top_report_other(struct report *r, const struct selection *sel,
+		      const struct view_limits *limits);
 /*
  * Writes the @max groups with the largest self weight in a phase to @ret_items, largest first.
  * Returns their number; it is smaller than @max if the phase has fewer.

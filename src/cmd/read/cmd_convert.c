@@ -33,7 +33,7 @@ struct convert_opts {
 	bool has_no_inlines;
 	unsigned demangle_flags;
 	unsigned folded_flags;
-	const char *weight;      /* name of a column; "": the event's default weight */
+	const char *weight;      /* name of a column; NULL: the event's default weight */
 	const char *heap_weight; /* weight of a memory profile, for flame graphs */
 };
 
@@ -46,10 +46,9 @@ static const struct opt convert_opts[] = {
 	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
 	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
 		"samples of this event (default: all, or the first if the format holds one)"),
-	OPT_STR_OPTIONAL(0, "weight", struct convert_opts, weight, "COLUMN", "",
-			 "value to write, if the event has several columns: calls, bytes, time; "
-			 "without COLUMN: folded stacks with the event's weight (ns, cycles) "
-			 "instead of the number of samples"),
+	OPT_STR(0, "weight", struct convert_opts, weight, "COLUMN",
+		"value to write, if the event has several columns: samples, period, time, calls, "
+		"bytes (default: what reports add up; the period if the samples' periods vary)"),
 	OPT_STR(0, "dumps", struct convert_opts, dumps, "WHICH", DUMPS_HELP),
 	OPT_END,
 };
@@ -142,8 +141,7 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 static struct format_options options_from(const struct convert_opts *o,
 					  struct perfdata_written *written)
 {
-	unsigned flags = o->folded_flags | (o->weight ? FOLDED_WEIGHT : 0) |
-			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
+	unsigned flags = o->folded_flags | (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
 	return (struct format_options){
 		.event = o->event,
 		.folded = {.flags = flags},
@@ -270,7 +268,7 @@ static int choose_outputs(struct output *outputs, size_t nr, const struct conver
 static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struct err *err)
 {
 	enum heap_weight w;
-	if (!o->weight || !*o->weight)
+	if (!o->weight)
 		return 0;
 	if (o->event || !heapweights_exist(p) || !heap_weight_from_key(o->weight, &w))
 		return weightcolumn_set(p, o->event, o->weight, err);
@@ -306,6 +304,11 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 		is_flame &= !outputs[i].format;
 	if (weigh(o, p, is_flame, &err))
 		return cmd_refuse(&err);
+	bool has_one_event = false;
+	for (size_t i = 0; i < nr; i++)
+		has_one_event |= !outputs[i].format || outputs[i].format->flags & FORMAT_ONE_EVENT;
+	if (has_one_event)
+		inputs_note_event(p, o->event);
 	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
 	for (size_t i = 0; i < nr; i++) {
 		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);

@@ -184,6 +184,8 @@ static int load_all(struct profiles *all, struct picture *pic, const struct filt
 		TRY(inputs_load(&p, &in->paths[i], 1, &options, err));
 		vec_push(&all->list, p);
 		TRY(filter_weigh(filter, p, err));
+		if (views_find(p, &pic->spec) == views_at(VIEW_CPU))
+			inputs_note_event(p, pic->spec.event);
 		if (is_differential && !i)
 			picture_add_before(pic, p, in->paths[i]);
 		else

@@ -7,13 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/select/select.h"
 #include "base/file/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/optgroups.h"
 #include "host/heldfiles.h"
 #include "host/privileges.h"
 #include "host/reader/hostfile.h"
 #include "host/syscallfilter.h"
+#include "model/tables.h"
 #include "session/kernelsyms.h"
 #include "session/store.h"
 
@@ -86,4 +89,28 @@ int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 	int rc = load_profiles(ret_p, paths, nr, &own, err);
 	bool is_missing = rc == -ENOENT || rc == -ENAMETOOLONG;
 	return is_missing && err && !err->hint ? hint_missing(paths, nr, err) : rc;
+}
+
+void inputs_note_event(const struct profile *p, const char *event)
+{
+	uint32_t written;
+	CLEANUP(buf_release) struct buf others = {0};
+	if (!p->tables.n || select_table(p, event, &written, NULL))
+		return;
+	const struct table *t = &p->tables.p[written];
+	vec_foreach(other, &p->tables) {
+		bool is_event = other->id == TABLE_SAMPLES || other->id == TABLE_OFF_CPU;
+		if (is_event && other != t && other->n)
+			buf_addf(&others, "%s%s", others.n ? ", " : "",
+				 profile_text(p, other->event));
+	}
+	const char *name = profile_text(p, t->event);
+	if (others.n && !event && !tables_are_difference(p))
+		log_note("this is event %s; the input also has %s (--event)", name,
+			 buf_str(&others));
+	if (t->id == TABLE_SAMPLES && t->weight_column)
+		log_note(
+			"the numbers are %s, the sums of the samples' periods; numbers of samples: "
+			"--weight samples",
+			t->columns[t->weight_column].unit == UNIT_NS ? "nanoseconds" : name);
 }

@@ -33,5 +33,11 @@ int inputs_confine(const char *const *paths, size_t nr, const char *output, stru
 /* Loads and merges the files (load_profiles, with the user's cache folder). -ENOENT has a hint. */
 int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
 		const struct load_options *options, struct err *err);
+/*
+ * For an output that has one event: notes which one it is if the profile has samples or waits of
+ * others, and what the numbers count if they are not samples. @event: as the user named it, or
+ * NULL.
+ */
+void inputs_note_event(const struct profile *p, const char *event);
 
 #endif

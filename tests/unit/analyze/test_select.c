@@ -72,7 +72,7 @@ static uint64_t count(const struct select_spec *spec, uint64_t *ret_weight)
 	return nr;
 }
 
-TEST(no_filter_selects_everything_of_the_event_with_most_samples)
+TEST(no_filter_selects_everything_of_the_first_event)
 {
 	uint64_t weight;
 	CHECK_U64(count(&(struct select_spec){0}, &weight), 10);

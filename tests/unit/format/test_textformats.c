@@ -179,7 +179,7 @@ TEST(period_is_a_column_of_its_own)
 	CLEANUP(profile_free_p) struct profile *p = read_as("perfscript", script, NULL);
 	CHECK_U64(p->tables.p[0].nr_columns, 2);
 	p->tables.p[0].weight_column = 1;
-	struct format_options options = {.folded = {.flags = FOLDED_WEIGHT}};
+	struct format_options options = {0};
 	expect_as("folded", p, &options, "a;leaf 16\n");
 	CHECK_U64(p->start_ns, 1000000000);
 }

@@ -58,3 +58,29 @@ TEST(tables_name_their_columns_by_what_they_hold)
 	CHECK_U64((uint64_t)table_column(io, COLUMN_LONGEST), 3);
 	CHECK(table_column(io, COLUMN_PAGES) == -1);
 }
+
+/* Adds samples of a count and a sum of periods each; returns the weight column chosen for them. */
+static uint32_t weight_of(const int64_t (*rows)[2], size_t nr)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct table shape = {.event = profile_cstr(p, "page-faults"),
+			      .nr_columns = 2,
+			      .columns = {{.name = profile_cstr(p, "samples")},
+					  {.name = profile_cstr(p, "period")}}};
+	uint32_t t = profile_table(p, &shape);
+	for (size_t i = 0; i < nr; i++)
+		profile_sample(p, t, 0, 0, 0, -1, rows[i]);
+	tables_weigh_by_period(p);
+	return p->tables.p[t].weight_column;
+}
+
+TEST(samples_of_varying_periods_weigh_by_period)
+{
+	static const int64_t same[][2] = {{1, 500}, {3, 1500}, {0, 0}, {1, 500}};
+	static const int64_t varying[][2] = {{1, 500}, {3, 1500}, {2, 1500}};
+	static const int64_t from_nothing[][2] = {{1, 0}, {1, 1}};
+	CHECK_U64(weight_of(same, ARRAY_LEN(same)), 0);
+	CHECK_U64(weight_of(varying, ARRAY_LEN(varying)), 1);
+	CHECK_U64(weight_of(from_nothing, ARRAY_LEN(from_nothing)), 1);
+	CHECK_U64(weight_of(same, 0), 0);
+}
