@@ -105,8 +105,9 @@ enum tree_flags {
 	TREE_KERNEL = 1 << 0,
 	TREE_INLINED = 1 << 1,
 	TREE_JIT = 1 << 2,
-	TREE_PSEUDO = 1 << 3,  /* [truncated], thread roots, separators */
-	TREE_GUESSED = 1 << 4, /* a function without symbol (FUNC_GUESSED) */
+	TREE_PSEUDO = 1 << 3,   /* [truncated], thread roots, separators */
+	TREE_GUESSED = 1 << 4,  /* a function without symbol (FUNC_GUESSED) */
+	TREE_INFERRED = 1 << 5, /* a tail call removed its frame (model/profile.h) */
 };
 
 struct report_tree {

@@ -123,7 +123,8 @@ static void parse_frame(struct folded_reader *r, struct sv text, struct text_fra
 		char mark = text.p[text.n - 2];
 		f.is_inlined = mark == 'i';
 		f.func_flags = mark == 'k' ? FUNC_KERNEL : mark == 'j' ? FUNC_JIT : 0;
-		if (f.is_inlined || f.func_flags)
+		f.is_inferred = mark == 't';
+		if (f.is_inlined || f.is_inferred || f.func_flags)
 			text.n -= 4;
 		/* separate modules, so that read() and read()_[k] are different functions */
 		if (f.func_flags)

@@ -5,7 +5,7 @@
  *
  * The format of Brendan Gregg's FlameGraph tools, which many tools read and write. Frames may
  * contain blanks: the count is the text after the last blank. Suffixes of frames: _[k] kernel, _[i]
- * inlined into the frame before it, _[j] JIT code. Reading keeps the suffix _[w] (waker) and the
+ * inlined into the frame before it, _[j] JIT code, _[t] inferred from a tail call. Reading keeps the suffix _[w] (waker) and the
  * separator frames "-" and "--" as names. Lines "# ..." are comments. The functions that read and
  * write are in the format's table entry (format/format.h). Full description:
  * docs/formats/folded.md.
@@ -23,7 +23,7 @@ enum folded_flags {
 	FOLDED_TID = 1 << 1,       /* comm-PID/TID at the root */
 	FOLDED_NO_COMM = 1 << 2,   /* no root frame for the thread */
 	FOLDED_KERNEL = 1 << 3,    /* _[k] */
-	FOLDED_INLINE = 1 << 4,    /* _[i] */
+	FOLDED_INLINE = 1 << 4,    /* _[i], _[t] */
 	FOLDED_JIT = 1 << 5,       /* _[j] */
 	FOLDED_ADDRS = 1 << 6,     /* [module <address>] for unsymbolized frames */
 	FOLDED_NO_INLINE = 1 << 7, /* omit inlined frames */

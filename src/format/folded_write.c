@@ -107,7 +107,7 @@ static uint32_t text_of_scratch(struct folded_writer *w)
 			  w->scratch.n ? w->scratch.n : sizeof("[empty]") - 1);
 }
 
-enum frame_mark { MARK_NONE, MARK_INLINED, MARK_KERNEL, MARK_JIT };
+enum frame_mark { MARK_NONE, MARK_INLINED, MARK_KERNEL, MARK_JIT, MARK_INFERRED };
 
 static enum frame_mark mark_of(const struct folded_writer *w, const struct location *l,
 			       const struct frame *f)
@@ -116,6 +116,8 @@ static enum frame_mark mark_of(const struct folded_writer *w, const struct locat
 	bool is_kernel = l->flags & LOCATION_KERNEL || func_flags & FUNC_KERNEL;
 	if (f->is_inlined && w->flags & FOLDED_INLINE)
 		return MARK_INLINED;
+	if (f->is_inferred && w->flags & FOLDED_INLINE)
+		return MARK_INFERRED;
 	if (is_kernel && w->flags & FOLDED_KERNEL)
 		return MARK_KERNEL;
 	return func_flags & FUNC_JIT && w->flags & FOLDED_JIT ? MARK_JIT : MARK_NONE;
@@ -125,10 +127,10 @@ static enum frame_mark mark_of(const struct folded_writer *w, const struct locat
 static uint32_t text_of_frame(struct folded_writer *w, const struct location *l,
 			      const struct frame *f)
 {
-	static const char *const marks[] = {"", "_[i]", "_[k]", "_[j]"};
+	static const char *const marks[] = {"", "_[i]", "_[k]", "_[j]", "_[t]"};
 	enum frame_mark mark = mark_of(w, l, f);
 	bool is_new;
-	uint32_t *text = map_put(&w->func_texts, (uint64_t)f->func << 2 | mark, &is_new);
+	uint32_t *text = map_put(&w->func_texts, (uint64_t)f->func << 3 | mark, &is_new);
 	if (is_new) {
 		buf_clear(&w->scratch);
 		add_clean(&w->scratch, sv_from_str(profile_frame_name(w->p, f)), ' ');

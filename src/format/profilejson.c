@@ -116,6 +116,8 @@ static void add_locations(struct json *j, const struct profile *p)
 				json_put_u64(j, "line", f->line);
 			if (f->is_inlined)
 				json_put_bool(j, "is_inlined", true);
+			if (f->is_inferred)
+				json_put_bool(j, "is_inferred", true);
 			json_end(j);
 		}
 		json_end(j);

@@ -26,9 +26,11 @@ loc_id text_location(struct profile *p, const struct text_frame *frames, size_t 
 		if (!i)
 			first_func = fn;
 		key = hash_mix(key ^ ((uint64_t)fn << 32 | f->file),
-			       (uint64_t)f->line << 1 | f->is_inlined);
+			       (uint64_t)f->line << 2 | (uint64_t)f->is_inferred << 1 |
+				       f->is_inlined);
 	}
-	bool is_plain = nr == 1 && !physical->file && !physical->is_inlined;
+	bool is_plain =
+		nr == 1 && !physical->file && !physical->is_inlined && !physical->is_inferred;
 	key = is_plain ? OFFSET_NAMED | first_func : OFFSET_GROUP | key;
 	uint32_t flags = physical->func_flags & FUNC_KERNEL ? LOCATION_KERNEL : 0;
 	loc_id loc = profile_location(p, mod, key, flags);
@@ -44,7 +46,8 @@ loc_id text_location(struct profile *p, const struct text_frame *frames, size_t 
 		vec_push(&named, (struct frame){.func = fn,
 						.file = f->file,
 						.line = f->line,
-						.is_inlined = f->is_inlined});
+						.is_inlined = f->is_inlined,
+						.is_inferred = f->is_inferred});
 	}
 	profile_set_frames(p, loc, named.p, named.n, 0);
 	vec_release(&named);

@@ -19,6 +19,7 @@ struct text_frame {
 	uint32_t line;
 	unsigned func_flags; /* enum func_flags */
 	bool is_inlined;
+	bool is_inferred;
 };
 
 /*

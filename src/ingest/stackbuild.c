@@ -244,6 +244,7 @@ static enum loss_kind push_chain(struct stackbuild *b, const struct event *ev, s
 		vec_push(&b->scratch, stackbuild_user_location(b, ev->pid, sp, addr, is_call));
 	}
 	keep_addrs(path, ev, sp, from, shared);
+	b->p->has_guessed_stacks |= is_call || shared;
 	*ret_shared = shared;
 	if (!shared)
 		path->loss = addr && is_outermost(map_of(sp, addr, is_call), addr) ? LOSS_NR

@@ -558,6 +558,12 @@ void symbolworker_collect(struct symbolworker *sw, unsigned flags)
 	}
 }
 
+struct symbolizer *symbolworker_symbolizer(const struct symbolworker *sw, module_id module)
+{
+	const uint32_t *idx = map_get(&sw->module_idx, module);
+	return idx && *idx ? sw->states.p[*idx - 1]->symbolizer : NULL;
+}
+
 uint64_t symbolworker_cpu_ns(const struct symbolworker *sw)
 {
 	struct symbolworker *m =

@@ -38,6 +38,12 @@ void symbolworker_submit(struct symbolworker *sw);
 /* Queues locations in JIT code: called at the end, when perf maps are complete. */
 void symbolworker_submit_jit(struct symbolworker *sw);
 void symbolworker_collect(struct symbolworker *sw, unsigned flags);
+/*
+ * Returns the symbolizer of a module, NULL: none was opened. May be called, and the result used, only
+ * while the worker has nothing to do: from symbolworker_collect with SYMBOLWORKER_WAIT until the next
+ * symbolworker_submit. Valid until symbolworker_free.
+ */
+struct symbolizer *symbolworker_symbolizer(const struct symbolworker *sw, module_id module);
 /* Returns the worker's CPU time so far. */
 uint64_t symbolworker_cpu_ns(const struct symbolworker *sw);
 /* Returns the numbers of finished and of queued locations. */

@@ -35,6 +35,7 @@ static const struct {
 	[FACT_FREQUENCY] = {"frequency_hz"},
 	[FACT_MODE] = {"mode"},
 	[FACT_STACKS] = {"stacks"},
+	[FACT_TAIL_CALLS] = {"inferred tail calls"},
 	[FACT_CPU_TIME] = {"CPU time"},
 	[FACT_ACCURACY] = {"accuracy"},
 	[FACT_REMEDY] = {"remedy"},

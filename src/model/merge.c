@@ -67,12 +67,15 @@ static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
 	struct frame *frames = few;
 	if (l->nr_frames > ARRAY_LEN(few))
 		frames = xreallocarray(NULL, l->nr_frames, sizeof(*frames));
+	size_t nr = 0;
 	for (size_t i = 0; i < l->nr_frames; i++) {
-		frames[i] = m->from->frames.p[l->first_frame + i];
-		frames[i].func = m->func[frames[i].func];
-		frames[i].file = m->str[frames[i].file];
+		struct frame f = m->from->frames.p[l->first_frame + i];
+		f.func = m->func[f.func];
+		f.file = m->str[f.file];
+		if (!(l->flags & LOCATION_TAIL) || !f.is_inferred)
+			frames[nr++] = f;
 	}
-	profile_set_frames(m->to, loc, frames, l->nr_frames, l->unsym);
+	profile_set_frames(m->to, loc, frames, nr, l->unsym);
 	if (frames != few)
 		free(frames);
 }
@@ -96,9 +99,27 @@ static uint64_t named_offset(const struct merge *m, const struct location *l)
 	for (size_t i = 0; i < l->nr_frames; i++) {
 		const struct frame *f = &m->from->frames.p[l->first_frame + i];
 		key = hash_mix(key ^ ((uint64_t)m->func[f->func] << 32 | m->str[f->file]),
-			       (uint64_t)f->line << 1 | f->is_inlined);
+			       (uint64_t)f->line << 2 | (uint64_t)f->is_inferred << 1 |
+				       f->is_inlined);
 	}
 	return top | key;
+}
+
+/* The location with the same inferred frames; @base has been merged. */
+static loc_id merge_tail(struct merge *m, const struct location *l, loc_id base)
+{
+	struct frame inferred[16];
+	size_t nr = 0;
+	for (size_t i = 0; i < l->nr_frames && nr < ARRAY_LEN(inferred); i++) {
+		struct frame f = m->from->frames.p[l->first_frame + i];
+		f.func = m->func[f.func];
+		f.file = m->str[f.file];
+		if (f.is_inferred)
+			inferred[nr++] = f;
+	}
+	return nr && m->to->locations.p[base].nr_frames
+		       ? profile_tail_location(m->to, base, inferred, nr)
+		       : base;
 }
 
 static void merge_locations(struct merge *m)
@@ -111,9 +132,9 @@ static void merge_locations(struct merge *m)
 		if (kind == MODULE_PSEUDO || kind == MODULE_NAMED)
 			offset = named_offset(m, l);
 		loc_id loc = profile_location(m->to, m->module[l->module], offset, l->flags);
-		m->loc[i] = loc;
 		if ((l->flags & LOCATION_SYMBOLIZED) && !m->to->locations.p[loc].nr_frames)
 			merge_frames(m, l, loc);
+		m->loc[i] = l->flags & LOCATION_TAIL ? merge_tail(m, l, loc) : loc;
 	}
 }
 

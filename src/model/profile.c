@@ -171,9 +171,60 @@ loc_id profile_location(struct profile *p, module_id module, uint64_t offset, ui
 		}
 		const struct location *l = &p->locations.p[*id];
 		if (l->module == module && l->offset == offset &&
-		    (l->flags & (LOCATION_CALL | LOCATION_KERNEL)) == key_flags)
+		    (l->flags & (LOCATION_CALL | LOCATION_KERNEL | LOCATION_TAIL)) == key_flags)
 			return *id;
 	}
+}
+
+static bool has_inferred(const struct profile *p, const struct location *l,
+			 const struct frame *inferred, size_t nr)
+{
+	size_t nr_own = l->nr_frames;
+	while (nr_own && p->frames.p[l->first_frame + nr_own - 1].is_inferred)
+		nr_own--;
+	if (l->nr_frames - nr_own != nr)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		if (p->frames.p[l->first_frame + nr_own + i].func != inferred[i].func)
+			return false;
+	return true;
+}
+
+loc_id profile_tail_location(struct profile *p, loc_id base, const struct frame *inferred,
+			     size_t nr)
+{
+	struct location l = p->locations.p[base];
+	ASSERT(!p->is_sealed && nr && l.nr_frames && l.nr_frames + nr <= UINT16_MAX);
+	uint64_t h = hash_mix(l.offset, (uint64_t)l.module << 32 | l.flags);
+	for (size_t i = 0; i < nr; i++)
+		h = hash_mix(h, inferred[i].func);
+	for (;; h = NEXT_HASH(h)) {
+		bool is_new;
+		uint32_t *id = map_put(&p->loc_index, h, &is_new);
+		if (is_new) {
+			*id = (loc_id)p->locations.n;
+			break;
+		}
+		const struct location *known = &p->locations.p[*id];
+		if (known->flags & LOCATION_TAIL && known->module == l.module &&
+		    known->offset == l.offset && has_inferred(p, known, inferred, nr))
+			return *id;
+	}
+	loc_id loc = (loc_id)p->locations.n;
+	CLEANUP(free_p) struct frame *frames = xcalloc(l.nr_frames + nr, sizeof(*frames));
+	memcpy(frames, p->frames.p + l.first_frame, l.nr_frames * sizeof(*frames));
+	memcpy(frames + l.nr_frames, inferred, nr * sizeof(*frames));
+	vec_push(&p->locations, (struct location){.module = l.module,
+						  .flags = l.flags | LOCATION_TAIL,
+						  .offset = l.offset});
+	profile_set_frames(p, loc, frames, l.nr_frames + nr, 0);
+	return loc;
+}
+
+void profile_set_tail(struct profile *p, stack_id stack, loc_id loc)
+{
+	ASSERT(!p->is_sealed && p->locations.p[loc].flags & LOCATION_TAIL);
+	p->stacks.p[stack].loc = loc;
 }
 
 loc_id profile_pseudo_location(struct profile *p, const char *name)
@@ -441,6 +492,26 @@ void profile_seal(struct profile *p)
 		table_sort(t);
 	release_indexes(p);
 	p->is_sealed = true;
+}
+
+const struct frame *profile_physical_frame(const struct profile *p, const struct location *l)
+{
+	for (size_t i = l->nr_frames; i-- > 0;)
+		if (!p->frames.p[l->first_frame + i].is_inferred)
+			return &p->frames.p[l->first_frame + i];
+	return NULL;
+}
+
+module_id profile_frame_module(const struct profile *p, const struct location *l,
+			       const struct frame *f)
+{
+	module_id own = f->is_inferred ? p->functions.p[f->func].module : 0;
+	return own ? own : l->module;
+}
+
+const char *profile_frame_mark(const struct frame *f)
+{
+	return f->is_inferred ? " [tail call]" : "";
 }
 
 const char *profile_frame_name(const struct profile *p, const struct frame *f)

@@ -78,6 +78,7 @@ enum location_flags {
 	LOCATION_SYMBOLIZED =
 		1 << 2,          /* symbolization was done (perhaps without finding a symbol) */
 	LOCATION_RETRY = 1 << 3, /* while a file is read: symbolize a second time */
+	LOCATION_TAIL = 1 << 4,  /* its outermost frames are inferred (profile_tail_location) */
 };
 
 struct location {
@@ -89,13 +90,17 @@ struct location {
 	uint16_t unsym;     /* enum loss_kind: why there is no symbol, or 0 */
 };
 
-/* A function at a location. The last frame of a location is the function that contains the code;
- * frames before it are inlined into the next one. */
+/*
+ * A function at a location. The last frame that is not inferred is the function that contains the
+ * code; frames before it are inlined into the next one. Inferred frames are functions between this
+ * one and the stack's next location, whose own frames a tail call removed (symbol/tailcode.h).
+ */
 struct frame {
 	func_id func;
 	str_id file;
 	uint32_t line; /* 0 = unknown */
 	bool is_inlined;
+	bool is_inferred;
 };
 
 enum func_flags {
@@ -209,8 +214,9 @@ struct profile {
 	struct losses losses;
 	uint64_t start_ns; /* of the capture, on the event clock; 0 = unknown */
 	uint64_t end_ns;
-	int64_t wall_start_ns; /* CLOCK_REALTIME at start_ns, 0 = unknown */
-	bool is_incomplete;    /* assay was killed while recording, or the file is truncated */
+	int64_t wall_start_ns;   /* CLOCK_REALTIME at start_ns, 0 = unknown */
+	bool is_incomplete;      /* assay was killed while recording, or the file is truncated */
+	bool has_guessed_stacks; /* by frame pointers: callers may be missing (while it is filled) */
 	bool is_sealed;
 
 	/* Locations in the order of their symbolization, for appending to a recording. */
@@ -248,6 +254,12 @@ struct sv profile_sv(const struct profile *p, str_id id);
 module_id profile_module(struct profile *p, const struct module *m);
 /* Finds or adds a location by (module, offset, LOCATION_CALL and LOCATION_KERNEL of flags). */
 loc_id profile_location(struct profile *p, module_id module, uint64_t offset, uint32_t flags);
+/*
+ * Finds or adds the location of the same code as @base with the @nr inferred frames, callee first,
+ * after the frames of @base, which has some.
+ */
+loc_id profile_tail_location(struct profile *p, loc_id base, const struct frame *inferred,
+			     size_t nr);
 /* Finds or adds a named frame that is not code: "[truncated]", an event name, a thread name. */
 loc_id profile_pseudo_location(struct profile *p, const char *name);
 /* Finds or adds a function by (module, name, linkage, start). */
@@ -257,6 +269,8 @@ void profile_set_frames(struct profile *p, loc_id loc, const struct frame *frame
 			enum loss_kind unsym);
 /* Finds or adds the child of @parent at @loc. A stack is built from the root to the leaf. */
 stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc);
+/* Replaces the location of a node by a profile_tail_location of it. */
+void profile_set_tail(struct profile *p, stack_id stack, loc_id loc);
 /* Finds or adds a task by (pid, tid, comm); @time_ns becomes start_ns of a new one. */
 task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns);
 /*
@@ -283,6 +297,13 @@ void profile_seal(struct profile *p);
 /* Adds all elements of @from to @to, translating ids; for reports over several recordings. */
 void profile_merge(struct profile *to, const struct profile *from);
 
+/* Returns the frame of the function that contains the location's code, or NULL: no symbol. */
+const struct frame *profile_physical_frame(const struct profile *p, const struct location *l);
+/* Returns the module of a frame: that of its location, or an inferred function's own. */
+module_id profile_frame_module(const struct profile *p, const struct location *l,
+			       const struct frame *f);
+/* Returns what texts add to the name of an inferred frame, else "". */
+const char *profile_frame_mark(const struct frame *f);
 /* Returns the name of a frame as shown; never NULL ("[unknown]"). Borrowed. */
 const char *profile_frame_name(const struct profile *p, const struct frame *f);
 /* Returns the short name of a module: base name of the path, "[kernel]", "[vdso]". Borrowed. */

@@ -92,7 +92,8 @@ static void add_table(struct json *j, const struct report_table *t)
 
 static void add_flags(struct json *j, uint32_t flags)
 {
-	static const char *const names[] = {"kernel", "inlined", "jit", "pseudo", "guessed"};
+	static const char *const names[] = {"kernel", "inlined", "jit",
+					    "pseudo", "guessed", "inferred"};
 	if (!flags)
 		return;
 	json_put_arr(j, "flags");

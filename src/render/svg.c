@@ -327,6 +327,8 @@ static void add_tooltip(struct svg *s, uint32_t node)
 		escape_xml(s->to, module);
 		buf_add_ch(s->to, ')');
 	}
+	if (n->flags & TREE_INFERRED)
+		buf_add_str(s->to, ", inferred from a tail call");
 	buf_add_str(s->to, " \xe2\x80\x94 ");
 	add_weight(s, n->total);
 	buf_addf(s->to, ", %.2f %%", share_of(n->total, s->t->nodes[0].total));

@@ -293,6 +293,7 @@ static void add_name(const struct tree_text *tt, const struct tree_node *n, size
 {
 	CLEANUP(buf_release) struct buf name = {0};
 	escape_term(&name, intern_get(&tt->r->names, n->name));
+	buf_add_str(&name, n->flags & TREE_INFERRED ? " [tail call]" : "");
 	if (!tt->style->width)
 		buf_add_sv(tt->to, buf_sv(&name));
 	else

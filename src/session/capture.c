@@ -26,6 +26,7 @@
 #include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/symbolworker.h"
+#include "ingest/tailframes.h"
 #include "session/kernelsyms.h"
 #include "session/marksocket.h"
 #include "session/module_files.h"
@@ -436,7 +437,7 @@ static void symbolize_rest(struct capture *c)
 		if (done < total)
 			(void)nanosleep(&ts, NULL);
 	}
-	symbolworker_collect(c->symbolizer, SYMBOLWORKER_WAIT);
+	tailframes_add(c->p, builder_modules(c->builder), c->symbolizer);
 	CLEANUP(buf_release) struct buf silent = {0};
 	hostfile_add_silent(&silent);
 	if (silent.n)

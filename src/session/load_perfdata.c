@@ -8,6 +8,7 @@
 #include "format/perf/perfdata.h"
 #include "ingest/builder.h"
 #include "ingest/symbolworker.h"
+#include "ingest/tailframes.h"
 #include "session/module_files.h"
 
 #define ROOM_EVENTS 64 /* the size of the profile is checked after so many events */
@@ -111,7 +112,7 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from, u
 	add_facts(&l);
 	symbolworker_submit(worker);
 	symbolworker_submit_jit(worker);
-	symbolworker_collect(worker, SYMBOLWORKER_WAIT);
+	tailframes_add(p, builder_modules(builder), worker);
 	*ret_p = TAKE(p);
 	return 0;
 }

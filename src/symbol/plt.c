@@ -5,6 +5,7 @@
 #include <elf.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/vec.h"
 
 #define ENTRIES_MAX    ((size_t)1 << 20)
@@ -16,6 +17,7 @@ struct slot { /* a GOT slot with a relocation */
 	uint64_t addend;
 	uint32_t symbol;
 	bool is_relative; /* IRELATIVE: addend is the resolver */
+	bool is_local;    /* RELATIVE: addend is the function */
 };
 
 struct plt {
@@ -27,6 +29,8 @@ struct plt {
 	struct sv symbols;
 	struct sv names;
 	struct buf name;
+	uint64_t local_start; /* slots in this range are kept if they are RELATIVE as well */
+	uint64_t local_end;
 };
 
 static void plt_release(struct plt *p)
@@ -56,6 +60,7 @@ static bool is_slot_type(enum elf_machine m, uint32_t type)
 static void add_slots(struct plt *p, enum elf_machine m, struct sv bytes, bool is_jump_table)
 {
 	uint32_t relative = m == ELF_MACHINE_X86_64 ? R_X86_64_IRELATIVE : R_AARCH64_IRELATIVE;
+	uint32_t local = m == ELF_MACHINE_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
 	size_t nr = bytes.n / sizeof(Elf64_Rela);
 	for (size_t i = 0; i < nr && p->slots.n < ENTRIES_MAX; i++) {
 		Elf64_Rela r;
@@ -66,7 +71,9 @@ static void add_slots(struct plt *p, enum elf_machine m, struct sv bytes, bool i
 				 .is_relative = ELF64_R_TYPE(r.r_info) == relative};
 		if (is_jump_table)
 			vec_push(&p->jumps, s);
-		if (is_slot_type(m, (uint32_t)ELF64_R_TYPE(r.r_info)))
+		s.is_local = ELF64_R_TYPE(r.r_info) == local && r.r_offset >= p->local_start &&
+			     r.r_offset < p->local_end;
+		if (s.is_local || is_slot_type(m, (uint32_t)ELF64_R_TYPE(r.r_info)))
 			vec_push(&p->slots, s);
 	}
 }
@@ -186,6 +193,43 @@ static void scan_arm64(struct plt *p, const struct elf_section *s, struct sv cod
 			start -= 4;
 		add_entry(p, s->vaddr + start, 16 + (at - start), slot);
 	}
+}
+
+/* ---- slots of .got ------------------------------------------------------------------------ */
+
+struct got {
+	struct plt plt;
+};
+
+struct got *got_new(struct elf *e)
+{
+	struct got *g = xcalloc(1, sizeof(*g));
+	const struct elf_section *s = elf_section(e, ".got");
+	if (!s)
+		return g;
+	g->plt.local_start = s->vaddr;
+	g->plt.local_end = s->vaddr + MIN(s->nr_bytes, UINT64_MAX - s->vaddr);
+	if (read_slots(&g->plt, e, NULL))
+		vec_clear(&g->plt.slots);
+	return g;
+}
+
+void got_free(struct got *g)
+{
+	if (!g)
+		return;
+	plt_release(&g->plt);
+	free(g);
+}
+
+bool got_find(const struct got *g, uint64_t slot, uint64_t *ret_vaddr, struct sv *ret_name)
+{
+	const struct slot *s = slot_at(&g->plt, slot);
+	if (!s || s->is_relative || slot < g->plt.local_start || slot >= g->plt.local_end)
+		return false;
+	*ret_vaddr = s->is_local ? s->addend : 0;
+	*ret_name = s->is_local ? SV("") : slot_name(&g->plt, s);
+	return *ret_vaddr || ret_name->n;
 }
 
 int plt_add(struct symtab *to, struct elf *e, const struct symtab *functions, unsigned tag,

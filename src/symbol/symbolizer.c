@@ -33,6 +33,7 @@ struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
 	struct name_cache *cache;
 	bool is_debug_tried;
+	bool is_opened; /* names and dwarf */
 	struct symbolizer_stats stats;
 };
 
@@ -114,6 +115,8 @@ static size_t add_table(struct symbolizer *s, struct elf *e, enum symtab_what wh
 
 static void open_names(struct symbolizer *s)
 {
+	if (s->names)
+		return;
 	s->names = symtab_new();
 	if (!add_table(s, s->elf, SYMTAB_STATIC, SYMBOL_SYMTAB)) {
 		(void)add_table(s, s->elf, SYMTAB_DYNAMIC, SYMBOL_DYNSYM);
@@ -170,10 +173,23 @@ static void open_debug(struct symbolizer *s)
 
 static void open_all(struct symbolizer *s)
 {
-	if (s->names)
+	if (s->is_opened)
 		return;
+	s->is_opened = true;
 	open_names(s);
 	open_dwarf(s);
+}
+
+struct elf *symbolizer_elf(const struct symbolizer *s)
+{
+	return s->elf;
+}
+
+const struct symtab *symbolizer_functions(struct symbolizer *s)
+{
+	open_debug(s);
+	open_names(s);
+	return s->names;
 }
 
 /* Returns how many bytes of code the table covers. */

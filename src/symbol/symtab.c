@@ -463,6 +463,20 @@ bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_
 	return true;
 }
 
+bool symtab_find_name(const struct symtab *t, struct sv name, struct symtab_hit *ret_hit)
+{
+	ASSERT(t->is_sealed);
+	const struct entry *found = NULL;
+	vec_foreach(e, &t->entries) {
+		if (!sv_eq(name_of(t, e), name))
+			continue;
+		if (found && found->start != e->start)
+			return false;
+		found = e;
+	}
+	return found && symtab_find(t, found->start, ret_hit);
+}
+
 bool symtab_has_alias(const struct symtab *t, uint64_t start, struct sv name)
 {
 	ASSERT(t->is_sealed);

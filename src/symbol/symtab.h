@@ -66,6 +66,8 @@ void symtab_seal(struct symtab *t);
 
 /* Finds the function that covers a link-time address; false: none. The table must be sealed. */
 bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_hit);
+/* Finds the function of that name, by a search of all; false: none, or several addresses have it. */
+bool symtab_find_name(const struct symtab *t, struct sv name, struct symtab_hit *ret_hit);
 /* Returns whether one of the symbols that start at @start has this name. */
 bool symtab_has_alias(const struct symtab *t, uint64_t start, struct sv name);
 /* Returns the number of symbols added; several may have the same address. */

@@ -35,15 +35,13 @@ struct place {
 };
 
 /* Libraries whose callers are shown instead. */
-static bool is_library(const struct profile *p, const struct location *l)
+static bool is_library(const struct profile *p, module_id module)
 {
 	static const char *const libraries[] = {"libc.so", "libc-",     "libpthread", "ld-linux",
 						"ld-musl", "libc.musl", "librt.",     "ld.so"};
-	enum module_kind kind = p->modules.p[l->module].kind;
-	if (kind == MODULE_KERNEL || kind == MODULE_KMODULE || kind == MODULE_VDSO ||
-	    (l->flags & LOCATION_KERNEL))
+	if (p->modules.p[module].kind == MODULE_VDSO)
 		return true;
-	struct sv name = sv_from_str(profile_module_name(p, l->module));
+	struct sv name = sv_from_str(profile_module_name(p, module));
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
 		if (sv_has_prefix(name, sv_from_str(libraries[i])))
 			return true;
@@ -110,14 +108,14 @@ static struct place place_of(const struct selection *sel, const struct select_ro
 		if (is_of_kernel && (has_call || has_kernel || is_tracing_frame(name)))
 			continue;
 		at.function = name;
-		at.module = profile_module_name(p, l->module);
+		at.module = profile_module_name(p, frame_module(p, &f));
 		has_kernel |= is_of_kernel;
 		if (is_of_kernel)
 			continue;
 		if (!has_call)
 			at.call = name;
 		has_call = true;
-		if (is_library(p, l))
+		if (is_library(p, frame_module(p, &f)))
 			continue;
 		if (!is_nameless(name))
 			return nameless.function && is_entry(name) ? nameless : at;
@@ -200,7 +198,8 @@ static void add_stack(struct report *r, struct report_table *t, const struct sel
 	size_t n = 0;
 	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f); n++)
 		if (n < STACK_FRAMES)
-			buf_addf(&text, "%s%s", n ? " < " : "", frame_name(sel->p, &f));
+			buf_addf(&text, "%s%s%s", n ? " < " : "", frame_name(sel->p, &f),
+				 frame_mark(sel->p, &f));
 	if (n > STACK_FRAMES)
 		buf_addf(&text, " < ... %zu more", n - STACK_FRAMES);
 	union cell cells[] = {{.text = sel->event},

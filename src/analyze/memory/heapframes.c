@@ -325,13 +325,14 @@ static struct heapframe find(struct heapframes *hf, stack_id stack)
 			return f;
 		}
 		for (uint32_t i = 0; i < l->nr_frames; i++) {
-			func_id func = p->frames.p[l->first_frame + i].func;
-			str_id name = p->functions.p[func].name;
-			enum heapframe_kind kind = frame_kind(hf, func, l->module);
+			const struct frame *at = &p->frames.p[l->first_frame + i];
+			module_id module = profile_frame_module(p, l, at);
+			str_id name = p->functions.p[at->func].name;
+			enum heapframe_kind kind = frame_kind(hf, at->func, module);
 			struct heapframe here = {.node = s,
 						 .function = name,
 						 .via = f.via,
-						 .module = l->module,
+						 .module = module,
 						 .frame_idx = i};
 			if (kind == HEAPFRAME_SHOWN)
 				return here;
@@ -367,8 +368,9 @@ const uint16_t *heapframes_leaves(struct heapframes *hf)
 	for (loc_id loc = 1; loc < p->locations.n; loc++) {
 		const struct location *l = &p->locations.p[loc];
 		for (uint16_t i = 0; i < l->nr_frames; i++) {
-			func_id func = p->frames.p[l->first_frame + i].func;
-			if (frame_kind(hf, func, l->module) != HEAPFRAME_SHOWN)
+			const struct frame *f = &p->frames.p[l->first_frame + i];
+			if (frame_kind(hf, f->func, profile_frame_module(p, l, f)) !=
+			    HEAPFRAME_SHOWN)
 				continue;
 			leaves[loc] = i;
 			break;
@@ -395,6 +397,11 @@ static const char *caller_name(const struct profile *p, const struct location *l
 	const struct frame *f = &p->frames.p[l->first_frame + i];
 	return is_start(profile_sv(p, p->functions.p[f->func].name)) ? NULL
 								     : profile_frame_name(p, f);
+}
+
+static const char *mark_of(const struct profile *p, const struct location *l, uint32_t i)
+{
+	return l->nr_frames ? profile_frame_mark(&p->frames.p[l->first_frame + i]) : "";
 }
 
 /* Appends "f x12" for a function that called itself. */
@@ -425,7 +432,8 @@ static void add_callers(struct buf *to, const struct profile *p, const struct he
 				buf_add_str(to, name ? " < .." : "");
 				return;
 			}
-			buf_addf(to, "%s%s", n++ ? " < " : "", name ? name : "[start]");
+			buf_addf(to, "%s%s%s", n++ ? " < " : "", name ? name : "[start]",
+				 name ? mark_of(p, l, i) : "");
 			last = name;
 			nr_times = 1;
 		}

@@ -654,8 +654,20 @@ const char *frame_name(const struct profile *p, const struct frame_ref *f)
 					  : profile_frame_name(p, &p->frames.p[f->frame_idx]);
 }
 
+module_id frame_module(const struct profile *p, const struct frame_ref *f)
+{
+	const struct location *l = &p->locations.p[f->loc];
+	return f->frame_idx == UINT32_MAX ? l->module
+					  : profile_frame_module(p, l, &p->frames.p[f->frame_idx]);
+}
+
+const char *frame_mark(const struct profile *p, const struct frame_ref *f)
+{
+	return f->frame_idx == UINT32_MAX ? "" : profile_frame_mark(&p->frames.p[f->frame_idx]);
+}
+
 void frames_add(struct buf *to, struct frame_it it, const char *sep)
 {
 	for (struct frame_ref f; frame_next(&it, &f); sep = " < ")
-		buf_addf(to, "%s%s", sep, frame_name(it.p, &f));
+		buf_addf(to, "%s%s%s", sep, frame_name(it.p, &f), frame_mark(it.p, &f));
 }

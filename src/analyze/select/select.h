@@ -251,6 +251,10 @@ stack_id select_without_scheduler(const struct profile *p, stack_id stack);
 
 /* Returns "[unknown]" for an unsymbolized location. */
 const char *frame_name(const struct profile *p, const struct frame_ref *f);
+/* Returns what texts add to the name of an inferred frame, else "". */
+const char *frame_mark(const struct profile *p, const struct frame_ref *f);
+/* Returns the frame's module (profile_frame_module). */
+module_id frame_module(const struct profile *p, const struct frame_ref *f);
 /* Appends the frame names, separated by " < ", the first one preceded by @sep. */
 void frames_add(struct buf *to, struct frame_it it, const char *sep);
 

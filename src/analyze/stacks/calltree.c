@@ -111,9 +111,9 @@ static uint32_t child(struct calltree *ct, uint32_t parent, struct step s)
 		ct->nr_indexed++;
 		return *v;
 	}
-	/* A name may be inlined at one place and called at another: keeps the common flags. */
+	/* A name may be inlined or inferred at one place and called at another: keeps the common flags. */
 	struct treelayout_node *n = &ct->nodes.p[*v];
-	n->flags &= s.flags | ~(uint32_t)TREE_INLINED;
+	n->flags &= s.flags | ~(uint32_t)(TREE_INLINED | TREE_INFERRED);
 	if (!n->module)
 		n->module = s.module;
 	return *v;
@@ -146,6 +146,8 @@ static const char *mark_of(const struct input *in, uint32_t flags)
 		return "_[j]";
 	if (in->ct->flags & CALLTREE_MARK_INLINED && flags & TREE_INLINED)
 		return "_[i]";
+	if (in->ct->flags & CALLTREE_MARK_INLINED && flags & TREE_INFERRED)
+		return "_[t]";
 	return "";
 }
 
@@ -182,6 +184,7 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 	const struct frame *fr = &p->frames.p[f->frame_idx];
 	const struct function *fn = &p->functions.p[fr->func];
 	flags |= fr->is_inlined ? TREE_INLINED : 0;
+	flags |= fr->is_inferred ? TREE_INFERRED : 0;
 	flags |= fn->flags & FUNC_KERNEL ? TREE_KERNEL : 0;
 	flags |= fn->flags & FUNC_JIT ? TREE_JIT : 0;
 	flags |= fn->flags & FUNC_GUESSED ? TREE_GUESSED : 0;
@@ -193,7 +196,7 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 		if (!*mark)
 			*memo = name;
 	}
-	return (struct step){name, module_name(in, l->module), flags};
+	return (struct step){name, module_name(in, profile_frame_module(p, l, fr)), flags};
 }
 
 /* ---- root frames -------------------------------------------------------------------------- */

@@ -64,6 +64,8 @@ static uint32_t flags_of(const struct profile *p, const struct location *l, cons
 		return flags;
 	if (f->is_inlined)
 		flags |= TREE_INLINED;
+	if (f->is_inferred)
+		flags |= TREE_INFERRED;
 	uint32_t ff = p->functions.p[f->func].flags;
 	flags |= ff & FUNC_GUESSED ? TREE_GUESSED : 0;
 	flags |= ff & FUNC_JIT ? TREE_JIT : 0;
@@ -135,19 +137,18 @@ static uint32_t group_of(struct builder *b, const struct location *l, const stru
 	const struct profile *p = b->p;
 	uint32_t flags = flags_of(p, l, f);
 	str_id func = f ? p->functions.p[f->func].name : 0;
+	module_id mod = f ? profile_frame_module(p, l, f) : l->module;
 	const char *name = f ? profile_frame_name(p, f) : "[unknown]";
 	switch (b->by) {
 	case BY_FUNCTION:
 		return find_group(b, func,
-				  is_kernel_by_flag(b, l->module, flags)
-					  ? b->kernel_key
-					  : b->module_keys[l->module],
-				  name, module_name(b, l->module, flags), flags);
+				  is_kernel_by_flag(b, mod, flags) ? b->kernel_key
+								   : b->module_keys[mod],
+				  name, module_name(b, mod, flags), flags);
 	case BY_MODULE:
-		return module_group(b, l->module, flags & TREE_PSEUDO ? name : "<no module>",
-				    flags);
+		return module_group(b, mod, flags & TREE_PSEUDO ? name : "<no module>", flags);
 	case BY_CRATE:
-		return crate_group(b, l->module, f, name, flags);
+		return crate_group(b, mod, f, name, flags);
 	case BY_FILE:
 	case BY_LINE:
 		return source_group(b, l, f, flags);

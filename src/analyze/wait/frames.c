@@ -162,13 +162,15 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 			continue;
 		f.is_kernel = false;
 		for (uint32_t i = 0; i < l->nr_frames; i++) {
-			func_id func = p->frames.p[l->first_frame + i].func;
-			if (!is_module_runtime(wf, l->module) && !is_func_runtime(wf, func)) {
-				if (meet_own(p, &met, &f, func, l->module))
+			const struct frame *at = &p->frames.p[l->first_frame + i];
+			module_id module = profile_frame_module(p, l, at);
+			func_id func = at->func;
+			if (!is_module_runtime(wf, module) && !is_func_runtime(wf, func)) {
+				if (meet_own(p, &met, &f, func, module))
 					return f;
 				continue;
 			}
-			meet_runtime(wf, &met, &f, func, l->module);
+			meet_runtime(wf, &met, &f, func, module);
 			f.via = p->functions.p[func].name;
 		}
 		if (!l->nr_frames && !is_module_runtime(wf, l->module)) {

@@ -174,7 +174,9 @@ static int get_names(struct assayfile_reader *r, struct rd *in, const struct ran
 			f->func = check_id(r, delta(&frames, &func), p->functions.n);
 			f->file = get_str(r, delta(&frames, &file));
 			f->line = (uint32_t)delta(&frames, &line);
-			f->is_inlined = rd_u8(&frames) != 0;
+			uint8_t how = rd_u8(&frames);
+			f->is_inferred = how == FRAME_BYTE_INFERRED;
+			f->is_inlined = how && !f->is_inferred;
 		}
 		profile_set_frames(p, check_id(r, delta(in, &loc), p->locations.n), few.p, nr,
 				   unsym < LOSS_NR ? (enum loss_kind)unsym : 0);
@@ -377,6 +379,7 @@ static int get_updates(struct assayfile_reader *r, struct rd *in, struct err *er
 		bool is_there = what == UPDATE_MAPPING_END      ? idx < p->mappings.n
 				: what == UPDATE_TASK_END       ? idx < p->tasks.n
 				: what == UPDATE_MODULE_DELETED ? idx < p->modules.n
+				: what == UPDATE_STACK_LOCATION ? idx && idx < p->stacks.n
 								: false;
 		if (!is_there && what < UPDATE_NR && !r->has_damage)
 			return bad(err, "an update of an unknown element");
@@ -386,6 +389,8 @@ static int get_updates(struct assayfile_reader *r, struct rd *in, struct err *er
 			p->mappings.p[idx].to_ns = v - 1;
 		else if (what == UPDATE_TASK_END)
 			p->tasks.p[idx].end_ns = v;
+		else if (what == UPDATE_STACK_LOCATION)
+			p->stacks.p[idx].loc = check_id(r, v, p->locations.n);
 		else
 			p->modules.p[idx].is_deleted = v != 0;
 	}

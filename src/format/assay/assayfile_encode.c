@@ -68,7 +68,7 @@ static void encode_names(struct buf *to, const struct profile *p, size_t from, s
 			buf_add_zigzag(to, (int64_t)(f->func - func));
 			buf_add_zigzag(to, (int64_t)(f->file - file));
 			buf_add_zigzag(to, (int64_t)(f->line - line));
-			buf_add_ch(to, (char)f->is_inlined);
+			buf_add_ch(to, f->is_inferred ? FRAME_BYTE_INFERRED : (char)f->is_inlined);
 			func = f->func;
 			file = f->file;
 			line = f->line;

@@ -12,7 +12,7 @@
 #define ASSAYFILE_MAGIC      "ASSAY\r\n\x1a" /* 8 bytes; conversion of line ends changes them */
 #define ASSAYFILE_MAGIC_LEN  8
 #define ASSAYFILE_MAJOR      1           /* a reader refuses a greater one */
-#define ASSAYFILE_MINOR      2           /* a reader skips sections of a greater one */
+#define ASSAYFILE_MINOR      3           /* a reader skips sections of a greater one */
 #define ASSAYFILE_CHUNK_MARK 0x4b484379u /* "yCHK" */
 
 enum assayfile_state {
@@ -75,8 +75,12 @@ enum assayfile_update {
 	UPDATE_MAPPING_END = 1, /* its to_ns plus 1, so that UINT64_MAX (not unmapped) is 0 */
 	UPDATE_TASK_END = 2,
 	UPDATE_MODULE_DELETED = 3,
+	UPDATE_STACK_LOCATION = 4, /* since 1.3: a stack node's location, with inferred frames */
 	UPDATE_NR,
 };
+
+/* In SECTION_NAMES, instead of is_inlined (0, 1), since 1.3. */
+#define FRAME_BYTE_INFERRED 2
 
 enum assayfile_table_flags {
 	ASSAYFILE_HAS_TAGS = 1 << 0, /* rows have a column of tags after the others */

@@ -209,16 +209,18 @@ static const enum assayfile_section updated[] = {
 	[UPDATE_MAPPING_END] = SECTION_MAPPINGS,
 	[UPDATE_TASK_END] = SECTION_TASKS,
 	[UPDATE_MODULE_DELETED] = SECTION_MODULES,
+	[UPDATE_STACK_LOCATION] = SECTION_STACKS,
 };
 
 static uint64_t value_of(const struct profile *p, enum assayfile_update what, size_t i)
 {
-	return what == UPDATE_MAPPING_END ? p->mappings.p[i].to_ns + 1
-	       : what == UPDATE_TASK_END  ? p->tasks.p[i].end_ns
-					  : p->modules.p[i].is_deleted;
+	return what == UPDATE_MAPPING_END      ? p->mappings.p[i].to_ns + 1
+	       : what == UPDATE_TASK_END       ? p->tasks.p[i].end_ns
+	       : what == UPDATE_STACK_LOCATION ? p->stacks.p[i].loc
+					       : p->modules.p[i].is_deleted;
 }
 
-/* Writes ends of mappings and tasks and deleted files that changed since they were written. */
+/* Writes what changed since it was written: ends, deleted files, inferred frames. */
 static int add_updates(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	for (enum assayfile_update u = UPDATE_MAPPING_END; u < UPDATE_NR; u++)

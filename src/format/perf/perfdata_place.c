@@ -186,8 +186,7 @@ static void guess(struct pw_writer *w, int32_t pid, uint64_t what, struct pw_reg
 /* Name of the function that contains the location, 0 = none. */
 static str_id name_of(const struct profile *p, const struct location *l)
 {
-	const struct frame *f =
-		l->nr_frames ? &p->frames.p[l->first_frame + l->nr_frames - 1] : NULL;
+	const struct frame *f = profile_physical_frame(p, l);
 	return f ? p->functions.p[f->func].name : 0;
 }
 

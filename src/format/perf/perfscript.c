@@ -135,7 +135,8 @@ static void parse_line(struct reader *r, struct line *l)
 		*frame = (struct text_frame){.name = str_of(r, f.symbol),
 					     .path = str_of(r, f.dso),
 					     .func_flags = text_func_flags(f.dso),
-					     .is_inlined = f.is_inlined};
+					     .is_inlined = f.is_inlined,
+					     .is_inferred = f.is_inferred};
 	} else if (script_parse_source(text, &src)) {
 		l->kind = LINE_SOURCE;
 		l->is_inlined = src.is_inlined;

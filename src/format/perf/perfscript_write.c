@@ -113,8 +113,8 @@ static void add_frames(struct script_writer *w, struct buf *to, loc_id loc, int3
 		const struct frame *f = &p->frames.p[l->first_frame + i];
 		add_ip(to, ip);
 		add_plain(to, sv_from_str(profile_frame_name(p, f)));
-		if (f->is_inlined && i + 1 < l->nr_frames) {
-			buf_add_str(to, " (inlined)\n");
+		if (f->is_inferred || (f->is_inlined && i + 1 < l->nr_frames)) {
+			buf_add_str(to, f->is_inferred ? " (tail-call)\n" : " (inlined)\n");
 			continue;
 		}
 		buf_add_str(to, " (");

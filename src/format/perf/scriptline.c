@@ -287,8 +287,9 @@ bool script_parse_frame(struct sv line, struct script_frame *ret_f)
 		rest.n = (size_t)open;
 	}
 	f.is_inlined = open >= 0 && sv_eq(f.dso, SV("inlined"));
+	f.is_inferred = open >= 0 && sv_eq(f.dso, SV("tail-call"));
 	f.dso = drop_offset(f.dso);
-	if (f.is_inlined || is_unknown(f.dso))
+	if (f.is_inlined || f.is_inferred || is_unknown(f.dso))
 		f.dso = (struct sv){0};
 	f.symbol = drop_offset(drop_trailing_blanks(rest));
 	if (is_unknown(f.symbol))

@@ -33,6 +33,7 @@ struct script_frame {
 	struct sv symbol; /* without +0xoff; empty when unknown */
 	struct sv dso;    /* empty when unknown or inlined */
 	bool is_inlined;
+	bool is_inferred; /* "(tail-call)", as assay prints it */
 };
 
 struct script_source {

@@ -12,7 +12,7 @@ var script = document.currentScript;
 var svg = (script && script.ownerSVGElement) || document.documentElement;
 var isPage = svg === document.documentElement;
 
-var KERNEL = 1, INLINED = 2, JIT = 4, GUESSED = 16; /* enum tree_flags */
+var KERNEL = 1, INLINED = 2, JIT = 4, GUESSED = 16, INFERRED = 32; /* enum tree_flags */
 var DELTA_MIDDLE = 10; /* palette.h: PALETTE_DELTA_NR / 2 */
 
 function setting(name) {
@@ -126,7 +126,8 @@ function percent(part, whole) {
 
 function kindText(flags) {
 	return (flags & KERNEL ? ', kernel' : '') + (flags & INLINED ? ', inlined' : '') +
-		(flags & JIT ? ', JIT' : '') + (flags & GUESSED ? ', no symbol' : '');
+		(flags & JIT ? ', JIT' : '') + (flags & GUESSED ? ', no symbol' : '') +
+		(flags & INFERRED ? ', inferred from a tail call' : '');
 }
 
 function details(i) {

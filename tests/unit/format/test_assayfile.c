@@ -570,7 +570,7 @@ TEST(newer_files_are_read_as_far_as_they_may_be)
 	h.crc = zio_crc32(&h, offsetof(struct assayfile_header, crc));
 	memcpy(b.p, &h, sizeof(h));
 	CHECK(assayfile_read(&no, NULL, b.p, n, &err) == -ENOTSUP);
-	CHECK_STR(err_msg(&err), "recording format 2.2, this assay reads 1.x");
+	CHECK_STR(err_msg(&err), "recording format 2.3, this assay reads 1.x");
 	CHECK(err.hint != NULL);
 }
 
