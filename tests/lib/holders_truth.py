@@ -14,6 +14,9 @@ something else. Time in which nobody held the lock is not judged.
     --at-least=PCT   fail if less is right
     --convoy         fail if less than half is called a convoy
     --planted        fail if more than 5 % is called a convoy
+    --name=TEXT      what the line calls the case
+    --any-function   the holder's function is not judged
+    --command        PROGRAM SECONDS ... are a command that prints its truth, not a program of tests/targets
     --read           no capture: PROGRAM and SECONDS are the files of `assay report --json` and of the truth
 """
 import collections
@@ -22,14 +25,15 @@ import os
 import subprocess
 import sys
 
-# What assay may say a holder did, by what it did; 'other': threads that hold briefly.
+# What assay may say a holder did, by what it did. Threads with 'other' hold briefly and are not judged.
 CPU = {'on_cpu', 'run_queue', 'stolen'}
 DOING = {
-    'burn': CPU, 'preempt': CPU, 'other': CPU, 'sleep': CPU | {'sleep'}, 'minor': CPU | {'fault', 'mmap_lock', 'reclaim'},
+    'burn': CPU, 'preempt': CPU, 'sleep': CPU | {'sleep'}, 'minor': CPU | {'fault', 'mmap_lock', 'reclaim'},
     'fsync': CPU | {'fsync', 'file_write', 'file_read', 'file_other', 'disk'}, 'fault': CPU | {'fault', 'mmap_lock'},
+    'timedwait': CPU | {'sleep', 'park', 'sync'}, 'latch': CPU | {'sleep', 'poll', 'fsync', 'file_write'},
 }
-# Inlined into holding_*; the releasing functions are right for what ran on a CPU. The kernel lets no
-# stack be taken of a thread that ends (the worker that is joined).
+# Inlined into holding_*; the releasing functions are right for what ran on a CPU. A thread that ends (the
+# worker that is joined) has no stack.
 INLINED = ('spin_until', 'mono_ns', 'clock_of', 'clock', 'wall')
 RELEASING = ('release_held', 'release_round', 'release_item', 'release_parked', '[no stack]')
 
@@ -38,23 +42,21 @@ def short(name):
     return name.split('::h')[0].split('<')[0].split('(')[0].split('::')[-1]
 
 
-def is_right(row, doing):
+def is_right(row, doing, options):
     """Whether the activity and the function are those of a holder that did @doing."""
     function = short(row['function'])
     if row['doing'] not in DOING[doing]:
         return False
+    if '--any-function' in options:
+        return True
     if function == 'holding_' + doing or function in INLINED:
         return True
     return row['doing'] in CPU and (function in RELEASING or doing == 'preempt')
 
 
-def is_holder(name):
-    return name.startswith(('holder', 'worker', 'convoy'))
-
-
-def score(report, truth):
+def score(report, truth, options):
     got = collections.defaultdict(int)
-    doing = {b['culprit']: b['doing'] for b in truth['blame']}
+    holders = {b['culprit']: b['doing'] for b in truth['blame'] if b['doing'] not in ('', 'other')}
     waiters = {w['waiter'] for w in truth['waits']}
     whole = convoy = others = 0
     for table in report['tables']:
@@ -66,24 +68,24 @@ def score(report, truth):
             whole += row['time_ns']
             if row['doing'] == 'convoy':
                 convoy += row['time_ns']
-            elif is_holder(row['culprit']) and is_right(row, doing.get(row['culprit'], 'other')):
+            elif row['culprit'] in holders and is_right(row, holders[row['culprit']], options):
                 got[row['waiter'], row['culprit']] += row['time_ns']
             else:
                 others += row['time_ns']
     want = collections.defaultdict(int)
     for b in truth['blame']:
-        if is_holder(b['culprit']):
+        if b['culprit'] in holders:
             want[b['waiter'], b['culprit']] += b['ns']
     right = sum(min(ns, got[pair]) for pair, ns in want.items())
     return {'want': sum(want.values()), 'right': 100 * right / max(1, sum(want.values())),
             'convoy': 100 * convoy / max(1, whole), 'others': 100 * others / max(1, whole)}
 
 
-def capture(program, seconds, arguments):
-    assay, targets = os.environ['ASSAY'], os.environ['TARGETS']
+def capture(command):
+    assay = os.environ['ASSAY']
     with open('holders.truth', 'w') as out, open('holders.err', 'w') as err:
-        code = subprocess.call([assay, 'offcpu', '--no-pictures', '-o', 'holders.assay', '--',
-                                os.path.join(targets, program), seconds] + arguments, stdout=out, stderr=err, timeout=60)
+        code = subprocess.call([assay, 'offcpu', '--no-pictures', '-o', 'holders.assay', '--'] + command,
+                               stdout=out, stderr=err, timeout=60)
     if code:
         sys.exit('assay offcpu: exit %d: %s' % (code, open('holders.err').read()[-600:]))
     with open('holders.json', 'w') as out:
@@ -104,21 +106,24 @@ def read_truth(path):
 
 
 def main():
-    least, options, args = 0.0, set(), sys.argv[1:]
+    least, name, options, args = 0.0, None, set(), sys.argv[1:]
     while args and args[0].startswith('--'):
         option = args.pop(0)
         options.add(option)
         if option.startswith('--at-least='):
             least = float(option.split('=')[1])
-    files = args if '--read' in options else capture(args[0], args[1], args[2:])
+        if option.startswith('--name='):
+            name = option.split('=', 1)[1]
+    command = args if '--command' in options else [os.path.join(os.environ['TARGETS'], args[0])] + args[1:]
+    files = args if '--read' in options else capture(command)
     report = json.load(open(files[0]))
     if 'remedy' in report['facts']:
         print('no BPF programs here: %s' % report['facts']['remedy'])
         sys.exit(77)
-    s = score(report, read_truth(files[1]))
+    s = score(report, read_truth(files[1]), options)
     is_bad = s['right'] < least or ('--convoy' in options and s['convoy'] < 50) or ('--planted' in options and s['convoy'] > 5)
     print('%-4s %-52s right %5.1f %%  convoy %5.1f %%  others %5.1f %%  of %.2f s' % (
-        'FAIL' if is_bad else 'ok', ' '.join(args[:1] + args[2:]), s['right'], s['convoy'], s['others'], s['want'] / 1e9))
+        'FAIL' if is_bad else 'ok', name or ' '.join(args[:1] + args[2:]), s['right'], s['convoy'], s['others'], s['want'] / 1e9))
     sys.exit(1 if is_bad else 0)
 
 
