@@ -12,7 +12,8 @@ function that it had. convoy, others: shares of the attributed time that are cal
 something else. Time in which nobody held the lock is not judged.
 
     --at-least=PCT   fail if less is right
-    --convoy         fail if less than half is called a convoy
+    --convoy         fail if less than half is called a convoy; recorded again, three times at most, if the
+                     threads made none: on a busy machine one of them may hold the lock most of the time
     --planted        fail if more than 5 % is called a convoy
     --name=TEXT      what the line calls the case
     --any-function   the holder's function is not judged
@@ -81,6 +82,14 @@ def score(report, truth, options):
             'convoy': 100 * convoy / max(1, whole), 'others': 100 * others / max(1, whole)}
 
 
+def nr_holders(truth):
+    """The effective number of holders: as many as there are if they hold equally long."""
+    of = collections.Counter()
+    for b in truth['blame']:
+        of[b['culprit']] += b['ns'] if b['culprit'] else 0
+    return sum(of.values()) ** 2 / max(1, sum(ns * ns for ns in of.values()))
+
+
 def capture(command):
     assay = os.environ['ASSAY']
     with open('holders.truth', 'w') as out, open('holders.err', 'w') as err:
@@ -115,14 +124,18 @@ def main():
         if option.startswith('--name='):
             name = option.split('=', 1)[1]
     command = args if '--command' in options else [os.path.join(os.environ['TARGETS'], args[0])] + args[1:]
-    files = args if '--read' in options else capture(command)
+    for _ in range(3 if '--convoy' in options else 1):
+        files = args if '--read' in options else capture(command)
+        truth = read_truth(files[1])
+        if nr_holders(truth) >= 0.7 * len(truth['waits']):
+            break
     report = json.load(open(files[0]))
     if 'remedy' in report['facts']:
         print('no BPF programs here: %s' % report['facts']['remedy'])
         sys.exit(77)
-    s = score(report, read_truth(files[1]), options)
+    s = score(report, truth, options)
     is_bad = s['right'] < least or ('--convoy' in options and s['convoy'] < 50) or ('--planted' in options and s['convoy'] > 5)
-    print('%-4s %-52s right %5.1f %%  convoy %5.1f %%  others %5.1f %%  of %.2f s' % (
+    print('%-4s %-60s right %5.1f %%  convoy %5.1f %%  others %5.1f %%  of %.2f s' % (
         'FAIL' if is_bad else 'ok', name or ' '.join(args[:1] + args[2:]), s['right'], s['convoy'], s['others'], s['want'] / 1e9))
     sys.exit(1 if is_bad else 0)
 

@@ -387,10 +387,7 @@ static FAR void *convoy_thread(void *arg)
 		uint64_t taken_ns = wait_held(0, false);
 		activity->run(about(hold_us * 1000));
 		give_back(0, taken_ns);
-		if (rest_us != UINT64_MAX)
-			rest(0);
-		else
-			holding_burn(about(20000));
+		rest(50);
 	}
 	end();
 	return arg;

@@ -403,10 +403,7 @@ fn convoy(g: &Args, l: &Locks, a: &mut Actor) {
         let (held, from) = wait_held(a, l, 0, if g.kind == "rwlock" { 'w' } else { 'm' });
         g.hold(a);
         give_back(a, held, 0, from);
-        match g.rest_us {
-            Some(_) => g.rest(a, 0),
-            None => holding_burn(a.about(20_000)),
-        }
+        g.rest(a, 50);
     }
 }
 
