@@ -21,6 +21,13 @@ struct folded_line {
 	struct sv count;
 };
 
+/* What the first frames of a file are. */
+enum folded_roots {
+	ROOTS_ARE_FRAMES,
+	ROOTS_ARE_COMMS,
+	ROOTS_HAVE_IDS, /* comm-PID or comm-PID/TID */
+};
+
 struct folded_reader {
 	struct profile *p;
 	const struct folded_options *options;
@@ -34,6 +41,8 @@ struct folded_reader {
 	uint64_t line_nr;
 	uint64_t nr_good; /* lines */
 	uint64_t first_bad_nr;
+	bool is_first_bad_long; /* else it has no count */
+	enum folded_roots roots;
 };
 
 static bool is_number(struct sv s)
@@ -187,25 +196,88 @@ static bool parse_i32(struct sv s, int32_t *ret_v)
 	return true;
 }
 
-/* comm, comm-PID, comm-PID/TID; "?" stands for an unknown PID. */
-static task_id task_of_root(struct folded_reader *r, struct sv root)
+struct root {
+	struct sv comm;
+	int32_t pid; /* -1: unknown */
+	int32_t tid;
+};
+
+/* Whether it is comm-PID or comm-PID/TID; "?" stands for an unknown PID. */
+static bool parse_ids(struct sv text, struct root *ret_root)
 {
-	int32_t pid = -1;
-	int32_t tid = -1;
-	struct sv comm = root;
-	ssize_t dash = sv_rindex(root, '-');
-	if (dash > 0) {
-		struct sv tids = sv_from_idx(root, (size_t)dash + 1);
-		bool has_tid = sv_index(tids, '/') >= 0;
-		struct sv pids = sv_split(&tids, '/');
-		bool is_pid = sv_eq(pids, SV("?")) || parse_i32(pids, &pid);
-		bool is_tid = !has_tid || sv_eq(tids, SV("?")) || parse_i32(tids, &tid);
-		if (is_pid && is_tid)
-			comm.n = (size_t)dash;
-		else
-			pid = tid = -1;
+	struct root root = {.pid = -1, .tid = -1};
+	ssize_t dash = sv_rindex(text, '-');
+	if (dash <= 0)
+		return false;
+	struct sv tids = sv_from_idx(text, (size_t)dash + 1);
+	bool has_tid = sv_index(tids, '/') >= 0;
+	struct sv pids = sv_split(&tids, '/');
+	if ((!sv_eq(pids, SV("?")) && !parse_i32(pids, &root.pid)) ||
+	    (has_tid && !sv_eq(tids, SV("?")) && !parse_i32(tids, &root.tid)))
+		return false;
+	root.comm = sv_from(text.p, (size_t)dash);
+	*ret_root = root;
+	return true;
+}
+
+static task_id task_of_root(struct folded_reader *r, struct sv text)
+{
+	struct root root = {.comm = text, .pid = -1, .tid = -1};
+	if (r->roots == ROOTS_HAVE_IDS)
+		(void)parse_ids(text, &root);
+	str_id comm = profile_str(r->p, root.comm.p, root.comm.n);
+	return profile_task(r->p, root.pid, root.tid, comm, 0);
+}
+
+/* Whether no function calls this one: what is above it in a stack is not a frame. */
+static bool is_outermost(struct sv frame)
+{
+	static const char *const whole[] = {"_start",         "start_thread", "thread_start",
+					    "_pthread_start", "kthread",      "x86_64_start_kernel",
+					    "[truncated]"};
+	static const char *const begin[] = {"__libc_start_main", "__libc_start_call_main",
+					    "ret_from_fork", "secondary_startup", "runtime.goexit"};
+	if (frame.n > 4 && sv_eq(sv_from_idx(frame, frame.n - 4), SV("_[k]")))
+		frame.n -= 4;
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (sv_eq_str(frame, whole[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(begin); i++)
+		if (sv_has_prefix(frame, sv_from_str(begin[i])))
+			return true;
+	return false;
+}
+
+/* Whether a first frame can be no thread: clone calls start_thread, "[unknown]" anything. */
+static bool is_surely_frame(struct sv root)
+{
+	return is_outermost(root) || sv_has_prefix(root, SV("[")) ||
+	       memmem(root.p, root.n, "clone", 5);
+}
+
+/* See folded.h. */
+static enum folded_roots find_roots(struct sv head, bool is_difference)
+{
+	struct lines in = lines_from(head.p, head.n);
+	struct sv line;
+	size_t nr = 0;
+	size_t nr_ids = 0;
+	bool has_evidence = false;
+	while (lines_next(&in, &line)) {
+		struct folded_line l;
+		struct root root;
+		if (is_skipped(line) || !split_line(line, is_difference, &l))
+			continue;
+		struct sv text = sv_split(&l.stack, ';');
+		if (is_outermost(text))
+			return ROOTS_ARE_FRAMES;
+		nr++;
+		nr_ids += parse_ids(text, &root);
+		has_evidence |= !is_surely_frame(text) && is_outermost(sv_split(&l.stack, ';'));
 	}
-	return profile_task(r->p, pid, tid, profile_str(r->p, comm.p, comm.n), 0);
+	if (nr && nr_ids == nr)
+		return ROOTS_HAVE_IDS;
+	return has_evidence ? ROOTS_ARE_COMMS : ROOTS_ARE_FRAMES;
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -231,13 +303,16 @@ static void add_line(struct folded_reader *r, struct sv text, uint64_t line_nr)
 	struct folded_line l;
 	int64_t count = 0;
 	int64_t before = 0;
-	if (!split_line(text, r->is_difference, &l) || !parse_count(r, l.count, &count) ||
+	bool is_long = text.n >= LINE_MAX_BYTES; /* its middle may be missing */
+	if (is_long || !split_line(text, r->is_difference, &l) ||
+	    !parse_count(r, l.count, &count) ||
 	    (r->is_difference && !parse_count(r, l.before, &before))) {
+		r->is_first_bad_long |= is_long && !r->first_bad_nr;
 		format_bad_line(p, line_nr, &r->first_bad_nr);
 		return;
 	}
 	task_id task = 0;
-	if (r->options->flags & FOLDED_ROOT_IS_COMM)
+	if (r->roots != ROOTS_ARE_FRAMES)
 		task = task_of_root(r, sv_split(&l.stack, ';'));
 	stack_id stack = add_stack(r, l.stack);
 	if (r->is_difference && before)
@@ -290,6 +365,8 @@ int folded_read(struct profile *p, const struct format_input *in,
 {
 	CLEANUP(reader_release) struct folded_reader r = {.p = p, .options = &options->folded};
 	r.is_difference = has_two_counts(whole_lines(in));
+	if (options->folded.flags & FOLDED_FIND_THREADS)
+		r.roots = find_roots(whole_lines(in), r.is_difference);
 	const char *event = options->folded.read_event;
 	if (r.is_difference)
 		r.before_table = add_table(p, TABLES_BEFORE);
@@ -297,12 +374,27 @@ int folded_read(struct profile *p, const struct format_input *in,
 	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, held, &r};
 	TRY(format_input_lines(in, &to, err));
 	if (!r.nr_good && r.first_bad_nr)
-		return err_set(err, -EINVAL, "line %" PRIu64 ": expected 'frame;frame count'",
-			       r.first_bad_nr);
+		return err_set(err, -EINVAL, "line %" PRIu64 ": %s", r.first_bad_nr,
+			       r.is_first_bad_long ? "longer than 64 MiB"
+						   : "expected 'frame;frame count'");
 	profile_fact(p, FACT_SOURCE, "folded");
 	profile_fact_nr(p, FACT_FOLDED_ROUNDED, r.nr_rounded);
 	profile_fact_nr(p, FACT_FOLDED_BAD_LINE, r.first_bad_nr);
 	return 0;
+}
+
+/* Whether the line begins like JSON or markup, which may be one long line with semicolons. */
+static bool is_markup(struct sv line)
+{
+	return line.n && (line.p[0] == '{' || line.p[0] == '<' || sv_has_prefix(line, SV("[{")) ||
+			  sv_has_prefix(line, SV("[\"")));
+}
+
+/* Whether numbers precede the count: a table of columns, unless there are frames. */
+static bool has_columns(struct sv stack)
+{
+	struct sv number;
+	return cut_number(&stack, &number) && cut_number(&stack, &number);
 }
 
 int folded_sniff(struct sv head)
@@ -312,19 +404,26 @@ int folded_sniff(struct sv head)
 	size_t nr_good = 0;
 	size_t nr_bad = 0;
 	size_t nr_deep = 0;
+	bool is_table = false;
 	while (lines_next(&in, &line) && in.nr <= 100) {
 		struct folded_line l;
 		bool is_cut = in.p == in.end && head.n >= FORMAT_SNIFF_BYTES;
-		if (is_skipped(line) || is_cut)
+		if (is_skipped(line))
 			continue;
-		if (memchr(line.p, 0, line.n))
-			return 0;
-		bool is_good = split_line(line, false, &l);
+		bool is_text = !memchr(line.p, 0, line.n);
+		if (is_cut && in.nr == 1) /* a first line longer than the head */
+			return is_text && sv_index(line, ';') >= 0 && !is_markup(line) ? 30 : 0;
+		if (is_cut)
+			continue;
+		bool is_good = is_text && split_line(line, false, &l);
 		nr_good += is_good;
 		nr_bad += !is_good;
 		nr_deep += is_good && sv_index(l.stack, ';') >= 0;
+		is_table |= is_good && has_columns(l.stack);
 	}
-	if (!nr_good || nr_bad * 4 > nr_good)
+	if (!nr_good || nr_bad > nr_good)
 		return 0;
-	return nr_deep ? 80 : 20;
+	if (nr_deep)
+		return 80;
+	return is_table || nr_bad * 4 > nr_good ? 0 : 20;
 }

@@ -28,7 +28,7 @@ enum folded_flags {
 	FOLDED_ADDRS = 1 << 6,     /* [module <address>] for unsymbolized frames */
 	FOLDED_NO_INLINE = 1 << 7, /* omit inlined frames */
 	/* reading */
-	FOLDED_ROOT_IS_COMM = 1 << 8, /* the first frame, comm[-pid[/tid]], names the thread */
+	FOLDED_FIND_THREADS = 1 << 8, /* see below; else the first frame is a frame like others */
 };
 
 struct folded_options {
@@ -46,7 +46,13 @@ struct folded_options {
 /*
  * Reading produces one table of samples without times. A file in which all lines end with two
  * counts is a difference and produces two tables, "before" and "after". Fractional counts are
- * rounded. Lines that cannot be parsed are counted as LOSS_UNPARSED; -EINVAL if no line can.
+ * rounded. Lines that cannot be parsed, or are longer than 64 MiB, are counted as LOSS_UNPARSED;
+ * -EINVAL if no line can.
+ *
+ * With FOLDED_FIND_THREADS the first frames are threads if the start of the file shows it: all are
+ * comm-PID or comm-PID/TID; or below one of them is a function that no function calls (_start,
+ * start_thread), and none is itself such a function. A function is never taken for a thread
+ * because it is the outermost frame.
  *
  * Written lines are sorted by the bytes of the stack, each stack occurs once, and the counts add up
  * to the table's weights. In names, ';' becomes ':' and control characters are removed; blanks in

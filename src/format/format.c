@@ -113,6 +113,38 @@ const struct format *format_sniff(struct sv head)
 	return best;
 }
 
+#define FOREIGN_BYTES 1024 /* the marks are at the start of the file */
+
+const char *format_foreign(struct sv head, const char **ret_hint)
+{
+	static const struct {
+		const char *mark;
+		const char *what;
+		const char *hint;
+	} known[] = {
+		{"Time and Allocation Profiling Report",
+		 "a profile of a Haskell program (GHC .prof)",
+		 "ghc-prof-flamegraph or inferno-collapse-ghcprof make folded stacks of it"},
+		{"# callgrind format", "the output of valgrind's callgrind",
+		 "callgrind_annotate and kcachegrind show it"},
+		{"events: Ir", "the output of valgrind's callgrind",
+		 "callgrind_annotate and kcachegrind show it"},
+		{"# To display the perf.data header info", "the text of perf report",
+		 "assay reads the recording itself: assay report perf.data"},
+		{"Flat profile:", "the output of gprof", "it has no call stacks"},
+		{"https://www.speedscope.app/file-format-schema.json", "a file for speedscope",
+		 "open it at speedscope.app"},
+	};
+	head.n = MIN(head.n, FOREIGN_BYTES);
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (!memmem(head.p, head.n, known[i].mark, strlen(known[i].mark)))
+			continue;
+		*ret_hint = known[i].hint;
+		return known[i].what;
+	}
+	return NULL;
+}
+
 /* Returns the length of the longest suffix that the path ends with, 0 = none. */
 static size_t suffix_of(struct sv path, const char *suffixes)
 {

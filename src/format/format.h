@@ -90,6 +90,11 @@ const struct format *format_at(size_t i);
 const struct format *format_find(const char *name); /* or NULL */
 /* Returns the most certain format of an input, or NULL. */
 const struct format *format_sniff(struct sv head);
+/*
+ * Returns what an input is that has a format which assay does not read but knows by name ("a GHC
+ * profile"), and a hint; NULL: not known.
+ */
+const char *format_foreign(struct sv head, const char **ret_hint);
 /* Returns the format that is written to a path, by its suffix, or NULL. */
 const struct format *format_of_path(const char *path);
 

@@ -180,13 +180,21 @@ static const char *unit_of(const struct table *t)
 	return "none";
 }
 
+/* "redis 12/13: cpu-clock", without what is not known. */
+static void add_thread_name(struct buf *to, const struct speedscope_writer *w, task_id id)
+{
+	const struct task *task = &w->p->tasks.p[id];
+	buf_add_str(to, profile_text(w->p, task->comm));
+	if (id && (task->pid >= 0 || task->tid >= 0))
+		buf_addf(to, " %d/%d", task->pid, task->tid);
+	buf_addf(to, "%s%s", to->n ? ": " : "", profile_text(w->p, w->t->event));
+}
+
 static int add_thread(struct speedscope_writer *w, const struct thread *t, struct err *err)
 {
 	struct json *j = &w->j;
-	const struct task *task = &w->p->tasks.p[t->task];
 	CLEANUP(buf_release) struct buf name = {0};
-	buf_addf(&name, "%s %d/%d: %s", profile_text(w->p, task->comm), task->pid, task->tid,
-		 profile_text(w->p, w->t->event));
+	add_thread_name(&name, w, t->task);
 	json_obj(j);
 	json_put_str(j, "type", "sampled");
 	json_put_str(j, "name", buf_str(&name));

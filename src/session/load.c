@@ -133,6 +133,12 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 		       const struct load_options *load, struct err *err)
 {
 	const struct format *f = format_sniff(buf_sv(&in->head));
+	const char *hint;
+	const char *foreign = format_foreign(buf_sv(&in->head), &hint);
+	if (foreign && (!f || !strcmp(f->name, "folded"))) {
+		err_set(err, -EINVAL, "this is %s, which assay does not read", foreign);
+		return err_hint(err, "%s", hint);
+	}
 	if (!f || !f->read) {
 		err_set(err, -EINVAL, in->head.n ? "not a format that assay reads" : "it is empty");
 		return err_hint(err,
@@ -142,7 +148,7 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct format_input input = {buf_sv(&in->head), in->rest};
 	struct format_options options = {0};
-	options.folded.flags = FOLDED_ROOT_IS_COMM;
+	options.folded.flags = FOLDED_FIND_THREADS;
 	struct jemallocheap_name name;
 	if (jemallocheap_parse_name(sv_from_str(path), &name))
 		options.jemallocheap.pid = name.pid;

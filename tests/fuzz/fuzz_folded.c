@@ -32,7 +32,7 @@ static void write_folded(const struct profile *p, unsigned flags, struct format_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	unsigned flags = n ? data[0] % 2 * FOLDED_ROOT_IS_COMM : 0;
+	unsigned flags = n ? data[0] % 2 * FOLDED_FIND_THREADS : 0;
 	struct profile *p = read_folded((const char *)data, n, flags);
 	unsigned marks = FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT;
 	struct format_output once = {0};

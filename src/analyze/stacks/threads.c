@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/map.h"
 
 /* What rows are. */
@@ -96,7 +97,7 @@ static void add_rows(struct report *r, struct report_table *t, const struct sele
 
 /*
  * Makes one row per (pid, tid), or per pid. A renamed thread is one row, under its last name; a
- * process has the name of its main thread. In text formats without ids, rows are by name.
+ * process has the name of its main thread. Without ids, in text formats, rows are by name.
  */
 static struct thread_row *make_rows(struct arena *a, const struct selection *sel, enum kind kind,
 				    size_t *ret_n)
@@ -111,10 +112,11 @@ static struct thread_row *make_rows(struct arena *a, const struct selection *sel
 	for (task_id id = 0; id < p->tasks.n; id++) {
 		const struct task *t = &p->tasks.p[id];
 		const char *name = profile_text(p, t->comm);
-		uint64_t key = is_process ? (uint64_t)MAX(t->pid, 0)
-					  : (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid;
+		bool has_id = is_process ? t->pid > 0 : t->tid > 0;
+		uint64_t ids =
+			(uint64_t)(uint32_t)t->pid << 32 | (is_process ? 0 : (uint32_t)t->tid);
 		bool is_new;
-		uint32_t *at = map_put(&index, key ? key : (uint64_t)t->comm << 32, &is_new);
+		uint32_t *at = map_put(&index, has_id ? ids : hash_mix(ids, t->comm), &is_new);
 		if (is_new)
 			*at = (uint32_t)n++;
 		struct thread_row *row = &rows[row_of_task[id] = *at];

@@ -429,6 +429,12 @@ TEST(recorded_text_gives_the_stacks_of_an_independent_reader)
 	}
 }
 
+static const char *sniffed(const char *text)
+{
+	const struct format *f = format_sniff(sv_from_str(text));
+	return f ? f->name : "none";
+}
+
 /* ---- folded ------------------------------------------------------------------------------- */
 
 TEST(folded_reads_and_writes_the_same_lines)
@@ -485,17 +491,54 @@ TEST(folded_order_is_that_of_the_stacks_bytes)
 	expect_as("folded", p, NULL, "a 1\na b 1\na!;c 1\na:c 1\na;b 1\na;b;a 1\na;b;c 1\nab 1\n");
 }
 
-TEST(folded_roots_name_threads_when_asked)
+/* Reads a text and checks the number of threads, and the lines that are written with ids. */
+static void expect_threads(const char *text, size_t nr_threads, const char *with_ids)
 {
-	static const char text[] = "x-y-12/34;main 1\nbash;main 2\nx-12;main 3\nz-?/5;main 4\n";
-	struct format_options options = {.folded = {.flags = FOLDED_ROOT_IS_COMM | FOLDED_TID}};
+	struct format_options options = {.folded = {.flags = FOLDED_FIND_THREADS}};
 	CLEANUP(profile_free_p) struct profile *p = read_as("folded", text, &options);
-	CHECK_U64(p->tasks.n, 5);
-	CHECK_U64(p->tasks.p[1].tid, 34);
-	expect_as("folded", p, &options,
-		  "bash-?/?;main 2\nx-12/?;main 3\nx-y-12/34;main 1\nz-?/5;main 4\n");
-	options.folded.flags = 0;
-	expect_as("folded", p, &options, "bash;main 2\nx-y;main 1\nx;main 3\nz;main 4\n");
+	CHECK_U64(p->tasks.n, 1 + nr_threads);
+	options.folded.flags = FOLDED_TID;
+	expect_as("folded", p, &options, with_ids);
+}
+
+TEST(first_frames_are_threads_only_where_the_file_shows_it)
+{
+	static const char ids[] = "x-12/?;main 3\nx-y-12/34;main 1\nz-?/5;main 4\n";
+	expect_threads(ids, 3, ids);
+	expect_threads("worker-1;start_thread;run 3\nmain;_start 1\nidle 2\n", 3,
+		       "idle-?/? 2\nmain-?/?;_start 1\nworker-1-?/?;start_thread;run 3\n");
+	/* in all of these the first frame is kept, as it may be a function */
+	static const char *const functions[] = {"main 2\nmain;parse 3\n", "_start;main 3\n",
+						"clone;start_thread;run 3\n",
+						"[unknown];_start 3\n",
+						"bash;main 2\nx-12/34;main 1\n"};
+	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
+		expect_threads(functions[i], 0, functions[i]);
+}
+
+static size_t rows_after_sniff(const char *text, size_t n)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct format_input in = {.head = sv_from(text, n)};
+	const struct format *f = format_sniff(in.head);
+	static const struct format_options none;
+	if (!f || strcmp(f->name, "folded") != 0 || f->read(p, &in, &none, NULL))
+		return 0;
+	return p->tables.p[0].n;
+}
+
+TEST(a_long_first_line_or_a_bad_one_does_not_reject_the_others)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	for (size_t i = 0; i < 20000; i++)
+		buf_addf(&b, "frame%zu;", i);
+	buf_add_str(&b, "leaf 1\na;b 2\n");
+	CHECK_U64(rows_after_sniff(b.p, b.n), 2);
+	static const char one_bad[] = "no count here\na;b 1\n";
+	static const char nul[] = "a;b 1\na\0b 1\na;c 2\n";
+	CHECK_U64(rows_after_sniff(one_bad, sizeof(one_bad) - 1), 1);
+	CHECK(rows_after_sniff(nul, sizeof(nul) - 1) >= 2);
+	CHECK_STR(sniffed("a b 1 2.0 3.0\nc d 4 5.0 6.0\n"), "none");
 }
 
 TEST(folded_differences_give_two_tables)
@@ -580,12 +623,6 @@ TEST(json_holds_the_sums)
 	CHECK_U64(json_integer_value(json_array_get(sum, 3)), 15);
 	json_decref(root);
 	buf_release(&out.buf);
-}
-
-static const char *sniffed(const char *text)
-{
-	const struct format *f = format_sniff(sv_from_str(text));
-	return f ? f->name : "none";
 }
 
 TEST(formats_are_recognised_by_their_content)
