@@ -140,6 +140,13 @@ static uint32_t text_of_frame(struct folded_writer *w, const struct location *l,
 	return *text;
 }
 
+/* Text formats name the perf map as the module of code that was compiled at run time. */
+static bool is_jit(const struct profile *p, module_id module)
+{
+	const struct module *m = &p->modules.p[module];
+	return m->kind == MODULE_JIT || text_func_flags(profile_sv(p, m->path)) & FUNC_JIT;
+}
+
 static uint32_t text_of_unnamed(struct folded_writer *w, loc_id loc)
 {
 	const struct location *l = &w->p->locations.p[loc];
@@ -149,7 +156,7 @@ static uint32_t text_of_unnamed(struct folded_writer *w, loc_id loc)
 	add_clean(&w->scratch, buf_sv(&name), ' ');
 	if (l->flags & LOCATION_KERNEL && w->flags & FOLDED_KERNEL)
 		buf_add_str(&w->scratch, "_[k]");
-	else if (w->p->modules.p[l->module].kind == MODULE_JIT && w->flags & FOLDED_JIT)
+	else if (is_jit(w->p, l->module) && w->flags & FOLDED_JIT)
 		buf_add_str(&w->scratch, "_[j]");
 	return text_of_scratch(w);
 }

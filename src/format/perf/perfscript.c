@@ -452,6 +452,15 @@ static bool take_record(struct reader *r, struct sv line)
 	return true;
 }
 
+/* Frames of old versions of perf have no blanks in front: "ffffffff8103d0ca f ([kernel])". */
+static bool is_unindented_frame(struct sv line, unsigned flags)
+{
+	struct script_event e;
+	struct script_frame f;
+	return line.p[line.n - 1] == ')' && script_parse_frame(line, &f) &&
+	       !(script_parse_event(line, flags, &e) && e.event.n);
+}
+
 static void take_line(struct reader *r, struct sv line)
 {
 	r->line_nr++;
@@ -479,6 +488,12 @@ static void take_line(struct reader *r, struct sv line)
 	}
 	if (!is_indented && is_comment(line)) {
 		take_comment(r, line);
+		return;
+	}
+	unsigned flags = r->has_anchors ? SCRIPT_NEED_CPU_OR_TIME : 0;
+	if (!is_indented && r->is_open && is_unindented_frame(line, flags)) {
+		if (!r->is_skipped)
+			add_frame_line(r, line);
 		return;
 	}
 	if (take_event_line(r, line) || take_record(r, line))
@@ -552,7 +567,8 @@ int perfscript_sniff(struct sv head)
 			return 90;
 		if (script_parse_event(line, 0, &e) && e.event.n)
 			nr_events++;
-		else if (line.p[0] != ' ' && line.p[0] != '\t')
+		else if (line.p[0] != ' ' && line.p[0] != '\t' &&
+			 !(nr_events && is_unindented_frame(line, 0)))
 			nr_others++;
 	}
 	return nr_events > nr_others ? 40 : 0;

@@ -44,6 +44,12 @@ static void expect_folded(const char *script, const struct format_options *optio
 	expect_as("folded", p, options, want);
 }
 
+static const char *sniffed(const char *text)
+{
+	const struct format *f = format_sniff(sv_from_str(text));
+	return f ? f->name : "none";
+}
+
 /* ---- lines -------------------------------------------------------------------------------- */
 
 static void expect_event(const char *line, const char *comm, int pid, int tid, int cpu,
@@ -170,6 +176,29 @@ TEST(carriage_returns_make_no_difference)
 {
 	expect_folded("a b 1 1.000000: 7 cycles: \r\n\t 2 leaf (/bin/a)\r\n\r\n", NULL,
 		      "a_b;leaf 1\n");
+}
+
+TEST(frames_of_old_perf_without_blanks_in_front_are_read)
+{
+	static const char script[] = "java 19983 cycles:\n"
+				     "ffffffff8103d0ca write_msr ([kernel.kallsyms])\n"
+				     "7f724309ebdf Lx;::main (/tmp/perf-19982.map)\n"
+				     "7f7243000000 [unknown] ([unknown])\n"
+				     "\n"
+				     "dd 12 cycles:\n"
+				     "401000 main (/bin/dd)\n";
+	CHECK_STR(sniffed(script), "perfscript");
+	expect_folded(script, NULL, "dd;main 1\njava;[unknown];Lx:::main;write_msr 1\n");
+}
+
+TEST(code_of_a_perf_map_without_a_name_is_marked_as_jit)
+{
+	static const char script[] = "java 12 1.000000: cycles:\n"
+				     "\t 7f7243000000 [unknown] (/tmp/perf-12.map)\n"
+				     "\t 7f7243000001 jit (/tmp/perf-12.map)\n"
+				     "\t 7f7243000002 [unknown] (/tmp/perf-x.map)\n";
+	struct format_options options = {.folded = {.flags = FOLDED_JIT}};
+	expect_folded(script, &options, "java;[perf-x.map];jit_[j];[perf-12.map]_[j] 1\n");
 }
 
 TEST(period_is_a_column_of_its_own)
@@ -427,12 +456,6 @@ TEST(recorded_text_gives_the_stacks_of_an_independent_reader)
 		expect_as("folded", p, &options, buf_str(&want));
 		CHECK_U64(p->losses.nr[LOSS_UNPARSED], 0);
 	}
-}
-
-static const char *sniffed(const char *text)
-{
-	const struct format *f = format_sniff(sv_from_str(text));
-	return f ? f->name : "none";
 }
 
 /* ---- folded ------------------------------------------------------------------------------- */
