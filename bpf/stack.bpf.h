@@ -178,17 +178,26 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 	w->generation = now >> 32;
 	w->nr_maps = now >> 16 & 0xffff;
 	w->first_map = now & 0xffff;
-	w->pc = w->pc_0 = REGS_IP(r);
-	w->sp = w->sp_0 = REGS_SP(r);
+	w->pc = REGS_IP(r);
+	w->sp = REGS_SP(r);
 	w->fp = w->fp_0 = REGS_FP(r);
-	w->is_call = w->is_call_0 = !is_exact && REGS_IS_SYSCALL(r);
+	w->is_call = !is_exact && REGS_IS_SYSCALL(r);
+	bool is_moved = walk_has_probes && !is_exact && walk_leave_uprobe(w);
+	w->pc_0 = w->pc;
+	w->sp_0 = w->sp;
+	w->is_call_0 = w->is_call;
 	w->max_frames = max_depth < WALK_FRAMES_MAX ? max_depth : WALK_FRAMES_MAX - 1;
 	w->map_bytes = 0;
 	walk_flush_maps(w);
 	w->window_bytes = 0;
 	w->nr_frames = w->nr_words = w->nr_rule_misses = w->nr_map_searches = 0;
 	w->end = WALK_DEPTH;
-	w->is_chained = w->has_regs = w->is_uncacheable = false;
+	w->is_chained = w->has_regs = false;
+	w->is_uncacheable = is_moved;
+	if (is_moved && walk_load_regs(w)) {
+		w->regs[ARCH_DWARF_PC] = w->pc;
+		w->regs[ARCH_DWARF_SP] = w->sp;
+	}
 	return true;
 }
 

@@ -81,6 +81,7 @@ __noinline __u64 copy_ref(struct walk *w, __u32 nr_words)
 	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
 		if (w->regs[i] - w->sp_0 + COPY_STACK_REACH <= 2 * COPY_STACK_REACH)
 			w->hash = hash_mix(w->hash, w->regs[i] ^ i);
+	walk_store_returns(w);
 	w->lo = 0;
 	w->hi = 0;
 	bpf_loop(nr_words, copy_hash_word, &k, 0);
@@ -128,6 +129,12 @@ static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t
 		 */
 		bpf_probe_read_user(r->stack + at, n, (void *)(w->sp_0 + at));
 		at += n;
+	}
+	for (__u32 i = 0; i < WALK_RETURNS && i < w->nr_returns; i++) {
+		__u64 off = w->returns[i].addr - w->sp_0;
+		barrier_var(off);
+		if (off <= room - 8)
+			*(__u64 *)(r->stack + off) = w->returns[i].ra;
 	}
 	record_head(&r->head, RECORD_COPY, sizeof(*r) + at, t);
 	r->head.flags = flags;

@@ -62,6 +62,13 @@ struct walk_step {
 	__u32 is_plain; /* the caller was found by fp_slot and the word below its sp alone */
 };
 
+/* A return address that a return probe has replaced: where it was, and its value. */
+#define WALK_RETURNS 16
+struct walk_return {
+	__u64 addr;
+	__u64 ra;
+};
+
 /*
  * The state of one walk. It is too large for the stack of a BPF program, so it is in a per-CPU map,
  * which has WALK_NESTING elements because one program can interrupt another.
@@ -111,6 +118,8 @@ struct walk {
 	__u32 reuse_at;    /* prev_at of the first reused frame; 0: none was reused */
 	__u32 reuse_steps; /* nr_steps at that frame */
 	struct walk_step steps[PREV_WALK_STEPS];
+	struct walk_return returns[WALK_RETURNS]; /* for copies: stack_copy.bpf.h */
+	__u32 nr_returns;
 	__u64 offs[WALK_OFFS]; /* of the words that were read: distance from sp_0, in words */
 	__u64 window[WALK_WINDOW_BYTES / 8];
 	__u64 regs[WALK_NR_REGS]; /* of the leaf, by DWARF number; see has_regs */
@@ -419,7 +428,8 @@ static __always_inline int walk_one(struct walker *k, bool is_leaf)
 
 	if (UNLIKELY(addr - w->map_start >= w->map_bytes))
 		has_map = walk_find_map(w, addr);
-	if (UNLIKELY(!has_map && w->is_call && walk_resolve_uretprobe(w))) {
+	bool may_be_probe = !has_map || (walk_has_probes && w->map_kind != KMAP_RULES);
+	if (UNLIKELY(may_be_probe && w->is_call && walk_resolve_uretprobe(w))) {
 		addr = w->pc - 1;
 		has_map = walk_find_map(w, addr);
 	}

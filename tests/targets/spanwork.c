@@ -1,7 +1,8 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -pthread */
 /*
  * Known numbers of calls to functions that sleep, compute, lock and recurse. The program measures
- * each call and prints "NAME calls N wall NS" at its end. ARG is the number of rounds.
+ * each call and prints "NAME calls N wall NS" at its end. ARG is the number of rounds. With a second
+ * ARG, two threads a CPU call op_quick for that many ms: they are preempted wherever they are.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -150,6 +151,41 @@ static void contend(void)
 	pthread_join(t, NULL);
 }
 
+static uint64_t quick_end_ns;
+
+__attribute__((noinline)) int op_quick(int n)
+{
+	for (int i = 0; i < n; i++)
+		__asm__ volatile("" : "+r"(i));
+	return n;
+}
+
+static void *call_quick(void *nr_calls)
+{
+	while (now_ns(CLOCK_MONOTONIC) < quick_end_ns)
+		for (int i = 0; i < 20; i++)
+			*(uint64_t *)nr_calls += op_quick(3000) > 0;
+	return NULL;
+}
+
+static int quick(long ms)
+{
+	enum { MAX = 64 };
+	pthread_t t[MAX];
+	uint64_t nr[MAX] = {0};
+	long n = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+	n = n < MAX ? n : MAX;
+	quick_end_ns = now_ns(CLOCK_MONOTONIC) + (uint64_t)ms * 1000000;
+	for (long i = 0; i < n; i++)
+		pthread_create(&t[i], NULL, call_quick, &nr[i]);
+	for (long i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	for (long i = 1; i < n; i++)
+		nr[0] += nr[i];
+	printf("op_quick calls %llu wall 0\n", (unsigned long long)nr[0]);
+	return 0;
+}
+
 static uint64_t walls[7];
 static const char *const names[] = {"op_sleep",     "op_compute",       "op_mixed", "op_lock",
 				    "op_recursive", "op_begin..op_end", "static"};
@@ -164,7 +200,9 @@ static const char *const names[] = {"op_sleep",     "op_compute",       "op_mixe
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 20;
-	for (int i = 0; i < rounds; i++) {
+	if (argc > 2)
+		return quick(strtol(argv[2], NULL, 10));
+	for (volatile int i = 0; i < rounds; i++) { /* kept across longjmp */
 		TIMED(0, op_sleep());
 		TIMED(1, op_compute());
 		TIMED(2, op_mixed(i == rounds / 2));

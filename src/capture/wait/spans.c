@@ -103,6 +103,7 @@ static int spans_open(void **ret_s, const struct source_env *env, struct err *er
 	s->skel = engine_skel(env->engine);
 	s->spec = spec;
 	s->has_waits = env->tables & WAIT_TABLES;
+	s->skel->rodata->walk_has_probes = true;
 	s->slowest = xcalloc(spec->nr_probes, sizeof(*s->slowest));
 	for (size_t i = 0; i < spec->nr_probes; i++)
 		s->slowest[i].calls = xcalloc(spec->nr_slowest + 1, sizeof(*s->slowest[i].calls));
