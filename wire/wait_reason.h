@@ -31,9 +31,10 @@ enum wait_reason {
 	WAIT_STOLEN = 22,     /* on a CPU, but interrupts or the hypervisor used it */
 	/* Found by the analysis, from the frames of a stack. */
 	WAIT_BACKPRESSURE = 23, /* a send into a full channel: until another thread takes out */
-	WAIT_JOIN = 24,   /* until other threads end or arrive: join, scope, barrier, future */
-	WAIT_PERMIT = 25, /* until another thread returns a permit: semaphore, pool */
-	WAIT_YIELD = 26,  /* runnable after sched_yield() */
+	WAIT_JOIN = 24,     /* until other threads end or arrive: join, scope, barrier, future */
+	WAIT_PERMIT = 25,   /* until another thread returns a permit: semaphore, pool */
+	WAIT_YIELD = 26,    /* runnable after sched_yield() */
+	WAIT_EXECUTOR = 27, /* a sleep, poll or park in an async task: blocks its executor */
 	WAIT_NR
 };
 

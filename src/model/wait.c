@@ -36,6 +36,8 @@ static const struct {
 	[WAIT_JOIN] = {"join", "join, barrier, future", "[join]", false},
 	[WAIT_PERMIT] = {"permit", "semaphore, pool", "[permit]", false},
 	[WAIT_YIELD] = {"yield", "yielded the CPU", "[yielded]", false},
+	[WAIT_EXECUTOR] = {"executor", "blocked executor: sleep, poll or park in an async task",
+			   "[blocked executor]", false},
 };
 
 const char *wait_key(enum wait_reason r)

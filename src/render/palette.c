@@ -319,7 +319,7 @@ static const double wait_hues[WAIT_NR] = {
 	[WAIT_RECLAIM] = 65,     [WAIT_NET] = 235,         [WAIT_PIPE] = 205,
 	[WAIT_FILE_OTHER] = 250, [WAIT_KERNEL] = 50,       [WAIT_OTHER] = 170,
 	[WAIT_STOLEN] = 118,     [WAIT_JOIN] = 185,        [WAIT_PERMIT] = 315,
-	[WAIT_YIELD] = 110,      [WAIT_BACKPRESSURE] = 38,
+	[WAIT_YIELD] = 110,      [WAIT_BACKPRESSURE] = 38, [WAIT_EXECUTOR] = 355,
 };
 
 static struct rgb wait_rgb(unsigned color, bool is_dark)

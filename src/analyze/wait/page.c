@@ -11,6 +11,7 @@
 #define LOCK_PCT       10.0 /* waiting for locks */
 #define TOP_LOCK_PCT   40.0 /* one lock's share of lock wait time */
 #define IO_PCT         10.0
+#define EXECUTOR_PCT   1.0              /* below the poll of an async task */
 #define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
 #define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
 #define CLOSES_PCT     0.5
@@ -137,13 +138,19 @@ static void note_locks(const struct page *pg)
 			    : "");
 }
 
+static size_t column_of(const struct report_table *t, const char *key)
+{
+	size_t at = 0;
+	while (at + 1 < t->nr_columns && strcmp(t->columns[at].key, key))
+		at++;
+	return at;
+}
+
 /* Returns "; most in FUNCTION" for the function that spent most time for a reason. */
 static const char *most_in(const struct page *pg, enum wait_reason reason)
 {
 	const struct report_table *t = table_of(pg->r, "waiting_functions");
-	size_t at = 0;
-	while (t && at < t->nr_columns && strcmp(t->columns[at].key, "reason"))
-		at++;
+	size_t at = t ? column_of(t, "reason") : 0;
 	for (size_t i = 0; t && i < t->nr_rows; i++) {
 		const union cell *row = &t->cells[i * t->nr_columns];
 		if (!strcmp(row[at].text, wait_key(reason)))
@@ -186,6 +193,29 @@ static unsigned note_others(const struct page *pg)
 	unsigned nr = note_findings(pg, limits, ARRAY_LEN(limits));
 	(void)note_findings(pg, joins, ARRAY_LEN(joins)); /* as the main thread of a server */
 	return nr;
+}
+
+/* Waits below the poll functions of futures, whatever their reasons; also of idle programs. */
+static void note_executors(const struct page *pg)
+{
+	uint64_t ns = 0;
+	uint64_t nr = 0;
+	for (size_t i = 0; i < pg->sel->nr_tagged; i++) {
+		const struct select_tagged *row = &pg->sel->tagged[i];
+		if (!reason_blocks_executor(pg->sel->reasons, row->stack, row->reason))
+			continue;
+		ns += (uint64_t)MAX(row->values[1], 0);
+		nr += (uint64_t)MAX(row->values[0], 0);
+	}
+	const struct report_table *t = table_of(pg->r, "blocked_executors");
+	if (active_pct(pg, ns) < EXECUTOR_PCT || !has_evidence(ns, nr) || !t)
+		return;
+	size_t at = column_of(t, "reason");
+	report_note(pg->r,
+		    "blocked executor: %s %% of non-idle thread time was spent in calls that block "
+		    "below the poll of an async task, so that no other task of the thread runs; "
+		    "most in %s (%s)",
+		    pct_text(active_pct(pg, ns)).s, t->cells[at + 1].text, t->cells[at].text);
 }
 
 static void note_io(const struct page *pg)
@@ -244,8 +274,10 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	breakdown_report(r, &l);
 	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	waits_table(r, sel, WAITS_FUNCTIONS, limits);
+	waits_table(r, sel, WAITS_EXECUTORS, &few);
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
+	note_executors(&pg);
 	bool is_limited = note_others(&pg);
 	if (is_limited || !note_idle(&pg)) {
 		note_cpu_shortage(&pg);

@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "analyze/wait/reason.h"
 
+#include "analyze/wait/asyncframes.h"
+
 #define REACH_FRAMES 8
 #define NOT_YET      0xff
 
@@ -22,7 +24,8 @@ struct reasons {
 	const struct profile *p;
 	struct state *by_stack; /* kind NOT_YET: not classified yet */
 	uint8_t *by_func;       /* enum sync_kind, or NOT_YET */
-	stack_id *path;         /* scratch, as long as the deepest stack asked for */
+	struct asyncframes *async;
+	stack_id *path; /* scratch, as long as the deepest stack asked for */
 	size_t nr_path;
 	struct arena *arena;
 };
@@ -32,6 +35,7 @@ struct reasons *reasons_new(struct arena *a, const struct profile *p)
 	struct reasons *rs = arena_calloc(a, 1, sizeof(*rs));
 	rs->p = p;
 	rs->arena = a;
+	rs->async = asyncframes_new(a, p);
 	rs->by_stack = arena_alloc(a, p->stacks.n * sizeof(*rs->by_stack));
 	memset(rs->by_stack, NOT_YET, p->stacks.n * sizeof(*rs->by_stack));
 	rs->by_func = arena_alloc(a, p->functions.n);
@@ -176,5 +180,15 @@ enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag 
 		own = reason_of_sleep(reason_of_frames(rs, stack), own);
 	else if (own == WAIT_RUN_QUEUE && !strcmp(profile_text(rs->p, tag->detail), "yielded"))
 		own = WAIT_YIELD;
-	return own;
+	bool is_blocked = wait_is_idle(own) && reason_blocks_executor(rs, stack, own);
+	return is_blocked ? WAIT_EXECUTOR : own;
+}
+
+bool reason_blocks_executor(struct reasons *rs, stack_id stack, enum wait_reason r)
+{
+	static const uint32_t others = 1u << WAIT_NONE | 1u << WAIT_ON_CPU | 1u << WAIT_RUN_QUEUE |
+				       1u << WAIT_FAULT | 1u << WAIT_MMAP_LOCK |
+				       1u << WAIT_RECLAIM | 1u << WAIT_KERNEL | 1u << WAIT_STOPPED |
+				       1u << WAIT_UNKNOWN | 1u << WAIT_STOLEN | 1u << WAIT_YIELD;
+	return !(others >> r & 1) && asyncframes_is_in_poll(rs->async, stack);
 }

@@ -27,9 +27,15 @@ struct reasons *reasons_new(struct arena *a, const struct profile *p);
 /*
  * Returns the tag's reason, WAIT_SYNC replaced by what the frames show. A poll or sleep in a lock
  * function is a wait for that lock (postgres waits for row locks by polling a latch, spin locks
- * sleep). The run queue after sched_yield is WAIT_YIELD.
+ * sleep). The run queue after sched_yield is WAIT_YIELD. A wait that would be idle (poll, sleep,
+ * park, child) is WAIT_EXECUTOR below the poll function of a future.
  */
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag);
+/*
+ * True for a wait that blocks the executor of an async task: a blocking call, lock or channel below
+ * the poll function of a future, whatever its reason. Page faults and the run queue are not.
+ */
+bool reason_blocks_executor(struct reasons *rs, stack_id stack, enum wait_reason r);
 /*
  * Classifies a futex wait by the frames of its stack alone. SYNC_LOCK_BY_PARK: a lock whose waiters
  * park on a futex word of their own, so the word does not identify the lock. SYNC_UNKNOWN,

@@ -53,6 +53,19 @@ static bool texts_of_function(struct maker *m, const struct select_tagged *row,
 	return true;
 }
 
+/* The reason is that of the call, which is why the task blocks: sleep instead of executor. */
+static bool texts_of_executor(struct maker *m, const struct select_tagged *row,
+			      const char **ret_texts)
+{
+	if (!reason_blocks_executor(m->sel->reasons, row->stack, row->reason))
+		return false;
+	if (row->reason == WAIT_EXECUTOR) {
+		uint8_t call = m->sel->p->tags.p[row->tag].reason;
+		ret_texts[-1] = wait_key(call == WAIT_SYNC ? WAIT_PARK : (enum wait_reason)call);
+	}
+	return texts_of_function(m, row, ret_texts);
+}
+
 static bool texts_of_stack(struct maker *m, const struct select_tagged *row, const char **ret_texts)
 {
 	buf_clear(&m->text);
@@ -111,6 +124,16 @@ static const struct {
 			      .other_at = 1,
 			      .flags = WAITGROUPS_QUANTILES},
 			     texts_of_function},
+	[WAITS_EXECUTORS] = {{.key = "blocked_executors",
+			      .title = "blocked executors (calls that block below the poll of an "
+				       "async task)",
+			      .texts = {{"reason", "call"},
+					{"function", "function"},
+					{"in", "waiting in"},
+					{"module", "module"}},
+			      .other_at = 1,
+			      .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
+			     texts_of_executor},
 	[WAITS_STACKS] = {{.key = "waiting_stacks",
 			   .title = "waiting stacks",
 			   .texts = {{"reason", "reason"}, {"stack", "stack, innermost first"}},
@@ -163,7 +186,7 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 		ns += (uint64_t)MAX(row->values[1], 0);
 	}
 	buf_release(&m.text);
-	if (kind != WAITS_OBJECTS)
+	if (kind != WAITS_OBJECTS && kind != WAITS_EXECUTORS)
 		ns = sel->weight;
 	else if (!g.g.groups.n)
 		return;

@@ -21,6 +21,8 @@ enum waits_table {
 	 * libc, a runtime or a locking library that it called (frames.h).
 	 */
 	WAITS_FUNCTIONS,
+	/* "blocked_executors": the same of reason_blocks_executor; none: no table. */
+	WAITS_EXECUTORS,
 	WAITS_STACKS,  /* "waiting_stacks": by reason and stack, leaf first */
 	WAITS_WAKERS,  /* "wakers": by waiting function, waker and the waker's function */
 	WAITS_OBJECTS, /* "wait_objects": by file, device or socket */
