@@ -265,6 +265,10 @@ struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
 } CORE;
 
+struct sched_entity {
+	__u64 sum_exec_runtime; /* CPU time of the thread, up to the last tick or switch */
+} CORE;
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -274,6 +278,7 @@ struct task_struct {
 	int on_cpu;
 	__u64 start_time;
 	void *stack;
+	struct sched_entity se;
 	struct sched_info sched_info;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
@@ -303,6 +308,12 @@ struct task_struct {
 static __always_inline struct pt_regs___kernel *regs_of(struct task_struct *t)
 {
 	return (void *)bpf_task_pt_regs(t);
+}
+
+/* CPU time of the thread up to its last switch or tick; 0: not known. */
+static __always_inline __u64 exec_ns_of(struct task_struct *t)
+{
+	return bpf_core_field_exists(t->se.sum_exec_runtime) ? t->se.sum_exec_runtime : 0;
 }
 
 /* THREAD_SIZE of x86-64 and arm64. */

@@ -297,8 +297,8 @@ static __always_inline __u8 file_reason(__u8 class, __u32 mode)
 /*
  * Sets the owner of the lock if the futex word names it. A priority-inheritance futex contains it.
  * A glibc mutex is {word, recursion, owner}, and its word is 2 while threads wait. Words of other
- * locks can have any value, so the owner must at least be another thread; owner_verify and user
- * space check further.
+ * locks can have any value, so the owner must at least be another thread. User space checks that it
+ * is a thread of the same process.
  */
 static __always_inline void owner_of(struct task_struct *t, const struct call_regs *r,
 				     const __u32 *word, struct wait_cause *c)
@@ -311,7 +311,7 @@ static __always_inline void owner_of(struct task_struct *t, const struct call_re
 		owner = word[GLIBC_MUTEX_OWNER_IDX];
 	if (!owner || owner > 0x400000 || owner == (__u32)t->pid)
 		return;
-	c->owner_tid = (__s32)owner;
+	c->fd = (__s32)owner;
 	c->evidence |= EVIDENCE_LOCK_WORD;
 }
 
@@ -322,6 +322,7 @@ static __always_inline void futex_of(struct task_struct *t, bool is_current,
 	__u32 word[3] = {};
 	c->object_kind = OBJECT_FUTEX;
 	c->object = r->arg0;
+	c->fd = 0;
 	if (!is_current || r->arg0 & 3)
 		return;
 	if (!bpf_probe_read_user(word, sizeof(word), (const void *)r->arg0))
@@ -420,7 +421,6 @@ static __always_inline int cause_of(struct task_struct *t, bool is_current, bool
 	c->object = 0;
 	c->fd = WAIT_NO_FD;
 	c->dev = 0;
-	c->owner_tid = 0;
 	c->evidence = 0;
 	c->object_kind = OBJECT_NONE;
 	c->how = HOW_BLOCKED;

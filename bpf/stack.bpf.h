@@ -231,12 +231,11 @@ static __always_inline __u64 user_stack_cached(struct walker *k, struct stack_ca
 
 /*
  * Returns the reference of the current thread's user stack, at most @max_depth frames; 0: none.
- * @slot: which entries of the thread's stack cache are used (STACK_CACHE_*).
+ * @st: the thread's state. @slot: which entries of its stack cache are used (STACK_CACHE_*).
  */
-__noinline __u64 user_stack(__u32 slot, __u32 max_depth)
+__noinline __u64 user_stack_of(struct task_state *st, __u32 slot, __u32 max_depth)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct task_state *st = state_of(t, true);
 	struct walker k = {.w = walk_get()};
 	__u64 ref = 0;
 
@@ -246,6 +245,14 @@ __noinline __u64 user_stack(__u32 slot, __u32 max_depth)
 		ref = user_stack_cached(&k, &st->stack_cache[stack_cache_idx(k.w, slot)]);
 	walk_put(k.w);
 	return ref;
+}
+
+/* The same for callers that do not have the thread's state, which is created if needed. */
+static __always_inline __u64 user_stack(__u32 slot, __u32 max_depth)
+{
+	struct task_state *st = state_of(bpf_get_current_task_btf(), true);
+
+	return st ? user_stack_of(st, slot, max_depth) : 0;
 }
 
 /*

@@ -207,7 +207,11 @@ int BPF_PROG(target_exec, struct task_struct *t)
 			s->flags &= ~TASK_IS_KNOWN;
 		p->since_ns = now;
 		p->flags = KPROC_TARGET;
-		target_state(t);
+		s = target_state(t);
+		if (s) {
+			s->wait.exec_ns = exec_ns_of(t);
+			s->wait.has_exec = 1;
+		}
 	}
 	return 0;
 }

@@ -9,13 +9,8 @@
  *	sched_waking     stores which thread made this thread runnable, and when
  *	task iterators   threads that are blocked at the start; intervals still open at the end
  *
- * An interval is added to a row that is cached in the thread's state. The row is written to the map
- * when another key needs its cache entry or its second is over. Long intervals, and those that
- * cross the end of a second, are sent through the ring with their exact times, so that user space
- * can split them.
- *
- * There are two maps. Programs write to the one that wait_clock.active_map selects. User space
- * switches active_map, waits until no program can still write to the other map, and reads that one.
+ * At the end of each interval off the CPU one record goes to user space, with the run before it
+ * (wait_ring.bpf.h). All sums are made there.
  */
 #ifndef ASSAY_BPF_WAITS_H
 #define ASSAY_BPF_WAITS_H
@@ -24,10 +19,8 @@
 
 #include "reason.bpf.h"
 
-#define NS_PER_SECOND 1000000000ull
 /* Maximum frames of a stack. Limited because interrupts are off during a context switch. */
 #define WAIT_DEPTH 256
-#define WAIT_ROWS  49152 /* of each map */
 
 /* Set before loading. */
 const volatile bool wait_has_stacks = true;
@@ -39,9 +32,6 @@ struct wait_loss wait_loss;
 /* CLOCK_MONOTONIC minus the scheduler's clock. Updated, as it drifts by a few ns per ms. */
 __u64 wait_offset_ns;
 
-DEFINE_MAP(HASH, wait_rows0, WAIT_ROWS, struct wait_key, struct wait_row);
-DEFINE_MAP(HASH, wait_rows1, WAIT_ROWS, struct wait_key, struct wait_row);
-
 /* Innermost kernel frames to skip: the BPF program and the tracepoint function that calls it. */
 #define TRACEPOINT_FRAMES 2
 /* Direct-mapped cache of kernel stacks by user stack, reason and system call. */
@@ -52,95 +42,55 @@ struct wait_kstack {
 };
 DEFINE_MAP(ARRAY, wait_kstacks, WAIT_KSTACKS, __u32, struct wait_kstack);
 
-/* Returns the second of @now since the epoch of wait_clock, and stores it in the state. */
-static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
-{
-	if (now >= w->second_end_ns) {
-		__u64 epoch = wait_clock.epoch_ns;
-		w->second = (__u32)((now - epoch) / NS_PER_SECOND);
-		w->second_end_ns = epoch + (w->second + 1) * NS_PER_SECOND;
-	}
-	return w->second;
-}
-
-/* Starts the accounting of a thread at @ns. */
-static __always_inline void account_from(struct wait_state *w, __u64 ns)
-{
-	w->is_accounted = 1;
-	second_of(w, ns);
-	w->run_second = w->second;
-}
-
-#include "wait_rows.bpf.h"
+#include "wait_ring.bpf.h"
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-/* Writes the thread's time on CPU to the map. */
-static __always_inline void run_flush(struct wait_state *w, __u64 ids)
-{
-	struct wait_key k;
-	struct wait_row r = {};
+struct upid {
+	int nr;
+} CORE;
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+} CORE;
 
-	if (!w->runs)
-		return;
-	key_of_thread(&k, ids, WAITACCOUNT_ON_CPU);
-	k.second = w->run_second;
-	k.reason = WAIT_ON_CPU;
-	r.ns = w->run_ns;
-	r.count = w->runs;
-	if (!rows_add(&k, &r))
-		unaccounted_add(w, &k, &r);
-	w->run_ns = 0;
-	w->runs = 0;
+/* The thread's TID in its own PID namespace. */
+static __noinline __s32 ns_tid_of(struct task_struct *t)
+{
+	if (!t)
+		return 0;
+	/* In the initial PID namespace, level is 0 and the TID is t->pid. */
+	struct pid *pid = BPF_CORE_READ(t, thread_pid);
+	__s32 nr = 0;
+	if (!pid)
+		return 0;
+	/* The array's last element is that of the innermost namespace. */
+	void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+		   BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid) +
+		   bpf_core_field_offset(struct upid, nr);
+	bpf_probe_read_kernel(&nr, sizeof(nr), at);
+	return nr;
 }
 
-/* Ends a run that crosses the end of a second: sends it on its own, and user space splits it. */
-__noinline int run_across(struct wait_state *w, __u64 ids, __u64 now)
-{
-	struct wait_key k;
-	struct wait_row r = {};
-
-	if (!w)
-		return 0;
-	run_flush(w, ids);
-	unaccounted_send(w, ids);
-	w->run_second = second_of(w, now);
-	key_of_thread(&k, ids, WAITACCOUNT_ON_CPU);
-	k.reason = WAIT_ON_CPU;
-	if (single_send(&k, &r, w->on_ns, now, now))
-		return 0;
-	w->run_ns += now - w->on_ns;
-	w->runs++;
-	RETURN_NOTHING();
-}
-
-/* Ends a run at @now: adds it to the thread's time on CPU. */
+/*
+ * Ends a run at @now. Its CPU time is the scheduler's: the elapsed time without what interrupts and
+ * the hypervisor took, as far as the kernel accounts for them. sum_exec_runtime does not change off
+ * the CPU, so its value at the last switch out is that at the start of the run.
+ */
 static __always_inline void run_close(struct wait_state *w, struct task_struct *t, __u64 now)
 {
-	if (now >= w->second_end_ns || w->on_ns + NS_PER_SECOND < w->second_end_ns ||
-	    w->run_second != w->second) {
-		run_across(w, ids_of(t), now);
-		return;
-	}
-	w->run_ns += now - w->on_ns;
-	w->runs++;
-}
+	__u64 ran_ns = now > w->on_ns ? now - w->on_ns : 0;
+	__u64 exec_ns = exec_ns_of(t);
+	__u64 run_ns = exec_ns - w->exec_ns;
 
-#include "blame.bpf.h"
+	w->ran_ns = ran_ns;
+	w->run_ns = w->has_exec ? run_ns : ran_ns;
+	w->exec_ns = exec_ns;
+	w->has_exec = exec_ns != 0;
+	w->off_ns = now;
+}
 
 /* ---- intervals off the CPU ----------------------------------------------------------------- */
-
-static __always_inline void key_of_cause(struct wait_key *k, const struct wait_cause *c)
-{
-	k->user_ref = c->user_ref;
-	k->object = c->object;
-	k->object_kind = c->object_kind;
-	k->fd = c->fd;
-	k->syscall = c->syscall;
-	k->reason = c->reason;
-	k->evidence = c->evidence;
-	k->how = c->how;
-}
 
 /*
  * Returns when the thread that is switched in now was put into a run queue, according to the
@@ -164,111 +114,73 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 	return queued > w->wake.time_ns ? queued : w->wake.time_ns;
 }
 
-/* Adds the interval to the span that the thread is in (spans.bpf.h). */
-static __always_inline void span_account(struct span_state *s, const struct wait_key *k,
-					 const struct wait_row *r, __u64 start, __u64 woken,
-					 __u64 end)
+/* Computes the times of the interval off the CPU that ends at @now. */
+static __always_inline void off_end(struct wait_state *w, struct task_struct *t, __u64 now,
+				    __u32 evidence, struct wait_end *e)
 {
-	struct span_interval v = {
-		.start_ns = start,
-		.woken_ns = woken,
-		.end_ns = end,
-		.user_ref = k->user_ref,
-		.kernel_ref = r->kernel_ref,
-		.waker_ref = k->other_ref,
-		.waker_tgid = r->other_tgid,
-		.waker_tid = k->other_tid,
-		.reason = k->reason,
-		.evidence = k->evidence,
-	};
-	span_add_wait(s, &v);
-}
-
-/*
- * Adds the off-CPU interval that ends at @now. @woken: when the thread was put into the run queue.
- */
-__noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 now, __u32 evidence)
-{
-	struct wait_key k;
-	struct wait_row r = {};
-
-	if (!s)
-		return 0;
-	struct wait_state *w = &s->wait;
 	__u64 start = w->off_ns;
 	__u64 end = now > start ? now : start;
+	__u64 woken = start;
 
-	key_of_thread(&k, ids, WAITACCOUNT_OFF_CPU);
-	key_of_cause(&k, &w->now);
-	k.evidence |= evidence;
-	r.kernel_ref = w->now.kernel_ref;
-	r.dev = w->now.dev;
-	r.count = 1;
-	if (woken < start)
-		woken = start;
-	if (woken > end || w->now.how != HOW_BLOCKED)
-		woken = end;
-	/*
-	 * A wake-up can come between the thread's change of state and its switch out. Then its time
-	 * is within the run before this interval, and the thread is switched out nevertheless.
-	 */
-	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
-		k.other_ref = w->wake.ref;
-		k.other_tid = w->wake.tid;
-		k.evidence |= w->wake.evidence;
-		r.other_tgid = w->wake.tgid;
+	if (w->now.how == HOW_BLOCKED) {
+		woken = queued_ns(w, t, end);
+		if (woken < start)
+			woken = start;
+		if (woken > end)
+			woken = end;
 	}
-	w->wake.time_ns = 0;
-	history_record(w, start, woken, end);
-	r.ns = woken - start;
-	r.queue_ns = end - woken;
-	if (s->span.start_ns)
-		span_account(&s->span, &k, &r, start, woken, end);
-	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
-	    start + NS_PER_SECOND < w->second_end_ns) {
-		second_of(w, now);
-		if (single_send(&k, &r, start, woken, end))
-			return 0;
-	}
-	k.second = w->second;
-	k.log2_ns = log2_of(r.ns);
-	r.max_ns = r.ns;
-	r.max_queue_ns = r.queue_ns;
-	account(w, &k, &r);
-	RETURN_NOTHING();
+	e->blocked_ns = woken - start;
+	e->queue_ns = end - woken;
+	e->evidence = evidence;
+	e->how = w->now.how;
 }
 
-/* Ends the interval off the CPU at @now. */
-static __always_inline void off_close(struct wait_state *w, struct task_struct *t, __u64 now,
-				      __u32 evidence)
+/* Adds the interval to the span that the thread is in (spans.bpf.h). */
+__noinline int span_account(struct task_state *s, const struct wait_end *e)
 {
-	/* container_of */
-	struct task_state *s = (void *)w - __builtin_offsetof(struct task_state, wait);
-
-	off_account(s, ids_of(t), queued_ns(w, t, now > w->off_ns ? now : w->off_ns), now,
-		    evidence);
-}
-
-/* Writes everything that is cached in the thread's state to the map. */
-__noinline int sums_flush(struct wait_state *w, __u64 ids)
-{
-	if (!w)
+	if (!s || !e)
 		return 0;
-	run_flush(w, ids);
-	for (unsigned i = 0; i <= WAIT_CACHED_ROW_BLAME; i++)
-		cached_row_flush(w, &w->cached_rows[i]);
-	unaccounted_send(w, ids);
+	const struct wait_state *w = &s->wait;
+	__u64 woken = w->off_ns + e->blocked_ns;
+	__u64 end = woken + e->queue_ns;
+	struct span_interval v = {
+		.start_ns = w->off_ns,
+		/* The reason of a thread that did not block is the run queue. */
+		.woken_ns = e->how == HOW_BLOCKED ? woken : end,
+		.end_ns = end,
+		.user_ref = w->now.user_ref,
+		.kernel_ref = w->now.kernel_ref,
+		.reason = w->now.reason,
+		.evidence = w->now.evidence,
+	};
+	if (has_waker(w)) {
+		v.waker_ref = w->wake.ref;
+		v.waker_tgid = w->wake.tgid;
+		v.waker_tid = w->wake.tid;
+		v.evidence |= w->wake.evidence;
+	}
+	span_add_wait(&s->span, &v);
 	RETURN_NOTHING();
 }
 
-/* For a thread that has ended: counts the time that did not fit into the map as lost. */
-static __always_inline void sums_drop(struct wait_state *w)
+/* The record of an interval was sent. */
+static __always_inline void off_sent(struct wait_state *w)
 {
-	__u64 ns = w->unaccounted_ns + w->unaccounted_run_ns;
-	if (!ns)
-		return;
-	__sync_fetch_and_add(&wait_loss.ns, ns);
-	__sync_fetch_and_add(&wait_loss.count, w->unaccounted + w->unaccounted_runs);
+	w->wake.time_ns = 0;
+	w->ran_ns = w->run_ns = 0;
+}
+
+/* Ends the interval off the CPU at @now. Only for sched_switch. */
+static __always_inline void off_close(struct task_state *s, struct task_struct *t, __u64 now)
+{
+	struct wait_state *w = &s->wait;
+	struct wait_end e;
+
+	off_end(w, t, now, 0, &e);
+	if (s->span.start_ns)
+		span_account(s, &e);
+	wait_send(w, ids_of(t), &e);
+	off_sent(w);
 }
 
 /* ---- programs ------------------------------------------------------------------------------ */
@@ -326,14 +238,16 @@ static __always_inline void object_report(struct task_struct *t, const struct wa
 	__u64 *known = bpf_map_lookup_elem(&wait_files, &idx);
 	if (!known || *known == tag)
 		return;
-	struct wait_key k;
-	struct wait_row r = {.dev = c->dev};
-	key_of_thread(&k, ids_of(t), WAITACCOUNT_OBJECT);
-	k.object = c->object;
-	k.object_kind = c->object_kind;
-	k.fd = c->fd;
-	if (single_send(&k, &r, 0, 0, 0))
-		*known = tag;
+	struct wait_single *s = single_reserve(ids_of(t));
+	if (!s)
+		return;
+	s->record.how = HOW_OBJECT;
+	s->record.object = c->object;
+	s->record.object_kind = c->object_kind;
+	s->record.fd = c->fd;
+	s->record.dev = c->dev;
+	ring_submit(s);
+	*known = tag;
 }
 
 /*
@@ -341,19 +255,43 @@ static __always_inline void object_report(struct task_struct *t, const struct wa
  * Some kernels report no sched_switch event for certain threads, so the switch in of the thread
  * after them is not seen either. The time of the switch in is taken from sched_info.last_arrival.
  */
-static __always_inline void close_missed_switch_in(struct wait_state *w, struct task_struct *t,
+static __always_inline void close_missed_switch_in(struct task_state *s, struct task_struct *t,
 						   __u64 now)
 {
+	struct wait_state *w = &s->wait;
 	__u64 on = now;
+
 	if (bpf_core_field_exists(t->sched_info))
 		on = t->sched_info.last_arrival + wait_offset_ns;
 	if (on < w->off_ns)
 		on = w->off_ns;
 	if (on > now)
 		on = now;
-	off_close(w, t, on, 0);
+	off_close(s, t, on);
 	w->on_ns = on;
 	w->cpu_state = WAIT_CPU_ON_UNSEEN;
+}
+
+/* Starts the accounting of a thread whose first recorded switch is a switch out. */
+static __always_inline void account_from_switch_out(struct wait_state *w, struct task_struct *t)
+{
+	w->cpu_state = WAIT_CPU_ON_UNSEEN;
+	w->on_ns = recorded_since_ns(t);
+	w->is_accounted = 1;
+	if (t->start_time > wait_clock.start_ns)
+		w->has_exec = 1;
+}
+
+/* The thread has ended: sends its last run. */
+static __always_inline void close_thread(struct wait_state *w, __u64 ids)
+{
+	const struct wait_end e = {.how = HOW_ENDED};
+
+	w->has_ended = 1;
+	w->cpu_state = WAIT_CPU_OFF;
+	wait_send(w, ids, &e);
+	unaccounted_send(w, ids);
+	unaccounted_drop(w);
 }
 
 static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
@@ -363,22 +301,17 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
-	if (!w->is_accounted) {
-		w->cpu_state = WAIT_CPU_ON_UNSEEN;
-		w->on_ns = recorded_since_ns(t);
-		account_from(w, w->on_ns);
-	}
-	if (w->cpu_state == WAIT_CPU_OFF)
-		close_missed_switch_in(w, t, now);
+	if (UNLIKELY(!w->is_accounted))
+		account_from_switch_out(w, t);
+	if (UNLIKELY(w->cpu_state == WAIT_CPU_OFF))
+		close_missed_switch_in(s, t, now);
+	if (UNLIKELY(!w->is_reported))
+		thread_send(w, ids_of(t), ns_tid_of(t));
 	run_close(w, t, now);
-	if (!is_preempted && state & STATE_DEAD) {
-		w->has_ended = 1;
-		w->cpu_state = WAIT_CPU_OFF;
-		sums_flush(w, ids_of(t));
-		sums_drop(w);
+	if (UNLIKELY(!is_preempted && state & STATE_DEAD)) {
+		close_thread(w, ids_of(t));
 		return;
 	}
-	w->off_ns = now;
 	if (bpf_core_field_exists(t->sched_info)) {
 		w->delay_ns = t->sched_info.run_delay;
 		__u64 offset = w->on_ns - t->sched_info.last_arrival;
@@ -390,11 +323,9 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		object_report(t, &w->now);
 	w->now.user_ref = 0;
 	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
-		w->now.user_ref = user_stack(STACK_CACHE_WAIT, WAIT_DEPTH);
+		w->now.user_ref = user_stack_of(s, STACK_CACHE_WAIT, WAIT_DEPTH);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_stack_cached(ctx, &w->now);
-	/* Last: a waker on another CPU reads the other fields when it sees this one. */
-	barrier();
 	w->cpu_state = WAIT_CPU_OFF;
 }
 
@@ -406,7 +337,11 @@ static __always_inline void close_first_switch_in(struct wait_state *w, struct t
 {
 	w->off_ns = recorded_since_ns(t);
 	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
-	account_from(w, w->off_ns);
+	w->exec_ns = exec_ns_of(t);
+	w->has_exec = 1;
+	w->is_accounted = 1;
+	if (!w->is_reported)
+		thread_send(w, ids_of(t), ns_tid_of(t));
 	bool is_born = t->start_time > wait_clock.start_ns;
 	if (!is_born && w->first.is_valid) {
 		w->now = w->first;
@@ -425,26 +360,12 @@ static __always_inline void switch_in(struct task_struct *t, __u64 now)
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
-	if (!w->is_accounted)
+	if (UNLIKELY(!w->is_accounted))
 		close_first_switch_in(w, t);
 	if (w->cpu_state == WAIT_CPU_OFF)
-		off_close(w, t, now, 0);
+		off_close(s, t, now);
 	w->cpu_state = WAIT_CPU_ON;
 	w->on_ns = now;
-}
-
-/* Ends the accounting of a thread at @at, on or off the CPU. */
-static __always_inline void close_at(struct wait_state *w, struct task_struct *t, __u64 at)
-{
-	if (w->cpu_state != WAIT_CPU_OFF) {
-		run_close(w, t, at);
-	} else {
-		blame_open(w, t, at);
-		off_close(w, t, at, EVIDENCE_OPEN);
-	}
-	w->has_ended = 1;
-	sums_flush(w, ids_of(t));
-	sums_drop(w);
 }
 
 /*
@@ -454,8 +375,13 @@ static __always_inline void close_at(struct wait_state *w, struct task_struct *t
 static __always_inline void close_after_stop(struct task_struct *t, __u64 stop)
 {
 	struct task_state *s = target_state(t);
-	if (s && s->wait.is_accounted && !s->wait.has_ended)
-		close_at(&s->wait, t, stop);
+	if (!s || !s->wait.is_accounted || s->wait.has_ended)
+		return;
+	if (s->wait.cpu_state == WAIT_CPU_OFF)
+		off_close(s, t, stop);
+	else
+		run_close(&s->wait, t, stop);
+	close_thread(&s->wait, ids_of(t));
 }
 
 SEC("tp_btf/sched_switch")
@@ -513,21 +439,16 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 		of->reason != WAIT_FAULT && of->reason != WAIT_STOPPED);
 }
 
-/* The current thread @by wakes @t: stores the waker and its stack, and attributes the wait. */
-static __always_inline void woken_by(struct wait_state *w, struct task_struct *t,
-				     struct task_struct *by, __u64 now)
+/* The current thread @by wakes a thread with state @w: stores the waker and its stack. */
+static __always_inline void woken_by(struct wait_state *w, struct task_struct *by)
 {
 	w->wake.tid = by->pid;
 	w->wake.tgid = by->tgid;
-	if (w->now.owner_tid && w->cpu_state == WAIT_CPU_OFF)
-		owner_verify(w, t, by);
 	if (!wait_has_wakers || by->flags & PF_KTHREAD || !has_mm(by))
 		return;
 	struct task_state *s = state_of(by, false);
-	if (!s || !(s->flags & TASK_IS_TARGET))
-		return;
-	w->wake.ref = user_stack(STACK_CACHE_WAKE, WAIT_DEPTH);
-	blame_wait(w, t, &s->wait, by, w->wake.ref, now);
+	if (s && s->flags & TASK_IS_TARGET)
+		w->wake.ref = user_stack_of(s, STACK_CACHE_WAKE, WAIT_DEPTH);
 }
 
 SEC("tp_btf/sched_waking")
@@ -557,10 +478,8 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		/* No device ends these waits, so the interrupt was a timer. */
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
-		if (w->now.owner_tid && w->cpu_state == WAIT_CPU_OFF)
-			owner_clear(w);
 	} else if (by->pid) {
-		woken_by(w, t, by, now);
+		woken_by(w, by);
 	}
 	COST_END(COST_WAKE);
 	return 0;
@@ -620,7 +539,15 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 		return 0;
 	struct wait_state *w = &s->wait;
 	__u32 state = t->__state;
-	if (w->is_accounted || w->first.is_valid || !(state & STATE_MASK))
+	if (!w->is_reported)
+		thread_send(w, ids_of(t), ns_tid_of(t));
+	if (w->is_accounted || w->first.is_valid)
+		return 0;
+	if (!w->has_exec) {
+		w->exec_ns = exec_ns_of(t);
+		w->has_exec = w->exec_ns != 0;
+	}
+	if (!(state & STATE_MASK))
 		return 0;
 	cause_of(t, false, false, state, &w->first);
 	w->first.evidence |= EVIDENCE_AT_START;
@@ -644,6 +571,30 @@ static __always_inline bool ran_whole_capture(struct task_struct *t)
 	return t->sched_info.last_arrival + wait_offset_ns < wait_clock.stop_ns;
 }
 
+/*
+ * sum_exec_runtime of a running thread is updated at least at each tick, so the time since the last
+ * update is not known to be CPU time. So much of it is taken to be.
+ */
+#define TICK_MAX_NS 10000000ull
+
+static __always_inline void close_open_run(struct wait_state *w, struct task_struct *t, __u64 stop)
+{
+	const struct wait_end e = {.how = HOW_ENDED};
+
+	run_close(w, t, stop);
+	if (w->run_ns + TICK_MAX_NS > w->ran_ns)
+		w->run_ns = w->ran_ns;
+	wait_send_single(w, ids_of(t), &e);
+}
+
+static __always_inline void close_open_wait(struct wait_state *w, struct task_struct *t, __u64 stop)
+{
+	struct wait_end e;
+
+	off_end(w, t, stop, EVIDENCE_OPEN, &e);
+	wait_send_single(w, ids_of(t), &e);
+}
+
 /* Ends the accounting of all threads whose last interval is open at its end. */
 SEC("iter/task")
 int wait_sweep_last(struct bpf_iter__task *ctx)
@@ -658,14 +609,17 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	struct wait_state *w = &s->wait;
 	if (w->has_ended || (!w->is_accounted && t->exit_state))
 		return 0;
-	if (!w->is_accounted && ran_whole_capture(t)) {
-		w->cpu_state = WAIT_CPU_ON;
-		w->on_ns = recorded_since_ns(t);
-		account_from(w, w->on_ns);
-	} else if (!w->is_accounted) {
+	if (!w->is_accounted && ran_whole_capture(t))
+		account_from_switch_out(w, t);
+	else if (!w->is_accounted)
 		close_first_switch_in(w, t);
-	}
-	close_at(w, t, stop);
+	if (w->cpu_state != WAIT_CPU_OFF)
+		close_open_run(w, t, stop);
+	else
+		close_open_wait(w, t, stop);
+	w->has_ended = 1;
+	unaccounted_send(w, ids_of(t));
+	unaccounted_drop(w);
 	return 0;
 }
 

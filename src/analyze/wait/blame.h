@@ -1,7 +1,7 @@
 /*
  * Attributes wait time to its cause: what the blocking thread did while the waiter waited. The
  * blocking thread is the waker. If the lock had several owners during the wait, the time until the
- * waker acquired it is attributed to the owner that the lock word named (bpf/blame.bpf.h). Reads
+ * waker acquired it is attributed to the owner that the lock word named (capture/wait/blamechain.h). Reads
  * the table "blame". Each of its rows has the waiter (thread and stack), the time waited, the
  * blocking thread, and what that thread did: a wait reason or WAIT_ON_CPU, with its stack.
  *

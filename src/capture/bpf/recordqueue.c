@@ -34,6 +34,8 @@ struct recordqueue {
 	pthread_mutex_t lock; /* protects the following fields and the ring */
 	pthread_cond_t stops;
 	bool is_stopping;
+	void (*on_poll)(void *ctx);
+	void *on_poll_ctx;
 	VEC(struct chunk) chunks;
 	size_t first; /* index of the chunk that is read */
 	size_t at;    /* offset in it */
@@ -113,6 +115,8 @@ static void *drain_thread(void *arg)
 	while (!q->is_stopping) {
 		if (bpfring_used(&q->ring) > q->ring.nr_data_bytes / 4)
 			move_to_memory(q);
+		if (q->on_poll)
+			q->on_poll(q->on_poll_ctx);
 		wait_for_poll(q);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -239,6 +243,14 @@ void recordqueue_publish(struct recordqueue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	bpfring_publish(&q->ring);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void recordqueue_on_poll(struct recordqueue *q, void (*fn)(void *ctx), void *ctx)
+{
+	pthread_mutex_lock(&q->lock);
+	q->on_poll = fn;
+	q->on_poll_ctx = ctx;
 	pthread_mutex_unlock(&q->lock);
 }
 

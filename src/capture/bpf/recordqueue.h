@@ -31,6 +31,11 @@ enum recordqueue_state recordqueue_next(struct recordqueue *q, const void **ret_
 					uint32_t *ret_nr_bytes, uint64_t *nr_bad);
 /* Frees the ring space of the records taken so far; else this happens every 256 records. */
 void recordqueue_publish(struct recordqueue *q);
+/*
+ * Makes the thread call @fn at each poll, so that a source can keep rings of its own from overflowing;
+ * NULL: no more. @fn runs in the thread, with the queue locked: it must not use the queue.
+ */
+void recordqueue_on_poll(struct recordqueue *q, void (*fn)(void *ctx), void *ctx);
 /* The largest number of bytes that were held in memory. */
 size_t recordqueue_max_held(struct recordqueue *q);
 

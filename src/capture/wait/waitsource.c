@@ -1,9 +1,9 @@
 /*
- * Makes rows of the BPF programs' maps and records; see waitsource.h and wire/kernel_wait.h.
+ * Makes rows of the BPF programs' records; see waitsource.h and wire/kernel_wait.h.
  *
- *	map 0 ──┐ swapped each second, then read        ┌─ rows of equal second, thread and tag
- *	map 1 ──┘ when no program writes it ──────► rows┤  are added up,
- *	ring ──── long waits one by one, split ───►     └─ delivered in waits_drain
+ *	rings of the CPUs ──┐ merged by time     ┌─► waitsums: rows, delivered each second
+ *	RECORD_WAIT ────────┴────────────────────┤
+ *	RECORD_THREAD ──► owners of locks        └─► blamechain: rows of TABLE_BLAME
  */
 #include "base/base.h"
 #include "capture/wait/waitsource.h"
@@ -11,268 +11,78 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/vec.h"
 #include "capture/bpf/skeleton.h"
+#include "capture/wait/blamechain.h"
+#include "capture/wait/waitrings.h"
+#include "capture/wait/waitsums.h"
 #include "host/fdname.h"
 #include "kernel_wait.h"
 #include "model/tables.h"
+#include "wait_reason.h"
 
-#define BATCH 2048
 /*
- * Time between the swap of the maps and the reading: BPF programs that still write the old map end in
- * microseconds (unless the machine itself is paused), and the ring has been drained.
+ * How far the horizon is behind the clock: a BPF program that has read the clock has written its
+ * record by then (unless the machine itself is paused), and what it sent through the common ring was
+ * delivered.
  */
-#define SWAP_WAIT_NS (150 * NS_PER_MS)
+#define HORIZON_NS (10 * NS_PER_MS)
 /* The end of the accounting is set this far in the future, so that every program sees it in time. */
 #define STOP_AHEAD_NS (1 * NS_PER_MS)
-
-enum row_detail { DETAIL_NONE, DETAIL_WOKEN, DETAIL_PREEMPTED, DETAIL_YIELDED, DETAIL_UNACCOUNTED };
-
-static const char *const details[] = {
-	[DETAIL_WOKEN] = "woken",
-	[DETAIL_PREEMPTED] = "preempted",
-	[DETAIL_YIELDED] = "yielded",
-	[DETAIL_UNACCOUNTED] = "unaccounted",
-};
-
-/* Identity of a row; hashed and compared as bytes, so it has no padding. */
-struct row_key {
-	uint64_t user_ref;
-	uint64_t other_ref;
-	uint64_t object;
-	uint32_t second;
-	int32_t tgid;
-	int32_t tid;
-	int32_t other_tid;
-	int32_t fd;
-	int16_t syscall;
-	uint8_t reason;
-	uint8_t evidence;
-	uint8_t spec;
-	uint8_t log2_ns;
-	uint8_t object_kind;
-	uint8_t detail;
-	uint32_t dev;
-};
-
-struct row {
-	struct row_key key;
-	int32_t other_tgid;
-	uint64_t kernel_ref;
-	int64_t count;
-	int64_t ns;
-	int64_t longest_ns;
-};
-
-struct waits_info {
-	uint64_t start_ns; /* all threads are accounted from here ... */
-	uint64_t stop_ns;  /* ... to here; 0 = running */
-	/* Intervals for which a map was full; their time is in rows of detail "unaccounted". */
-	uint64_t nr_unaccounted;
-	/* Time of intervals that is in no row at all. */
-	uint64_t lost_ns;
-};
+#define BATCH         256 /* intervals that are passed on at once */
 
 struct waits {
 	struct engine *engine;
 	struct assay_bpf *skel;
 	struct fdnames *names;
-	struct waits_info info;
+	uint64_t start_ns; /* all threads are accounted from here ... */
+	uint64_t stop_ns;  /* ... to here; 0 = running */
 	uint64_t epoch_ns;
-	uint64_t next_swap_ns; /* when to swap the maps */
-	uint64_t next_read_ns; /* when to read the map that is not written, 0 = it was read */
-	VEC(struct row) rows;
-	struct map index; /* hash of the key -> row + 1 */
-	struct wait_key *keys;
-	struct wait_row *values;
+	uint64_t next_rows_ns; /* end of the second whose rows are delivered next */
+	unsigned nr_rings;
+	uint32_t nr_records; /* of each */
+	void *memory;        /* the rings, mapped */
+	size_t memory_bytes;
+	struct waitrings *rings;
+	struct waitsums *sums;
+	struct blamechain *blame; /* NULL: TABLE_BLAME is not wanted */
+	struct wait_interval batch[BATCH];
+	size_t nr_batch;
+	struct map threads;            /* hash of process and TID in its PID namespace -> TID */
+	const struct event_sink *sink; /* these two: during an emission */
+	struct err *err;
 	struct buf text;
+	/* Intervals for which a ring was full; their time is in rows of detail "unaccounted". */
+	uint64_t nr_unaccounted;
+	/* Time of intervals that is in no row at all. */
+	uint64_t lost_ns;
 };
 
-/* ---- rows -------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------------------ */
 
-static struct row *row_of(struct waits *w, const struct row_key *key)
+static uint64_t thread_hash(int32_t tgid, int32_t ns_tid)
 {
-	uint64_t hash = hash_bytes(key, sizeof(*key));
-	for (;; hash++) {
-		bool is_new;
-		uint32_t *at = map_put(&w->index, hash, &is_new);
-		if (is_new) {
-			struct row *r = vec_add(&w->rows);
-			r->key = *key;
-			*at = (uint32_t)w->rows.n;
-			return r;
-		}
-		if (!memcmp(&w->rows.p[*at - 1].key, key, sizeof(*key)))
-			return &w->rows.p[*at - 1];
-	}
+	return (uint64_t)(uint32_t)tgid << 32 | (uint32_t)ns_tid;
 }
 
-static struct row_key key_of(const struct wait_key *k, uint32_t dev, uint8_t spec)
+/* RECORD_THREAD. */
+static int on_thread_record(void *ctx, const struct kernel_record *record,
+			    const struct event_sink *sink UNUSED, struct err *err UNUSED)
 {
-	return (struct row_key){
-		.user_ref = k->user_ref,
-		.other_ref = k->other_ref,
-		.object = k->object,
-		.second = k->second,
-		.tgid = k->tgid,
-		.tid = k->tid,
-		.other_tid = k->other_tid,
-		.fd = k->fd,
-		.syscall = k->syscall,
-		.reason = k->reason,
-		.evidence = k->evidence,
-		.spec = spec,
-		.log2_ns = k->log2_ns,
-		.object_kind = k->object_kind,
-		.detail = DETAIL_NONE,
-		.dev = dev,
-	};
-}
-
-/* Key of run queue time: it has the thread's stack, but no object, waker or descriptor. */
-static struct row_key queue_key(const struct wait_key *k, enum row_detail detail, uint8_t log2_ns)
-{
-	return (struct row_key){
-		.user_ref = k->user_ref,
-		.second = k->second,
-		.tgid = k->tgid,
-		.tid = k->tid,
-		.fd = WAIT_NO_FD,
-		.syscall = k->syscall,
-		.reason = WAIT_RUN_QUEUE,
-		.evidence = k->evidence & (EVIDENCE_AT_START | EVIDENCE_OPEN),
-		.spec = TABLE_OFF_CPU,
-		.log2_ns = log2_ns,
-		.detail = detail,
-	};
-}
-
-static void row_add(struct waits *w, const struct row_key *key, const struct wait_row *from,
-		    uint64_t count, uint64_t ns, uint64_t longest_ns)
-{
-	struct row *r = row_of(w, key);
-	if (key->other_tid)
-		r->other_tgid = from->other_tgid;
-	r->kernel_ref = from->kernel_ref;
-	r->count += (int64_t)count;
-	r->ns += (int64_t)ns;
-	r->longest_ns = MAX(r->longest_ns, (int64_t)longest_ns);
-}
-
-static enum row_detail detail_of(enum wait_how how)
-{
-	switch (how) {
-	case HOW_BLOCKED:
-		return DETAIL_NONE;
-	case HOW_PREEMPTED:
-		return DETAIL_PREEMPTED;
-	case HOW_YIELDED:
-		return DETAIL_YIELDED;
-	case HOW_NEW_THREAD:
-		return DETAIL_WOKEN;
-	case HOW_UNACCOUNTED:
-		return DETAIL_UNACCOUNTED;
-	}
-	return DETAIL_NONE;
-}
-
-/*
- * The BPF programs keep a histogram of wake-up latencies by log2 and their exact sum: distributes
- * the sum over the histogram's classes. The rows add up to the sum.
- */
-static void add_queue_rows(struct waits *w, const struct wait_key *k, const struct wait_row *r)
-{
-	uint64_t weight[WAIT_QUEUE_CLASSES];
-	unsigned __int128 total = 0;
-	unsigned last = 0;
-	for (unsigned i = 0; i < WAIT_QUEUE_CLASSES; i++) {
-		weight[i] = (uint64_t)r->queued[i] << (i + WAIT_QUEUE_LOG2_FIRST);
-		total += weight[i];
-		if (weight[i])
-			last = i;
-	}
-	uint64_t left_ns = r->queue_ns;
-	for (unsigned i = 0; i <= last && total; i++) {
-		if (!weight[i])
-			continue;
-		uint8_t log2_ns = (uint8_t)(i + WAIT_QUEUE_LOG2_FIRST);
-		uint64_t ns = (uint64_t)(r->queue_ns * (unsigned __int128)weight[i] / total);
-		struct row_key key = queue_key(k, DETAIL_WOKEN, log2_ns);
-		if (i == last)
-			ns = left_ns;
-		left_ns -= ns;
-		row_add(w, &key, r, r->queued[i], ns,
-			i == last ? r->max_queue_ns : MIN(r->max_queue_ns, (uint64_t)2 << log2_ns));
-	}
-}
-
-static void add_map_row(struct waits *w, const struct wait_key *k, const struct wait_row *r)
-{
-	struct row_key key;
-	switch ((enum wait_account)k->account) {
-	case WAITACCOUNT_ON_CPU:
-	case WAITACCOUNT_BLAME:
-		key = key_of(k, r->dev,
-			     k->account == WAITACCOUNT_ON_CPU ? TABLE_ON_CPU : TABLE_BLAME);
-		row_add(w, &key, r, r->count, r->ns, r->max_ns);
-		return;
-	case WAITACCOUNT_OBJECT:
-		return;
-	case WAITACCOUNT_OFF_CPU:
-		break;
-	}
-	if (k->reason == WAIT_RUN_QUEUE) {
-		key = queue_key(k, detail_of(k->how), k->log2_ns);
-		row_add(w, &key, r, r->count, r->ns, r->max_ns);
-		return;
-	}
-	key = key_of(k, r->dev, TABLE_OFF_CPU);
-	key.detail = detail_of(k->how);
-	row_add(w, &key, r, r->count, r->ns, r->max_ns);
-	if (k->how == HOW_BLOCKED && !(k->evidence & EVIDENCE_OPEN && !r->queue_ns))
-		add_queue_rows(w, k, r);
-}
-
-static uint8_t log2_of(uint64_t ns)
-{
-	return ns ? (uint8_t)(63 - __builtin_clzll(ns)) : 0;
-}
-
-/* Adds an interval that was sent by itself: split at the seconds, counted in the last one. */
-static void add_interval(struct waits *w, struct row_key *key, const struct wait_row *from,
-			 uint64_t start_ns, uint64_t end_ns)
-{
-	uint64_t start = start_ns > w->epoch_ns ? start_ns - w->epoch_ns : 0;
-	uint64_t end = end_ns > w->epoch_ns ? end_ns - w->epoch_ns : 0;
-	/* An interval that ends exactly at the end of a second belongs to that second. */
-	uint64_t last = end > start ? (end - 1) / NS_PER_SEC : end / NS_PER_SEC;
-	for (uint64_t s = start / NS_PER_SEC; s <= last; s++) {
-		uint64_t from_ns = MAX(start, s * NS_PER_SEC);
-		uint64_t to_ns = MIN(end, (s + 1) * NS_PER_SEC);
-		key->second = (uint32_t)s;
-		row_add(w, key, from, s == last, to_ns - from_ns, end_ns - start_ns);
-	}
-}
-
-/* Adds the sum of intervals for which the maps were full: only their number and time are known. */
-static void add_unaccounted(struct waits *w, const struct wait_single *s)
-{
-	bool is_run = s->key.account == WAITACCOUNT_ON_CPU;
-	struct wait_row from = {0};
-	struct row_key key = key_of(&s->key, 0, is_run ? TABLE_ON_CPU : TABLE_OFF_CPU);
-	key.second = (uint32_t)((s->end_ns - MIN(w->epoch_ns, s->end_ns)) / NS_PER_SEC);
-	key.log2_ns = LOG2_NONE;
-	key.detail = is_run ? DETAIL_NONE : DETAIL_UNACCOUNTED;
-	w->info.nr_unaccounted += s->dev;
-	row_add(w, &key, &from, s->dev, s->end_ns - s->start_ns, 0);
+	struct waits *w = ctx;
+	struct wait_thread t;
+	if (record->nr_bytes < sizeof(t))
+		return 0;
+	memcpy(&t, record, sizeof(t));
+	*map_put(&w->threads, thread_hash(t.head.tgid, t.ns_tid), NULL) = (uint32_t)t.head.pid;
+	return 0;
 }
 
 /* RECORD_WAIT. */
@@ -280,43 +90,65 @@ static int on_wait_record(void *ctx, const struct kernel_record *record,
 			  const struct event_sink *sink UNUSED, struct err *err UNUSED)
 {
 	struct waits *w = ctx;
-	if (record->nr_bytes < sizeof(struct wait_single))
-		return 0;
 	struct wait_single s;
+	if (record->nr_bytes < sizeof(s))
+		return 0;
 	memcpy(&s, record, sizeof(s));
-	if (s.key.account == WAITACCOUNT_OBJECT) {
-		(void)fdnames_get(w->names, s.key.tgid, s.key.fd, s.key.object, s.dev, "file");
-		return 0;
+	const struct wait_record *r = &s.record;
+	if (r->how == HOW_OBJECT) {
+		(void)fdnames_get(w->names, r->tgid, r->fd, r->object, r->dev, "file");
+	} else if (r->how == HOW_UNACCOUNTED) {
+		w->nr_unaccounted += s.nr_intervals + s.nr_runs;
+		waitsums_add_unaccounted(w->sums, &s);
+	} else {
+		waitrings_add(w->rings, &s);
 	}
-	if (s.start_ns > s.woken_ns || s.woken_ns > s.end_ns)
-		return 0;
-	if (s.key.how == HOW_UNACCOUNTED) {
-		add_unaccounted(w, &s);
-		return 0;
-	}
-	struct wait_row from = {
-		.kernel_ref = s.kernel_ref, .other_tgid = s.other_tgid, .dev = s.dev};
-	struct row_key key;
-	if (s.key.account == WAITACCOUNT_ON_CPU) {
-		key = key_of(&s.key, 0, TABLE_ON_CPU);
-		key.log2_ns = LOG2_NONE;
-		add_interval(w, &key, &from, s.start_ns, s.end_ns);
-		return 0;
-	}
-	if (s.key.reason == WAIT_RUN_QUEUE) {
-		key = queue_key(&s.key, detail_of(s.key.how), log2_of(s.end_ns - s.start_ns));
-		add_interval(w, &key, &from, s.start_ns, s.end_ns);
-		return 0;
-	}
-	key = key_of(&s.key, s.dev, TABLE_OFF_CPU);
-	key.log2_ns = log2_of(s.woken_ns - s.start_ns);
-	add_interval(w, &key, &from, s.start_ns, s.woken_ns);
-	if (s.key.evidence & EVIDENCE_OPEN && s.woken_ns == s.end_ns)
-		return 0;
-	key = queue_key(&s.key, DETAIL_WOKEN,
-			MAX(log2_of(s.end_ns - s.woken_ns), (uint8_t)WAIT_QUEUE_LOG2_FIRST));
-	add_interval(w, &key, &from, s.woken_ns, s.end_ns);
 	return 0;
+}
+
+/*
+ * Replaces the owner that the lock word named, a TID in the PID namespace of the process, by that of
+ * the root namespace. If the process has no such thread, the word was not that of a lock. Neither is
+ * it for a wait that an interrupt ended: a timeout.
+ */
+static void verify_owner(const struct waits *w, struct wait_interval *i)
+{
+	if (!i->owner_tid)
+		return;
+	const uint32_t *tid = map_get(&w->threads, thread_hash(i->tgid, i->owner_tid));
+	i->owner_tid = tid && !(i->evidence & EVIDENCE_BY_IRQ) ? (int32_t)*tid : 0;
+	if (!i->owner_tid)
+		i->evidence &= (uint8_t)~EVIDENCE_LOCK_WORD;
+}
+
+/* Passes single intervals on; those up to @horizon_ns are complete. */
+static void deliver_batch(struct waits *w, uint64_t horizon_ns)
+{
+	blamechain_add(w->blame, w->batch, w->nr_batch, horizon_ns);
+	w->nr_batch = 0;
+}
+
+static void deliver_interval(struct waits *w, const struct wait_interval *i)
+{
+	if (w->nr_batch == BATCH)
+		deliver_batch(w, w->batch[BATCH - 1].on_ns);
+	w->batch[w->nr_batch++] = *i;
+}
+
+/* Sums what ended up to @horizon_ns. */
+static void merge(struct waits *w, uint64_t horizon_ns)
+{
+	struct wait_run run;
+	waitrings_begin(w->rings, horizon_ns);
+	while (waitrings_next(w->rings, &run)) {
+		verify_owner(w, &run.interval);
+		waitsums_add(w->sums, &run);
+		if (w->blame && run.interval.how != HOW_ENDED)
+			deliver_interval(w, &run.interval);
+	}
+	waitrings_end(w->rings);
+	if (w->blame)
+		deliver_batch(w, MIN(horizon_ns, clock_mono_ns()));
 }
 
 /* ---- delivery ---------------------------------------------------------------------------- */
@@ -339,7 +171,7 @@ static const char *fd_kind(enum wait_object_kind kind)
 	return "file";
 }
 
-static const char *object_text(struct waits *w, const struct row_key *k)
+static const char *object_text(struct waits *w, const struct waitsums_key *k)
 {
 	switch ((enum wait_object_kind)k->object_kind) {
 	case OBJECT_NONE:
@@ -358,12 +190,12 @@ static const char *object_text(struct waits *w, const struct row_key *k)
 	return NULL;
 }
 
-static int emit_row(struct waits *w, const struct row *r, const struct event_sink *sink,
-		    struct err *err)
+static int emit_row(void *ctx, const struct waitsums_row *r, struct err *err)
 {
-	const struct row_key *k = &r->key;
+	struct waits *w = ctx;
+	const struct waitsums_key *k = &r->key;
 	const int64_t values[] = {r->count, r->ns, r->longest_ns};
-	struct event ev = event_aggregate(k->spec, k->tgid, k->tid,
+	struct event ev = event_aggregate(k->table, k->tgid, k->tid,
 					  w->epoch_ns + k->second * NS_PER_SEC, values);
 	ev.aggregate.user_ref = k->user_ref;
 	ev.aggregate.kernel_ref = r->kernel_ref;
@@ -372,56 +204,90 @@ static int emit_row(struct waits *w, const struct row *r, const struct event_sin
 	ev.aggregate.log2_ns = k->log2_ns;
 	ev.aggregate.syscall = k->syscall;
 	ev.aggregate.object = object_text(w, k);
-	ev.aggregate.detail = details[k->detail];
+	ev.aggregate.detail = waitsums_detail_text(k->detail);
 	ev.aggregate.other_pid = r->other_tgid;
 	ev.aggregate.other_tid = k->other_tid;
 	ev.aggregate.other_ref = k->other_ref;
-	return sink->event(sink->ctx, &ev, err);
+	return w->sink->event(w->sink->ctx, &ev, err);
+}
+
+static int add_blame_row(void *ctx, const struct blamechain_row *b)
+{
+	struct waits *w = ctx;
+	const struct waitsums_row row = {
+		.key = {.user_ref = b->user_ref,
+			.other_ref = b->culprit_ref,
+			.object = b->object,
+			.second = b->second,
+			.tgid = b->tgid,
+			.tid = b->tid,
+			.other_tid = b->culprit_tid,
+			.fd = b->fd,
+			.syscall = b->syscall,
+			.reason = b->doing,
+			.evidence = b->evidence,
+			.table = TABLE_BLAME,
+			.log2_ns = LOG2_NONE,
+			.object_kind = b->object_kind,
+			.dev = b->dev},
+		.other_tgid = b->culprit_tgid,
+		.kernel_ref = b->kernel_ref,
+		.count = b->count,
+		.ns = b->ns,
+		.longest_ns = b->longest_ns,
+	};
+	return emit_row(w, &row, w->err);
 }
 
 static int emit_rows(struct waits *w, const struct event_sink *sink, struct err *err)
 {
-	int rc = 0;
-	for (size_t i = 0; i < w->rows.n && !rc; i++)
-		rc = emit_row(w, &w->rows.p[i], sink, err);
-	vec_clear(&w->rows);
-	map_clear(&w->index);
-	return rc;
-}
-
-static int read_map(struct waits *w, uint32_t which, struct err *err)
-{
-	int fd = bpf_map__fd(which & 1 ? w->skel->maps.wait_rows1 : w->skel->maps.wait_rows0);
-	uint32_t at = 0;
-	bool is_first = true;
-	for (;;) {
-		uint32_t nr = BATCH;
-		int rc = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &at, &at, w->keys,
-							 w->values, &nr, NULL);
-		if (rc && rc != -ENOENT)
-			return err_set(err, rc, "cannot read BPF map of waits: %s", strerror(-rc));
-		for (uint32_t i = 0; i < nr; i++)
-			add_map_row(w, &w->keys[i], &w->values[i]);
-		if (rc)
-			return 0;
-		is_first = false;
-	}
+	w->sink = sink;
+	w->err = err;
+	TRY(waitsums_emit(w->sums, emit_row, w, err));
+	return w->blame ? blamechain_take_rows(w->blame, add_blame_row, w) : 0;
 }
 
 /* ---- the source -------------------------------------------------------------------------- */
 
-static int waits_open(void **ret_w, const struct source_env *env, struct err *err UNUSED)
+/* Sets the number and size of the rings, before the programs are loaded. */
+static int size_rings(struct waits *w, struct err *err)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	if (nr_cpus < 0)
+		return err_set(err, nr_cpus, "cannot read the number of CPUs: %s",
+			       strerror(-nr_cpus));
+	w->nr_rings = (unsigned)nr_cpus;
+	w->nr_records = waitrings_choose(w->nr_rings);
+	w->memory_bytes = w->nr_rings * waitrings_bytes(w->nr_records);
+	w->skel->rodata->wait_ring_mask = w->nr_records - 1;
+	struct bpf_map *map = w->skel->maps.wait_rings;
+	int rc = bpf_map__set_value_size(map, (uint32_t)waitrings_bytes(w->nr_records));
+	rc = rc ? rc : bpf_map__set_max_entries(map, w->nr_rings);
+	return rc ? err_set(err, rc, "cannot set the size of a BPF map: %s", strerror(-rc)) : 0;
+}
+
+static int waits_open(void **ret_w, const struct source_env *env, struct err *err)
 {
 	struct waits *w = xcalloc(1, sizeof(*w));
+	*ret_w = w;
 	w->engine = env->engine;
 	w->skel = engine_skel(env->engine);
 	w->names = fdnames_new();
-	w->keys = xcalloc(BATCH, sizeof(*w->keys));
-	w->values = xcalloc(BATCH, sizeof(*w->values));
 	w->skel->rodata->wait_has_stacks = !env->has_no_stacks;
 	w->skel->rodata->wait_has_wakers = !env->has_no_stacks && env->tables & TABLE_SET(BLAME);
-	engine_on_record(env->engine, RECORD_WAIT, on_wait_record, w);
-	*ret_w = w;
+	TRY(size_rings(w, err));
+	return 0;
+}
+
+static int waits_load(void *s, struct err *err)
+{
+	struct waits *w = s;
+	void *p = mmap(NULL, w->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(w->skel->maps.wait_rings), 0);
+	if (p == MAP_FAILED)
+		return err_sys(err, "cannot map the BPF map of waits");
+	w->memory = p;
+	w->rings = waitrings_new(p, w->nr_rings, w->nr_records);
 	return 0;
 }
 
@@ -447,49 +313,51 @@ static int run_thread_iterator(struct bpf_program *prog, struct err *err)
 	return rc;
 }
 
+static void hold_records(void *rings)
+{
+	waitrings_hold(rings);
+}
+
 static int waits_start(void *s, const struct source_env *env, const struct event_sink *sink UNUSED,
 		       struct err *err)
 {
 	struct waits *w = s;
-	struct wait_clock *clock = &w->skel->bss->wait_clock;
 	uint64_t now = clock_mono_ns();
 	w->epoch_ns = MIN(env->start_ns, now);
-	w->info.start_ns = now;
-	w->next_swap_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
-	clock->epoch_ns = w->epoch_ns;
-	__atomic_store_n(&clock->start_ns, now, __ATOMIC_RELEASE);
+	w->start_ns = now;
+	w->next_rows_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
+	w->sums = waitsums_new(w->epoch_ns);
+	if (w->skel->rodata->wait_has_wakers)
+		w->blame = blamechain_new(&(struct blamechain_options){.epoch_ns = w->epoch_ns});
+	engine_on_record(w->engine, RECORD_WAIT, on_wait_record, w);
+	engine_on_record(w->engine, RECORD_THREAD, on_thread_record, w);
+	engine_on_poll(w->engine, hold_records, w->rings);
+	__atomic_store_n(&w->skel->bss->wait_clock.start_ns, now, __ATOMIC_RELEASE);
 	return run_thread_iterator(w->skel->progs.wait_sweep_first, err);
 }
 
 static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 {
 	struct waits *w = s;
-	struct wait_clock *clock = &w->skel->bss->wait_clock;
-	uint64_t now = clock_mono_ns();
-	if (!w->info.start_ns || w->info.stop_ns)
+	if (!w->start_ns || w->stop_ns)
 		return 0;
-	if (w->next_read_ns) {
-		if (now < w->next_read_ns)
-			return 0;
-		w->next_read_ns = 0;
-		TRY(read_map(w, clock->active_map ^ 1, err));
-		return emit_rows(w, sink, err);
+	uint64_t horizon_ns = clock_mono_ns() - HORIZON_NS;
+	while (horizon_ns >= w->next_rows_ns) {
+		merge(w, w->next_rows_ns);
+		TRY(emit_rows(w, sink, err));
+		w->next_rows_ns += NS_PER_SEC;
 	}
-	if (now < w->next_swap_ns)
-		return 0;
-	__atomic_store_n(&clock->active_map, clock->active_map ^ 1, __ATOMIC_RELEASE);
-	w->next_swap_ns += ((now - w->next_swap_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
-	w->next_read_ns = now + SWAP_WAIT_NS;
+	merge(w, horizon_ns);
 	return 0;
 }
 
 static int waits_stop(void *s, const struct event_sink *sink UNUSED, struct err *err)
 {
 	struct waits *w = s;
-	if (!w->info.start_ns || w->info.stop_ns)
+	if (!w->start_ns || w->stop_ns)
 		return 0;
-	w->info.stop_ns = clock_mono_ns() + STOP_AHEAD_NS;
-	__atomic_store_n(&w->skel->bss->wait_clock.stop_ns, w->info.stop_ns, __ATOMIC_RELEASE);
+	w->stop_ns = clock_mono_ns() + STOP_AHEAD_NS;
+	__atomic_store_n(&w->skel->bss->wait_clock.stop_ns, w->stop_ns, __ATOMIC_RELEASE);
 	struct timespec ts = {.tv_nsec = 2 * STOP_AHEAD_NS};
 	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
 		;
@@ -499,37 +367,42 @@ static int waits_stop(void *s, const struct event_sink *sink UNUSED, struct err 
 static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
 {
 	struct waits *w = s;
-	if (!w->info.stop_ns)
+	if (!w->stop_ns)
 		return 0;
-	TRY(read_map(w, 0, err));
-	TRY(read_map(w, 1, err));
-	w->info.lost_ns = w->skel->bss->wait_loss.ns;
-	w->info.nr_unaccounted += w->skel->bss->wait_loss.count;
+	merge(w, UINT64_MAX - 1); /* UINT64_MAX: an empty ring */
+	if (w->blame)
+		blamechain_finish(w->blame);
+	w->lost_ns = w->skel->bss->wait_loss.ns;
+	w->nr_unaccounted += w->skel->bss->wait_loss.count;
 	return emit_rows(w, sink, err);
 }
 
 static uint64_t waits_end_ns(const void *s)
 {
-	return ((const struct waits *)s)->info.stop_ns;
+	return ((const struct waits *)s)->stop_ns;
 }
 
 static void waits_facts(const void *s, struct profile *p)
 {
 	const struct waits *w = s;
-	profile_lose(p, LOSS_WAITS_NO_REASON, w->info.nr_unaccounted);
-	profile_lose(p, LOSS_WAITS_NO_ROW_NS, w->info.lost_ns);
+	profile_lose(p, LOSS_WAITS_NO_REASON, w->nr_unaccounted);
+	profile_lose(p, LOSS_WAITS_NO_ROW_NS, w->lost_ns);
 }
 
 static void waits_free(void *s)
 {
 	struct waits *w = s;
 	engine_on_record(w->engine, RECORD_WAIT, NULL, NULL);
+	engine_on_record(w->engine, RECORD_THREAD, NULL, NULL);
+	engine_on_poll(w->engine, NULL, NULL);
+	waitrings_free(w->rings);
+	if (w->memory)
+		munmap(w->memory, w->memory_bytes);
+	waitsums_free(w->sums);
+	blamechain_free(w->blame);
+	map_release(&w->threads);
 	fdnames_free(w->names);
-	vec_release(&w->rows);
-	map_release(&w->index);
 	buf_release(&w->text);
-	free(w->keys);
-	free(w->values);
 	free(w);
 }
 
@@ -539,6 +412,7 @@ const struct source waits_source = {
 	.bpf_prefix = "wait_",
 	.poll_ms = 50,
 	.open = waits_open,
+	.load = waits_load,
 	.start = waits_start,
 	.drain = waits_drain,
 	.stop = waits_stop,

@@ -1,16 +1,16 @@
 /*
  * Off-CPU accounting by BPF programs (bpf/waits.bpf.h), as a source: how long each thread of the
  * target ran, waited and was queued, exactly. Rows come as EVENT_AGGREGATE of TABLE_ON_CPU,
- * TABLE_OFF_CPU and TABLE_BLAME, one second at a time. Waits of 50 ms or more, and waits that cross
- * the end of a second, are sent one by one and split at the seconds here.
+ * TABLE_OFF_CPU and TABLE_BLAME, one second at a time; they are summed here from one record for each
+ * interval. Time on a CPU is CPU time; what interrupts and the hypervisor took of a run is
+ * WAIT_STOLEN.
  *
  * The accounting starts for all threads at once; a BPF iterator records which of them are waiting
  * then. It ends for all threads at the stop, where another iterator ends the waits in progress; the
  * last rows are delivered by finish.
  *
  * Rows refer to stacks, which are sent through the engine's ring buffer. The caller must drain the
- * ring at least every 100 ms. Rows of a second are delivered 150 ms or more after its end, so that
- * the stacks to which they refer have been read before.
+ * ring before it drains this source, so that the stacks to which rows refer have been read before.
  */
 #ifndef ASSAY_CAPTURE_WAIT_WAITSOURCE_H
 #define ASSAY_CAPTURE_WAIT_WAITSOURCE_H

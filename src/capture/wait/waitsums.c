@@ -1,0 +1,292 @@
+/* Sums runs and intervals off the CPU; see waitsums.h. */
+#include "base/base.h"
+#include "capture/wait/waitsums.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/tables.h"
+#include "wait_reason.h"
+
+/* Wake-up latencies below 4 us are one class. */
+#define QUEUE_LOG2_FIRST 11
+/* By so much the two clocks can differ for one run. */
+#define OVER_MAX_NS 1000000u
+
+struct waitsums {
+	uint64_t epoch_ns;
+	VEC(struct waitsums_row) rows;
+	struct map index;   /* hash of the key -> row + 1 */
+	struct map over_ns; /* tid -> CPU time that did not fit into the thread's last run */
+};
+
+const char *waitsums_detail_text(enum waitsums_detail detail)
+{
+	switch (detail) {
+	case DETAIL_NONE:
+		break;
+	case DETAIL_WOKEN:
+		return "woken";
+	case DETAIL_PREEMPTED:
+		return "preempted";
+	case DETAIL_YIELDED:
+		return "yielded";
+	case DETAIL_UNACCOUNTED:
+		return "unaccounted";
+	}
+	return NULL;
+}
+
+struct waitsums *waitsums_new(uint64_t epoch_ns)
+{
+	struct waitsums *s = xcalloc(1, sizeof(*s));
+	s->epoch_ns = epoch_ns;
+	return s;
+}
+
+void waitsums_free(struct waitsums *s)
+{
+	if (!s)
+		return;
+	vec_release(&s->rows);
+	map_release(&s->index);
+	map_release(&s->over_ns);
+	free(s);
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+#define KEY_WORDS (sizeof(struct waitsums_key) / sizeof(uint64_t))
+_Static_assert(sizeof(struct waitsums_key) == 56, "key without padding");
+
+static uint64_t hash_key(const struct waitsums_key *key)
+{
+	uint64_t words[KEY_WORDS];
+	memcpy(words, key, sizeof(words));
+	uint64_t hash = 0;
+	for (size_t i = 0; i < KEY_WORDS; i++)
+		hash = hash_mix(hash, words[i]);
+	return hash;
+}
+
+static struct waitsums_row *row_of(struct waitsums *s, const struct waitsums_key *key)
+{
+	for (uint64_t hash = hash_key(key);; hash++) {
+		bool is_new;
+		uint32_t *at = map_put(&s->index, hash, &is_new);
+		if (is_new) {
+			struct waitsums_row *r = vec_add(&s->rows);
+			r->key = *key;
+			*at = (uint32_t)s->rows.n;
+			return r;
+		}
+		if (!memcmp(&s->rows.p[*at - 1].key, key, sizeof(*key)))
+			return &s->rows.p[*at - 1];
+	}
+}
+
+/* What a row has besides its key, for one interval. */
+struct addition {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t ns; /* time to distribute over the seconds of [start_ns, end_ns) */
+	uint32_t count;
+	int32_t other_tgid;
+	uint64_t kernel_ref;
+};
+
+static void add_row(struct waitsums *s, const struct waitsums_key *key, const struct addition *a,
+		    uint64_t ns, uint32_t count)
+{
+	struct waitsums_row *r = row_of(s, key);
+	r->other_tgid = a->other_tgid;
+	r->kernel_ref = a->kernel_ref;
+	r->count += count;
+	r->ns += (int64_t)ns;
+	r->longest_ns = MAX(r->longest_ns, (int64_t)a->ns);
+}
+
+/* Splits the time at the ends of seconds; it is counted in the last one. */
+static void add(struct waitsums *s, struct waitsums_key *key, const struct addition *a)
+{
+	uint64_t start = a->start_ns > s->epoch_ns ? a->start_ns - s->epoch_ns : 0;
+	uint64_t end = a->end_ns > s->epoch_ns ? a->end_ns - s->epoch_ns : 0;
+	/* An interval that ends exactly at the end of a second belongs to that second. */
+	uint64_t last = end > start ? (end - 1) / NS_PER_SEC : end / NS_PER_SEC;
+	uint64_t left_ns = a->ns;
+	for (uint64_t second = start / NS_PER_SEC; second < last; second++) {
+		uint64_t part_ns = (second + 1) * NS_PER_SEC - MAX(start, second * NS_PER_SEC);
+		if (a->ns != end - start)
+			part_ns = (uint64_t)((unsigned __int128)a->ns * part_ns / (end - start));
+		key->second = (uint32_t)second;
+		add_row(s, key, a, part_ns, 0);
+		left_ns -= part_ns;
+	}
+	key->second = (uint32_t)last;
+	add_row(s, key, a, left_ns, a->count);
+}
+
+/* ---- runs --------------------------------------------------------------------------------- */
+
+static struct waitsums_key thread_key(const struct wait_interval *i, enum table_id table,
+				      enum wait_reason reason)
+{
+	return (struct waitsums_key){
+		.tgid = i->tgid,
+		.tid = i->tid,
+		.fd = WAIT_NO_FD,
+		.syscall = -1,
+		.reason = (uint8_t)reason,
+		.table = (uint8_t)table,
+		.log2_ns = LOG2_NONE,
+	};
+}
+
+/*
+ * Returns the part of a run that was not CPU time. The scheduler's clock is not read at the same
+ * moment as ours, so the CPU time of a run can be above its elapsed time; it counts for the thread's
+ * next run then.
+ */
+static uint64_t stolen_ns(struct waitsums *s, const struct wait_run *run)
+{
+	uint32_t *over_ns = map_put(&s->over_ns, (uint32_t)run->interval.tid, NULL);
+	uint64_t run_ns = run->run_ns + *over_ns;
+	*over_ns = run_ns > run->ran_ns ? (uint32_t)MIN(run_ns - run->ran_ns, OVER_MAX_NS) : 0;
+	return run->ran_ns - MIN(run_ns, run->ran_ns);
+}
+
+static void add_run(struct waitsums *s, const struct wait_run *run)
+{
+	const struct wait_interval *i = &run->interval;
+	if (!run->ran_ns)
+		return;
+	uint64_t stolen = stolen_ns(s, run);
+	struct addition a = {.start_ns = i->off_ns - MIN(run->ran_ns, i->off_ns),
+			     .end_ns = i->off_ns,
+			     .ns = run->ran_ns - stolen,
+			     .count = 1};
+	struct waitsums_key key = thread_key(i, TABLE_ON_CPU, WAIT_ON_CPU);
+	add(s, &key, &a);
+	if (!stolen)
+		return;
+	a.ns = stolen;
+	a.count = 0;
+	key = thread_key(i, TABLE_OFF_CPU, WAIT_STOLEN);
+	add(s, &key, &a);
+}
+
+/* ---- intervals off the CPU ---------------------------------------------------------------- */
+
+static uint8_t log2_of(uint64_t ns)
+{
+	return ns ? (uint8_t)(63 - __builtin_clzll(ns)) : 0;
+}
+
+static enum waitsums_detail queue_detail(enum wait_how how)
+{
+	return how == HOW_PREEMPTED ? DETAIL_PREEMPTED
+	       : how == HOW_YIELDED ? DETAIL_YIELDED
+				    : DETAIL_WOKEN;
+}
+
+/* Key of run queue time: it has the thread's stack, but no object, waker or descriptor. */
+static struct waitsums_key queue_key(const struct wait_interval *i)
+{
+	struct waitsums_key key = thread_key(i, TABLE_OFF_CPU, WAIT_RUN_QUEUE);
+	uint8_t log2_ns = log2_of(i->on_ns - i->woken_ns);
+	key.user_ref = i->user_ref;
+	key.syscall = i->syscall;
+	key.evidence = i->evidence & (EVIDENCE_AT_START | EVIDENCE_OPEN);
+	key.detail = (uint8_t)queue_detail(i->how);
+	key.log2_ns = i->how == HOW_BLOCKED ? MAX(log2_ns, (uint8_t)QUEUE_LOG2_FIRST) : log2_ns;
+	return key;
+}
+
+static struct waitsums_key wait_key_of(const struct wait_interval *i)
+{
+	return (struct waitsums_key){
+		.user_ref = i->user_ref,
+		.other_ref = i->waker_ref,
+		.object = i->object,
+		.tgid = i->tgid,
+		.tid = i->tid,
+		.other_tid = i->waker_tid,
+		.fd = i->fd,
+		.syscall = i->syscall,
+		.reason = i->reason,
+		.evidence = i->evidence,
+		.table = TABLE_OFF_CPU,
+		.log2_ns = log2_of(i->woken_ns - i->off_ns),
+		.object_kind = i->object_kind,
+		.dev = i->dev,
+	};
+}
+
+static void add_off(struct waitsums *s, const struct wait_interval *i)
+{
+	struct addition a = {.start_ns = i->off_ns,
+			     .end_ns = i->woken_ns,
+			     .ns = i->woken_ns - i->off_ns,
+			     .count = 1,
+			     .kernel_ref = i->kernel_ref};
+	struct waitsums_key key;
+	if (i->how == HOW_BLOCKED) {
+		key = wait_key_of(i);
+		a.other_tgid = i->waker_tgid;
+		add(s, &key, &a);
+		if (i->evidence & EVIDENCE_OPEN && i->on_ns == i->woken_ns)
+			return;
+	}
+	a.start_ns = i->woken_ns;
+	a.end_ns = i->on_ns;
+	a.ns = i->on_ns - i->woken_ns;
+	a.other_tgid = 0;
+	key = queue_key(i);
+	add(s, &key, &a);
+}
+
+void waitsums_add(struct waitsums *s, const struct wait_run *run)
+{
+	add_run(s, run);
+	if (run->interval.how != HOW_ENDED)
+		add_off(s, &run->interval);
+}
+
+void waitsums_add_unaccounted(struct waitsums *s, const struct wait_single *r)
+{
+	struct wait_interval i = {.tgid = r->record.tgid, .tid = r->record.tid};
+	uint64_t end_ns = r->record.off_ns;
+	uint64_t stolen = r->ran_ns - MIN(r->run_ns, r->ran_ns);
+	struct waitsums_key key = thread_key(&i, TABLE_ON_CPU, WAIT_ON_CPU);
+	struct addition a = {.start_ns = end_ns, .end_ns = end_ns};
+	key.detail = DETAIL_NONE;
+	a.ns = r->ran_ns - stolen;
+	a.count = r->nr_runs;
+	if (a.ns || a.count)
+		add(s, &key, &a);
+	key = thread_key(&i, TABLE_OFF_CPU, WAIT_STOLEN);
+	a.ns = stolen;
+	a.count = 0;
+	if (a.ns)
+		add(s, &key, &a);
+	key = thread_key(&i, TABLE_OFF_CPU, WAIT_UNKNOWN);
+	key.detail = DETAIL_UNACCOUNTED;
+	a.ns = r->blocked_ns;
+	a.count = r->nr_intervals;
+	if (a.ns || a.count)
+		add(s, &key, &a);
+}
+
+int waitsums_emit(struct waitsums *s,
+		  int (*fn)(void *ctx, const struct waitsums_row *row, struct err *err), void *ctx,
+		  struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < s->rows.n && !rc; i++)
+		rc = fn(ctx, &s->rows.p[i], err);
+	vec_clear(&s->rows);
+	map_clear(&s->index);
+	return rc;
+}
