@@ -5,7 +5,8 @@
  *	table second pid tid thread reason raw-reason detail syscall evidence log2 object other-tid
  *	stack other-stack v0 v1 v2 v3
  *
- * "reason" is as views show it (locks and parking distinguished), "raw-reason" as recorded. Stacks are
+ * "reason" is as views show it (locks and parking distinguished), in table "blame" what the blamed
+ * thread did; "raw-reason" is as recorded. Stacks are
  * leaf first, frames joined by ";", inlined ones included. The first line is
  * "# start_ns end_ns", facts follow as "# key: value", losses as "! key count".
  */
@@ -13,6 +14,7 @@
 
 #include <stdio.h>
 
+#include "analyze/wait/blame.h"
 #include "analyze/wait/reason.h"
 #include "base/buf.h"
 #include "session/load.h"
@@ -42,15 +44,16 @@ static void print_row(const struct profile *p, const struct table *t, size_t i, 
 	const struct task *task = &p->tasks.p[t->task[i]];
 	CLEANUP(buf_release) struct buf stack = {0};
 	CLEANUP(buf_release) struct buf other = {0};
+	enum wait_reason reason = t->id == TABLE_BLAME ? blame_tag_of(p, rs, tag).doing
+						       : reason_of(rs, t->stack[i], tag);
 	add_stack(&stack, p, t->stack[i]);
 	add_stack(&other, p, tag->other_stack);
 	printf("%s\t%.0f\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\t%s",
 	       profile_text(p, t->event), (double)(t->time_ns[i] - p->start_ns) / 1e9, task->pid,
-	       task->tid, or_dash(profile_text(p, task->comm)),
-	       wait_key(reason_of(rs, t->stack[i], tag)), wait_key(tag->reason),
-	       or_dash(profile_text(p, tag->detail)), tag->syscall, tag->evidence, tag->log2_ns,
-	       or_dash(profile_text(p, tag->object)), p->tasks.p[tag->other].tid, buf_str(&stack),
-	       buf_str(&other));
+	       task->tid, or_dash(profile_text(p, task->comm)), wait_key(reason),
+	       wait_key(tag->reason), or_dash(profile_text(p, tag->detail)), tag->syscall,
+	       tag->evidence, tag->log2_ns, or_dash(profile_text(p, tag->object)),
+	       p->tasks.p[tag->other].tid, buf_str(&stack), buf_str(&other));
 	for (uint32_t k = 0; k < TABLE_COLUMNS_MAX; k++)
 		printf("\t%lld",
 		       k < t->nr_columns ? (long long)t->values[i * t->nr_columns + k] : 0ll);

@@ -197,13 +197,8 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	}
 	plan->t = t;
 	plan->is_blame = t->id == TABLE_BLAME;
-	/*
-	 * For blame, reasons are those of the threads that caused the wait; idle waiters are
-	 * excluded.
-	 */
 	plan->is_of_waits = plan->is_blame || t->id == TABLE_OFF_CPU;
-	bool asks = spec->reason && !plan->is_blame;
-	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
+	plan->hides_idle = plan->is_of_waits && !spec->reason && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
 	if (spec->reason)
 		TRY(parse_reasons(spec->reason, &plan->reasons_shown, err));
@@ -215,21 +210,13 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	return spec->waker ? keep_wakers(a, spec->waker, plan, err) : 0;
 }
 
+/* Returns the reason of the wait; for blame, that of the waiter. */
 static enum wait_reason reason_at(const struct tagplan *plan, stack_id stack, uint32_t tag_idx)
 {
-	const struct tag *tag = &plan->p->tags.p[tag_idx];
-	if (!plan->is_blame)
-		return reason_of(plan->reasons, stack, tag);
-	struct tag cause = *tag;
-	cause.evidence = 0; /* the evidence is about the waiter */
-	return reason_of(plan->reasons, tag->other_stack, &cause);
-}
-
-/* True for idle waits. For blame, the waiter decides: it waited on a futex, parked or not. */
-static bool is_idle(const struct tagplan *plan, stack_id stack, enum wait_reason r)
-{
-	return plan->is_blame ? reason_of_frames(plan->reasons, stack) == SYNC_PARK
-			      : wait_is_idle(r);
+	struct tag tag = plan->p->tags.p[tag_idx];
+	if (plan->is_blame && !tag.detail) /* of an earlier version: see model/blametag.h */
+		tag.reason = WAIT_SYNC;
+	return reason_of(plan->reasons, stack, &tag);
 }
 
 unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason)
@@ -244,7 +231,7 @@ unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason 
 		return 1 + SELECT_OUT_REASON;
 	if (plan->rejected[tag])
 		return plan->rejected[tag];
-	return plan->hides_idle && is_idle(plan, plan->t->stack[i], r) ? 1 + SELECT_OUT_IDLE : 0;
+	return plan->hides_idle && wait_is_idle(r) ? 1 + SELECT_OUT_IDLE : 0;
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ struct tagplan {
 	struct reasons *reasons;
 	uint8_t *rejected;      /* by tag: 0: passes, else 1 + enum select_out; NULL: all pass */
 	uint32_t reasons_shown; /* bits by enum wait_reason */
-	bool is_blame;          /* table "blame": reasons are those of the thread that caused it */
+	bool is_blame;          /* table "blame" */
 	bool is_of_waits;       /* table "off-cpu" or "blame" */
 	bool hides_idle;
 };

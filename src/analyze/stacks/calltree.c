@@ -532,7 +532,12 @@ static void add_part_steps(struct input *in, const struct calltree_part *part, s
 		return;
 	}
 	size_t first = steps->n;
+	const struct selection *sel = in->sel;
+	struct selection whole = *sel;
+	whole.roots = NULL;
+	in->sel = part->is_whole ? &whole : sel;
 	add_frames(in, part->stack, steps);
+	in->sel = sel;
 	for (size_t i = first, k = steps->n; i + 1 < k; i++) {
 		struct step swap = steps->p[i];
 		steps->p[i] = steps->p[--k];

@@ -47,6 +47,7 @@ void calltree_add_before(struct calltree *ct, const struct selection *sel);
 struct calltree_part {
 	const char *text; /* NULL: stack */
 	stack_id stack;
+	bool is_whole; /* --within does not cut this stack */
 };
 struct calltree_row {
 	task_id task;                      /* for the root frame, with CALLTREE_ROOT_* */

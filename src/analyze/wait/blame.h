@@ -1,14 +1,10 @@
 /*
- * Attributes wait time to its cause: what the blocking thread did while the waiter waited. The
- * blocking thread is the waker. If the lock had several owners during the wait, the time until the
- * waker acquired it is attributed to the owner that the lock word named (capture/wait/blamechain.h). Reads
- * the table "blame". Each of its rows has the waiter (thread and stack), the time waited, the
- * blocking thread, and what that thread did: a wait reason or WAIT_ON_CPU, with its stack.
+ * Wait time attributed to its cause: what other threads did while a thread waited for them. Reads
+ * the table "blame", which the capture computes wait by wait (capture/wait/blamechain.h). Each of
+ * its rows has the waiter (thread, stack, reason), the time waited, the blamed thread, and what that
+ * thread did: a wait reason or WAIT_ON_CPU, with its stack. Filters select waiters.
  *
- * If the blocking thread itself waited for a lock, its share is passed on to the threads that it
- * waited for, in proportion to the times that it waited for each of them at the same stack, over up
- * to BLAME_DEPTH_MAX steps. A chain that returns to a thread already in it is a convoy: threads
- * that pass one lock around. Its time is attributed to that thread and marked.
+ * A wait counts once, in the row of its longest part, so rows may have time and no count.
  */
 #ifndef ASSAY_ANALYZE_WAIT_BLAME_H
 #define ASSAY_ANALYZE_WAIT_BLAME_H
@@ -20,18 +16,18 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
-
-#define BLAME_DEPTH_MAX 8
+#include "model/blametag.h"
 
 struct blame_row {
 	stack_id waiter_stack;
 	task_id waiter;
-	uint32_t tag;    /* tag of the waiter's wait (index in profile.tags): lock, evidence */
-	task_id blocker; /* the blocking thread */
-	stack_id blocker_stack; /* where it released the lock, or where it waited itself */
-	enum wait_reason doing; /* WAIT_ON_CPU: it was running */
-	uint8_t nr_steps;       /* 1: the waiter waited for the blocking thread directly */
-	bool is_convoy;         /* the chain returned to a thread already in it */
+	uint32_t tag;            /* one tag of the wait (index in profile.tags): object, evidence */
+	enum wait_reason reason; /* of the wait */
+	task_id blocker;         /* the blamed thread */
+	stack_id blocker_stack;  /* where it ended the wait, or where it was blocked itself */
+	enum wait_reason doing;  /* WAIT_ON_CPU: it was running */
+	uint8_t nr_steps;        /* 1: the waiter waited for the blamed thread directly */
+	bool is_convoy;          /* threads hand one lock around, and none of them dominates */
 	uint64_t nr_waits;
 	uint64_t ns; /* time waited */
 };
@@ -42,14 +38,31 @@ struct blame {
 	size_t nr_rows;
 	uint64_t ns;        /* sum of the rows */
 	uint64_t convoy_ns; /* part of ns in rows with is_convoy */
+	/*
+	 * What the rows are a part of: off-CPU time of the same filters, without idle waits (unless
+	 * the filters include them) and without the run queue. At least ns.
+	 */
+	uint64_t of_ns;
+	/* Parts of of_ns, by reason: all of it, and what is in the rows. */
+	uint64_t reason_ns[WAIT_NR];
+	uint64_t blamed_ns[WAIT_NR];
 };
 
+/*
+ * Returns what the blamed thread of a row of table "blame" did, and its place in the chain.
+ * @reasons: of the selection.
+ */
+struct blametag blame_tag_of(const struct profile *p, struct reasons *reasons,
+			     const struct tag *tag);
 /*
  * Makes the rows, in the arena. -ENODATA: the recording has no table "blame". Else as select_run.
  */
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err);
-/* Adds tables "blame" (by reason, function, blocking thread) and "blame_pairs" (also by waiter). */
+/*
+ * Adds tables "blame" (by cause, function, blamed thread) and "blame_pairs" (also by waiter), and a
+ * note of how much of the waiting they explain. Percentages are of blame.of_ns.
+ */
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits);
 /*
  * Adds stacks: frames of the waiter, "[blamed on] THREAD", frames of the blocking thread, its

@@ -5,6 +5,9 @@
 #include "analyze/stacks/threads.h"
 #include "analyze/wait/frames.h"
 #include "analyze/wait/waitgroups.h"
+#include "base/text/num.h"
+
+#define REST_REASONS 3 /* named in the note of what is not attributed */
 
 static const char *doing_text(const struct blame_row *row)
 {
@@ -21,13 +24,14 @@ static const char *blocker_name(struct buf *to, const struct profile *p,
 	return threads_name(to, p, row->blocker);
 }
 
-/* By what blocking threads were doing and their function; by waiter and blocker. */
+/* By what blamed threads were doing and their function; by waiter and blamed thread. */
 static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",
 	.note = "function, call: of the lock holder or waker; cause: what it did during the wait; "
-		"on_cpu: it ran (stack at the wake-up of the waiter); run_queue: it waited for a CPU; convoy: several threads take the same "
-		"lock in turn",
+		"on_cpu: it ran (stack at the wake-up of the waiter); run_queue: it waited for a "
+		"CPU; convoy: several threads take the same lock in turn; %: of the waiting shown; "
+		"waits: those of which this was the longest part",
 	.texts = {{"doing", "cause"},
 		  {"function", "function"},
 		  {"in", "call"},
@@ -49,6 +53,50 @@ static const struct waitgroups_table pairs = {
 static void add_row(struct waitgroups *g, const char *const *texts, const struct blame_row *row)
 {
 	quantile_add(waitgroups_at(g, texts, row->waiter), LOG2_NONE, row->nr_waits, row->ns, 0);
+}
+
+/* The largest reasons of what is not attributed: "fsync 12 %, poll 3 %". */
+static const char *rest_text(struct report *r, const struct blame *b)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	bool is_in[WAIT_NR] = {0};
+	for (int n = 0; n < REST_REASONS; n++) {
+		enum wait_reason best = WAIT_NONE;
+		uint64_t best_ns = 0;
+		for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
+			if (!is_in[w] && b->reason_ns[w] - b->blamed_ns[w] > best_ns) {
+				best = w;
+				best_ns = b->reason_ns[w] - b->blamed_ns[w];
+			}
+		if (view_pct(best_ns, b->of_ns) < 1)
+			break;
+		is_in[best] = true;
+		buf_addf(&text, "%s%s %s %%", text.n ? ", " : "", wait_text(best),
+			 num_double(view_pct(best_ns, b->of_ns), 0).s);
+	}
+	return arena_strdup(&r->arena, buf_str(&text));
+}
+
+/* Says how much of the waiting the tables explain. */
+static void note_share(struct report *r, const struct blame *b)
+{
+	const char *rest = rest_text(r, b);
+	double pct = view_pct(b->ns, b->of_ns);
+	uint64_t unknown_ns = 0;
+	for (size_t i = 0; i < b->nr_rows; i++)
+		unknown_ns += b->rows[i].doing == WAIT_UNKNOWN ? b->rows[i].ns : 0;
+	if (!b->ns)
+		return;
+	report_note(r,
+		    "attributed to other threads: %s of %s waiting (%s %%; without the run "
+		    "queue)%s%s",
+		    num_ns(b->ns).s, num_ns(b->of_ns).s, num_double(pct, pct < 10 ? 1 : 0).s,
+		    rest[0] ? "; ended by devices, timers or nobody: " : "", rest);
+	if (view_pct(unknown_ns, b->ns) >= 1)
+		report_note(r,
+			    "what the blamed thread did is not known for %s %% of the attributed "
+			    "time: it was not recorded",
+			    num_double(view_pct(unknown_ns, b->ns), 0).s);
 }
 
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits)
@@ -76,8 +124,9 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 					 function, doing_text(row)},
 			row);
 	}
-	waitgroups_report(r, &of_causes, b->ns, limits);
-	waitgroups_report(r, &of_pairs, b->ns, limits);
+	waitgroups_report(r, &of_causes, b->of_ns, limits);
+	waitgroups_report(r, &of_pairs, b->of_ns, limits);
+	note_share(r, b);
 }
 
 /* ---- trees --------------------------------------------------------------------------------- */
@@ -98,6 +147,7 @@ void blame_add_to_tree(struct calltree *ct, const struct blame *b)
 		parts[n++].text = arena_fmt(&a, "[blamed on] %s", blocker_name(&name, p, row));
 		if (row->is_convoy)
 			parts[n++].text = "[convoy]";
+		parts[n].is_whole = true;
 		parts[n++].stack = waitframes_user_part(p, row->blocker_stack);
 		const char *synth_leaf =
 			row->doing == WAIT_ON_CPU ? "[on CPU]" : wait_frame(row->doing);

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 
 #include "analyze/stacks/threads.h"
+#include "analyze/wait/blame.h"
 #include "analyze/wait/frames.h"
 #include "base/buf.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/text/num.h"
 #include "base/vec.h"
+
+#define KNOWN_PCT 95 /* less is said */
 
 /* Texts of a lock; the one with most wait time is shown. */
 enum about { ABOUT_WAITS_IN, ABOUT_RELEASED_IN, ABOUT_RELEASED_BY, ABOUT_NR };
@@ -23,6 +26,7 @@ struct lock {
 	uint64_t best_ns[ABOUT_NR];
 	uint32_t nr_kinds[ABOUT_NR]; /* number of distinct texts */
 	uint64_t holder_ns[WAIT_NR]; /* what lock holders were doing during the waits */
+	uint64_t convoy_ns;          /* part of it: threads hand the lock around */
 };
 
 struct locks {
@@ -132,8 +136,13 @@ static void add_blame(struct locks *l, const struct selection *blame)
 		uint32_t text = intern_add_str(&l->texts, lock_name(l, row->stack,
 								    &blame->p->tags.p[row->tag]));
 		uint32_t *at = map_get(&l->index, text);
-		if (at)
-			l->locks.p[*at].holder_ns[row->reason] += (uint64_t)MAX(row->values[1], 0);
+		if (!at || row->reason != WAIT_LOCK)
+			continue;
+		struct blametag b =
+			blame_tag_of(blame->p, blame->reasons, &blame->p->tags.p[row->tag]);
+		uint64_t ns = (uint64_t)MAX(row->values[1], 0);
+		l->locks.p[*at].holder_ns[b.doing] += ns;
+		l->locks.p[*at].convoy_ns += b.is_convoy ? ns : 0;
 	}
 }
 
@@ -152,7 +161,8 @@ static const struct report_column columns[] = {
 	{"released_in", "released in", CELL_TEXT, "function of the program that released the lock"},
 	{"released_by", "by thread", CELL_TEXT, NULL},
 	{"holder", "holder was doing", CELL_TEXT,
-	 "what the lock holder was doing during the waits"},
+	 "what the lock holder was doing during the waits; convoy: several threads take the lock in "
+	 "turn, none holds it for most of the time"},
 };
 
 static int by_time(const void *x, const void *y)
@@ -173,7 +183,10 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);
 }
 
-/* Returns "on CPU 62 %, fsync 38 %", up to three parts. */
+/*
+ * Returns "on CPU 62 %, fsync 38 %", up to three parts, and of how much of the waiting that is known
+ * if it is not nearly all.
+ */
 static const char *holder_text(struct report *r, const struct lock *lock)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -193,6 +206,11 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 			 best == WAIT_ON_CPU ? "on CPU" : wait_text(best),
 			 num_double(view_pct(lock->holder_ns[best], all), 0).s);
 	}
+	double known = view_pct(all, lock->q.ns_all);
+	if (b.n && lock->convoy_ns > all / 2)
+		buf_addf(&b, "; convoy");
+	if (b.n && known < KNOWN_PCT)
+		buf_addf(&b, " (known for %s %% of the time)", num_double(known, known < 10).s);
 	return arena_strdup(&r->arena, buf_str(&b));
 }
 
@@ -225,7 +243,6 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 	struct select_spec of_blame = *spec;
 	struct selection blame;
 	of_blame.event = table_key(TABLE_BLAME);
-	of_blame.reason = NULL;
 	l.frames = waitframes_new(&l.a, sel->p);
 	(void)intern_add_str(&l.texts, ""); /* id 0: nothing */
 	uint64_t ns = 0;

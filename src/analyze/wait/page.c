@@ -130,7 +130,10 @@ static void note_locks(const struct page *pg)
 	report_note(pg->r,
 		    "lock contention: %s %% of non-idle thread time was spent waiting for "
 		    "locks%s%s%s",
-		    pct_text(pct).s, is_one ? "; mostly one lock, waiters in " : "",
+		    pct_text(pct).s,
+		    is_one ? arena_fmt(&pg->r->arena, "; %s %% of that for one lock, waiters in ",
+				       pct_text(top[1].d).s)
+			   : "",
 		    is_one ? top[8].text : "",
 		    is_one && top[11].text[0]
 			    ? arena_fmt(&pg->r->arena, "; meanwhile the lock holder was doing: %s",

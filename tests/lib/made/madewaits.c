@@ -97,12 +97,12 @@ static void add_workers(struct profile *p, unsigned second)
 		madewait(p, &lock);
 		struct madewait blame = lock;
 		blame.table = "blame";
-		blame.reason = WAIT_FSYNC;
+		blame.detail = "fsync/1";
 		blame.other_stack = SYNCED;
 		blame.nr = 36;
 		blame.ms = 360;
 		madewait(p, &blame);
-		blame.reason = WAIT_ON_CPU;
+		blame.detail = "on_cpu/1";
 		blame.other_stack = APPEND "pthread_mutex_unlock libc.so.6";
 		blame.nr = 4;
 		blame.ms = 40;

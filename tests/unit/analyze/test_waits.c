@@ -420,8 +420,9 @@ TEST(quantiles_bend_towards_the_mean_of_their_class_and_end_at_the_longest)
 
 /* ---- blame -------------------------------------------------------------------------------- */
 
+/* @detail: what the blocker did, see model/blametag.h. */
 static struct madewait blamed(const char *waiter, int32_t tid, const char *stack,
-			      const char *blocker, int32_t other_tid, enum wait_reason doing,
+			      const char *blocker, int32_t other_tid, const char *detail,
 			      const char *other_stack, int64_t ms)
 {
 	return (struct madewait){.table = "blame",
@@ -431,7 +432,8 @@ static struct madewait blamed(const char *waiter, int32_t tid, const char *stack
 				 .other = blocker,
 				 .other_tid = other_tid,
 				 .other_stack = other_stack,
-				 .reason = doing,
+				 .reason = WAIT_SYNC,
+				 .detail = detail,
 				 .nr = ms / 10,
 				 .ms = ms};
 }
@@ -450,78 +452,132 @@ static const struct blame_row *row_of(const struct blame *b, const struct profil
 	return &none;
 }
 
-/* a waits for b, who waits for c and d (3 to 1); c syncs, d runs. */
-TEST(blame_is_passed_on_in_proportion)
+#define SYNC_IN(f) "main app;" f " app;fsync libc.so.6"
+
+/* a waits for b and c, which syncs; c waits for a socket that d writes. */
+static struct profile *blame_profile(void)
+{
+	struct profile *p = madewaits_new(1);
+	struct madewait rows[] = {
+		blamed("a", 2, LOCK_AT("fa") ";futex_wait [k]", "c", 4, "fsync/2", SYNC_IN("fc"),
+		       600),
+		blamed("a", 2, LOCK_AT("fa") ";futex_wait [k]", "b", 3, "on_cpu/1",
+		       "main app;fb app", 200),
+		blamed("c", 4, "main app;fc app;recv libc.so.6", "d", 5, "sync/1", LOCK_AT("fd"),
+		       100),
+	};
+	rows[2].reason = WAIT_NET;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		madewait(p, &rows[i]);
+		struct madewait wait = rows[i];
+		wait.table = NULL;
+		wait.detail = NULL;
+		madewait(p, &wait);
+	}
+	madewait(p, &(struct madewait){.comm = "c",
+				       .tid = 4,
+				       .stack = SYNC_IN("fc"),
+				       .reason = WAIT_FSYNC,
+				       .nr = 1,
+				       .ms = 100});
+	profile_seal(p);
+	return p;
+}
+
+TEST(blame_has_what_the_blamed_threads_did)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-	struct madewait rows[] = {
-		blamed("a", 2, LOCK_AT("fa") ";futex_wait [k]", "b", 3, WAIT_SYNC, LOCK_AT("fb"),
-		       800),
-		blamed("b", 3, LOCK_AT("fb") ";futex_wait [k]", "c", 4, WAIT_FSYNC,
-		       "main app;fc app;fsync libc.so.6", 300),
-		blamed("b", 3, LOCK_AT("fb") ";futex_wait [k]", "d", 5, WAIT_ON_CPU,
-		       "main app;fd app", 100),
-	};
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		madewait(p, &rows[i]);
-	profile_seal(p);
+	CLEANUP(profile_free_p) struct profile *p = blame_profile();
 	struct blame b;
 	CHECK(!blame_make(&a, p, &(struct select_spec){0}, &b, NULL));
-	CHECK_U64(b.ns, 1200 * MS);
+	CHECK_U64(b.nr_rows, 3);
+	CHECK_U64(b.ns, 900 * MS);
 	CHECK_U64(row_of(&b, p, "a", "c")->ns, 600 * MS);
 	CHECK_U64(row_of(&b, p, "a", "c")->nr_steps, 2);
 	CHECK(row_of(&b, p, "a", "c")->doing == WAIT_FSYNC);
-	CHECK_U64(row_of(&b, p, "a", "d")->ns, 200 * MS);
-	CHECK(row_of(&b, p, "a", "d")->doing == WAIT_ON_CPU);
-	CHECK_U64(row_of(&b, p, "b", "c")->ns, 300 * MS);
+	CHECK(row_of(&b, p, "a", "c")->reason == WAIT_LOCK);
+	CHECK(row_of(&b, p, "a", "b")->doing == WAIT_ON_CPU);
+	CHECK(row_of(&b, p, "c", "d")->reason == WAIT_NET);
+	CHECK(row_of(&b, p, "c", "d")->doing == WAIT_LOCK); /* by its frames */
 	CHECK_U64(b.convoy_ns, 0);
-	CHECK_U64(b.nr_rows, 4);
 }
 
-/* a and b wait for each other in turn. */
-TEST(blame_that_comes_back_is_a_convoy_and_nothing_is_lost)
+TEST(blame_says_how_much_of_the_waiting_it_explains)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = blame_profile();
+	struct blame b;
+	CHECK(!blame_make(&a, p, &(struct select_spec){0}, &b, NULL));
+	CHECK_U64(b.of_ns, 1000 * MS);
+	CHECK_U64(b.reason_ns[WAIT_FSYNC], 100 * MS);
+	blame_report(r, &b, &(struct view_limits){0});
+	CHECK_U64(r->notes.n, 1);
+	CHECK(strstr(r->notes.p[0], "waiting (90 %"));
+	CHECK(strstr(r->notes.p[0], "nobody: fsync 10 %"));
+	CHECK_U64(sum_of(find_table(r, "blame"), "time_ns"), b.ns);
+	CHECK(cell_at(find_table(r, "blame"), 0, "pct")->d == 60);
+	CHECK_U64(cell_at(find_table(r, "blame"), 0, "mean_ns")->u, 10 * MS);
+}
+
+TEST(blame_filters_select_waiters_and_keep_their_chains)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = blame_profile();
+	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, 0);
+	struct blame b;
+	CHECK(!blame_make(&a, p, &(struct select_spec){.reason = "lock"}, &b, NULL));
+	CHECK_U64(b.ns, 800 * MS);
+	CHECK_U64(b.of_ns, 800 * MS);
+	CHECK(!blame_make(&a, p, &(struct select_spec){.reason = "net"}, &b, NULL));
+	CHECK_U64(b.ns, 100 * MS);
+	CHECK(!blame_make(&a, p, &(struct select_spec){.within = "^fa$"}, &b, NULL));
+	CHECK_U64(b.ns, 800 * MS);
+	CHECK_U64(row_of(&b, p, "a", "c")->ns, 600 * MS);
+	blame_add_to_tree(ct, &b);
+	const struct report_tree *t = calltree_finish(ct, "flame", "tree");
+	size_t nr = 0;
+	for (size_t i = 0; i < t->nr_nodes; i++)
+		nr += !strcmp(intern_str(&r->names, t->nodes[i].name), "fc");
+	CHECK_U64(nr, 1);
+}
+
+TEST(blame_marks_convoys_of_waits_that_are_not_idle)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
 	struct madewait rows[] = {
-		blamed("a", 2, LOCK_AT("f"), "b", 3, WAIT_SYNC, LOCK_AT("f"), 500),
-		blamed("b", 3, LOCK_AT("f"), "a", 2, WAIT_SYNC, LOCK_AT("f"), 300),
-		blamed("b", 3, LOCK_AT("f"), "a", 2, WAIT_ON_CPU, "main app;f app", 200),
+		blamed("a", 2, LOCK_AT("f"), "b", 3, "on_cpu/1/convoy", "main app;f app", 500),
+		blamed("pool", 4, "main app;pool app;pthread_cond_wait libc.so.6", "b", 3,
+		       "on_cpu/1/convoy", "main app;f app", 300),
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		madewait(p, &rows[i]);
 	profile_seal(p);
 	struct blame b;
-	CHECK(!blame_make(&a, p, &(struct select_spec){0}, &b, NULL));
-	CHECK_U64(b.ns, 1000 * MS);
-	CHECK(b.convoy_ns >= 500 * MS);
+	CHECK(!blame_make(&a, p, &(struct select_spec){.flags = SELECT_IDLE}, &b, NULL));
+	CHECK_U64(b.ns, 800 * MS);
+	CHECK_U64(b.convoy_ns, 500 * MS);
 	blame_report(r, &b, &(struct view_limits){0});
-	CHECK_U64(sum_of(find_table(r, "blame"), "time_ns"), b.ns);
 	CHECK_STR(cell_at(find_table(r, "blame"), 0, "doing")->text, "convoy");
 }
 
-/* A chain of 30 threads: passed on eight times, no further, and in finite time. */
-TEST(blame_of_long_chains_ends_at_its_depth)
+/* There the reason is what the blamed thread did. */
+TEST(blame_of_earlier_versions_is_read)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-	static char names[31][16];
-	for (int32_t i = 0; i < 31; i++)
-		snprintf(names[i], sizeof(names[i]), "t%d", i);
-	for (int32_t i = 0; i < 30; i++)
-		for (int32_t k = i + 1; k < MIN(i + 4, 31); k++) {
-			struct madewait w = blamed(names[i], 2 + i, LOCK_AT("f"), names[k], 2 + k,
-						   WAIT_SYNC, LOCK_AT("f"), 100);
-			madewait(p, &w);
-		}
+	struct madewait w = blamed("a", 2, LOCK_AT("f"), "b", 3, NULL, SYNC_IN("g"), 500);
+	w.reason = WAIT_FSYNC;
+	madewait(p, &w);
 	profile_seal(p);
 	struct blame b;
-	CHECK(!blame_make(&a, p, &(struct select_spec){0}, &b, NULL));
-	CHECK_U64(b.ns, 87 * 100 * MS);
-	for (size_t i = 0; i < b.nr_rows; i++)
-		CHECK(b.rows[i].nr_steps <= BLAME_DEPTH_MAX);
+	CHECK(!blame_make(&a, p, &(struct select_spec){.reason = "lock"}, &b, NULL));
+	CHECK_U64(b.nr_rows, 1);
+	CHECK(b.rows[0].doing == WAIT_FSYNC && b.rows[0].reason == WAIT_LOCK);
+	CHECK(blame_make(&a, p, &(struct select_spec){.reason = "fsync"}, &b, NULL) || !b.ns);
 }
 
 TEST(blame_leaves_out_waiters_with_nothing_to_do)
@@ -530,7 +586,7 @@ TEST(blame_leaves_out_waiters_with_nothing_to_do)
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
 	struct madewait w =
 		blamed("pool", 2, "main app;pool app;pthread_cond_wait libc.so.6", "boss", 3,
-		       WAIT_SLEEP, "main app;boss app;nanosleep libc.so.6", 900);
+		       "sleep/1", "main app;boss app;nanosleep libc.so.6", 900);
 	madewait(p, &w);
 	profile_seal(p);
 	struct blame b;
