@@ -2,7 +2,12 @@
 #include "base/base.h"
 #include "analyze/wait/waittables.h"
 
+#include "analyze/stacks/threads.h"
+#include "analyze/wait/blame.h"
+#include "analyze/wait/frames.h"
 #include "base/clock.h"
+#include "base/intern.h"
+#include "base/map.h"
 #include "base/text/num.h"
 
 /* Thresholds of findings, as shares of non-idle thread time. */
@@ -12,6 +17,7 @@
 #define TOP_LOCK_PCT   40.0 /* one lock's share of lock wait time */
 #define IO_PCT         10.0
 #define EXECUTOR_PCT   1.0              /* below the poll of an async task */
+#define OTHERS_PCT     10.0             /* waiting for what other threads did, not for locks */
 #define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
 #define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
 #define CLOSES_PCT     0.5
@@ -221,6 +227,68 @@ static void note_executors(const struct page *pg)
 		    pct_text(active_pct(pg, ns)).s, t->cells[at + 1].text, t->cells[at].text);
 }
 
+/* Adds up, of one blamed thread's name, function and activity. */
+struct culprit {
+	const char *thread;
+	const char *function;
+	enum wait_reason doing;
+	uint64_t ns;
+};
+
+static uint64_t top_culprit(const struct page *pg, const struct blame *b, struct culprit *ret_top)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(intern_release) struct intern names = {0};
+	CLEANUP(map_release) struct map index = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	VEC(struct culprit) all = {0};
+	struct waitframes *wf = waitframes_new(&a, pg->p);
+	uint64_t ns = 0;
+	for (size_t i = 0; i < b->nr_rows; i++) {
+		const struct blame_row *row = &b->rows[i];
+		struct waitframe f = waitframe_of(wf, row->blocker_stack);
+		if (row->reason == WAIT_LOCK || wait_is_idle(row->reason) || !row->blocker ||
+		    row->doing == WAIT_UNKNOWN)
+			continue;
+		ns += row->ns;
+		struct culprit c = {
+			arena_strdup(&pg->r->arena, threads_name(&text, pg->p, row->blocker)),
+			arena_strdup(&pg->r->arena, waitframe_name(pg->p, &f)), row->doing, 0};
+		buf_clear(&text);
+		buf_addf(&text, "%s\n%s\n%u", c.thread, c.function, row->doing);
+		bool is_new;
+		uint32_t *at = map_put(&index, intern_add_str(&names, buf_str(&text)), &is_new);
+		if (is_new) {
+			*at = (uint32_t)all.n;
+			vec_push(&all, c);
+		}
+		all.p[*at].ns += row->ns;
+		if (all.p[*at].ns > ret_top->ns)
+			*ret_top = all.p[*at];
+	}
+	vec_release(&all);
+	return ns;
+}
+
+/* Waits other than for locks that other threads ended: for what those did. */
+static void note_culprits(const struct page *pg, const struct select_spec *spec)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct blame b;
+	struct culprit top = {0};
+	if (!tables_has_rows(pg->p, TABLE_BLAME) || blame_make(&a, pg->p, spec, &b, NULL))
+		return;
+	uint64_t ns = top_culprit(pg, &b, &top);
+	double pct = active_pct(pg, ns);
+	if (pct < OTHERS_PCT || !top.ns || !has_evidence(ns, 0))
+		return;
+	report_note(pg->r,
+		    "waiting for other threads, not for locks: %s %% of non-idle thread time; the "
+		    "largest part (%s %%) for %s in %s (%s)",
+		    pct_text(pct).s, pct_text(view_pct(top.ns, ns)).s, top.thread, top.function,
+		    top.doing == WAIT_ON_CPU ? "on CPU" : wait_text(top.doing));
+}
+
 static void note_io(const struct page *pg)
 {
 	static const struct finding kinds[] = {
@@ -285,6 +353,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	if (is_limited || !note_idle(&pg)) {
 		note_cpu_shortage(&pg);
 		note_locks(&pg);
+		note_culprits(&pg, spec);
 		note_io(&pg);
 	}
 	note_accuracy(&pg);

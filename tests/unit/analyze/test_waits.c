@@ -564,6 +564,17 @@ TEST(blame_marks_convoys_of_waits_that_are_not_idle)
 	CHECK_STR(cell_at(find_table(r, "blame"), 0, "doing")->text, "convoy");
 }
 
+TEST(page_names_the_thread_that_others_wait_for)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = blame_profile();
+	CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
+	CHECK(has_note(r,
+		       "80 % of non-idle thread time was spent waiting for locks; 100 % of that"));
+	CHECK(has_note(r, "waiting for other threads, not for locks: 10 % of non-idle thread time; "
+			  "the largest part (100 %) for d in fd (lock)"));
+}
+
 /* There the reason is what the blamed thread did. */
 TEST(blame_of_earlier_versions_is_read)
 {
