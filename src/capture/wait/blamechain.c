@@ -15,17 +15,18 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/wait/blamehistory.h"
 #include "capture/wait/blamelocks.h"
 #include "capture/wait/blameparts.h"
+#include "capture/wait/blamerows.h"
 #include "kernel_wait.h"
 #include "wait_reason.h"
 
 #define INTERVALS_DEFAULT (1u << 17)
 #define PARTS_DEFAULT     (1u << 18)
+#define CAUSES_MAX        (1u << 18) /* then those without parts are forgotten */
 #define LAG_NS_DEFAULT    (100 * NS_PER_MS)
 /* Waits for other threads that were not attributed yet: chains of owners, see resolve. */
 #define DEPTH_MAX 16
@@ -33,36 +34,6 @@
 #define CONTINUE_NS (200 * NS_PER_US)
 /* Last intervals of a thread in which its wait for a lock is looked for. */
 #define LOOK_BACK 16
-
-/* Identity of a row, hashed and compared as bytes: no padding. */
-struct row_key {
-	uint64_t user_ref;
-	uint64_t object;
-	uint64_t culprit_ref;
-	uint32_t dev;
-	uint32_t second;
-	int32_t tgid;
-	int32_t tid;
-	int32_t fd;
-	int32_t culprit_tgid;
-	int32_t culprit_tid;
-	uint32_t lock;
-	int16_t syscall;
-	uint8_t reason;
-	uint8_t evidence;
-	uint8_t object_kind;
-	uint8_t doing;
-	uint8_t nr_steps;
-	uint8_t pad;
-};
-
-struct row {
-	struct row_key key;
-	uint64_t kernel_ref;
-	int64_t count;
-	int64_t ns;
-	int64_t longest_ns;
-};
 
 struct blamechain {
 	struct blamehistory h;
@@ -72,8 +43,8 @@ struct blamechain {
 	uint64_t next_due; /* sequence number of the first entry that is not attributed yet */
 	struct blameparts scratch[DEPTH_MAX + 1];
 	struct blameparts of_second;
-	VEC(struct row) rows;
-	struct map row_of; /* hash of the key -> index */
+	struct blamecauses causes;
+	struct blamerows rows;
 	struct blamechain_counts counts;
 };
 
@@ -170,7 +141,7 @@ static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts
 static void add_activity(struct blamechain *bc, unsigned depth, struct blameparts *to,
 			 const struct blame_culprit *c, uint64_t start_ns, uint64_t end_ns)
 {
-	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, c->tid);
+	struct blamehistory_thread *t = blamehistory_thread(&bc->h, c->tid);
 	uint64_t lost_ns = blamehistory_lost_ns(&bc->h, t);
 	if (!t && !c->is_recorded)
 		lost_ns = end_ns;
@@ -210,7 +181,7 @@ static struct blame_culprit culprit_owner(const struct wait_interval *v)
 static struct blamehistory_entry *neighbour(const struct blamechain *bc,
 					    const struct blamehistory_entry *e, int step)
 {
-	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, e->v.tid);
+	struct blamehistory_thread *t = blamehistory_thread(&bc->h, e->v.tid);
 	uint64_t seq = blamehistory_seq(&bc->h, e);
 	if (!t)
 		return NULL;
@@ -234,7 +205,7 @@ static const struct blamehistory_entry *last_wait_for(const struct blamechain *b
 						      uint64_t key, uint64_t since_ns,
 						      uint64_t until_ns)
 {
-	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, tid);
+	struct blamehistory_thread *t = blamehistory_thread(&bc->h, tid);
 	if (!t)
 		return NULL;
 	size_t i = blamehistory_first_after(&bc->h, t, until_ns);
@@ -276,7 +247,7 @@ static void add_holders(struct blamechain *bc, unsigned depth, struct blameparts
 			const struct wait_interval *v, const struct blame_culprit *last)
 {
 	uint64_t key = object_key(v);
-	const struct blamehistory_object *o = key ? blamehistory_object(&bc->h, key) : NULL;
+	struct blamehistory_object *o = key ? blamehistory_object(&bc->h, key) : NULL;
 	uint64_t at_ns = v->off_ns;
 	size_t i = o ? blamehistory_first_wake_after(&bc->h, o, at_ns) : 0;
 	for (; o && i < o->list.seqs.n; i++) {
@@ -320,52 +291,6 @@ static void resolve(struct blamechain *bc, struct blamehistory_entry *e, unsigne
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static struct row *row_at(struct blamechain *bc, const struct row_key *key)
-{
-	for (uint64_t hash = hash_bytes(key, sizeof(*key));; hash++) {
-		bool is_new;
-		uint32_t *at = map_put(&bc->row_of, hash, &is_new);
-		if (is_new) {
-			*at = (uint32_t)bc->rows.n;
-			struct row *r = vec_add(&bc->rows);
-			r->key = *key;
-			return r;
-		}
-		if (!memcmp(&bc->rows.p[*at].key, key, sizeof(*key)))
-			return &bc->rows.p[*at];
-	}
-}
-
-static void add_row(struct blamechain *bc, const struct wait_interval *v,
-		    const struct blame_part *p, uint32_t lock, uint32_t second, uint64_t ns,
-		    bool is_counted)
-{
-	struct row_key key = {
-		.user_ref = v->user_ref,
-		.object = v->object,
-		.culprit_ref = p->ref,
-		.dev = v->dev,
-		.second = second,
-		.tgid = v->tgid,
-		.tid = v->tid,
-		.fd = v->fd,
-		.culprit_tgid = p->tgid,
-		.culprit_tid = p->tid,
-		.lock = lock,
-		.syscall = v->syscall,
-		.reason = v->reason,
-		.evidence = v->evidence & (EVIDENCE_LOCK_WORD | EVIDENCE_OPEN),
-		.object_kind = v->object_kind,
-		.doing = p->doing,
-		.nr_steps = p->nr_steps,
-	};
-	struct row *r = row_at(bc, &key);
-	r->kernel_ref = v->kernel_ref;
-	r->count += is_counted;
-	r->ns += (int64_t)ns;
-	r->longest_ns = MAX(r->longest_ns, (int64_t)ns);
-}
-
 static uint64_t second_of(const struct blamechain *bc, uint64_t ns)
 {
 	return ns > bc->epoch_ns ? (ns - bc->epoch_ns) / NS_PER_SEC : 0;
@@ -378,34 +303,33 @@ static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, 
 	struct blameparts *some = &bc->of_second;
 	const struct wait_interval *v = &e->v;
 	ASSERT(parts);
-	blameparts_clear(some);
-	blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, v->off_ns, v->woken_ns, 0);
-	blameparts_merge(some);
-	struct blame_part longest = some->v.p[0]; /* the first one after the merge */
 	uint64_t first = second_of(bc, v->off_ns);
 	uint64_t last = second_of(bc, v->woken_ns - 1);
-	for (uint64_t s = first; s < last; s++) {
-		uint64_t from_ns = s == first ? v->off_ns : bc->epoch_ns + s * NS_PER_SEC;
+	uint64_t from_ns = v->off_ns;
+	struct blamerows_at at = {.site = blamerows_site(&bc->rows, v), .lock = lock};
+	for (uint64_t s = first; s <= last; s++) {
+		uint64_t to_ns = s == last ? v->woken_ns : bc->epoch_ns + (s + 1) * NS_PER_SEC;
 		blameparts_clear(some);
-		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, from_ns,
-				       bc->epoch_ns + (s + 1) * NS_PER_SEC, 0);
+		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, from_ns, to_ns, 0);
 		blameparts_merge(some);
+		at.second = (uint32_t)s;
 		vec_foreach(p, &some->v)
-			add_row(bc, v, p, lock, (uint32_t)s, p->ns, false);
+			blamerows_add(&bc->rows, &at, p, first == last && p == some->v.p);
+		from_ns = to_ns;
 	}
-	if (last > first) {
+	if (first < last) { /* a wait counts where it ended, for its longest cause */
 		blameparts_clear(some);
-		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged,
-				       bc->epoch_ns + last * NS_PER_SEC, v->woken_ns, 0);
+		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, v->off_ns,
+				       v->woken_ns, 0);
 		blameparts_merge(some);
+		some->v.p[0].ns = 0;
+		blamerows_add(&bc->rows, &at, &some->v.p[0], 1);
 	}
-	add_row(bc, v, &longest, lock, (uint32_t)last, 0, true);
-	vec_foreach(p, &some->v)
-		add_row(bc, v, p, lock, (uint32_t)last, p->ns, false);
 	bc->counts.nr_waits++;
 	bc->counts.ns += v->woken_ns - v->off_ns;
 	for (uint32_t i = 0; i < e->nr_parts; i++)
-		bc->counts.unknown_ns += parts[i].doing == WAIT_UNKNOWN ? parts[i].ns : 0;
+		if (bc->causes.all.p[parts[i].cause].doing == WAIT_UNKNOWN)
+			bc->counts.unknown_ns += parts[i].ns;
 }
 
 /* ---- locks --------------------------------------------------------------------------------- */
@@ -414,24 +338,18 @@ static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, 
 static uint32_t add_to_lock(struct blamechain *bc, const struct blamehistory_entry *e)
 {
 	const struct wait_interval *v = &e->v;
-	const struct blamehistory_object *o = blamehistory_object(&bc->h, e->object_key);
-	struct blame_culprit by = culprit_of(bc, e);
-	uint64_t since_ns = v->off_ns;
-	if (v->reason == WAIT_NET || v->reason == WAIT_POLL || v->reason == WAIT_CHILD || !by.tid)
+	struct blamehistory_object *o = e->object_key ? &bc->h.objects.p[e->object] : NULL;
+	if (v->reason == WAIT_NET || v->reason == WAIT_POLL || v->reason == WAIT_CHILD)
 		return 0;
-	uint64_t key = o && o->is_shared ? e->object_key
-					 : hash_mix(v->user_ref, v->waker_ref ^ (uint32_t)v->tgid);
-	uint32_t lock = blamelocks_at(&bc->locks, key | 1);
-	const struct blamehistory_thread *t = blamehistory_thread(&bc->h, by.tid);
-	size_t i = t ? blamehistory_first_after(&bc->h, t, v->woken_ns) : 0;
-	for (unsigned k = 0; t && k < LOOK_BACK && i-- > t->list.head; k++) {
-		const struct wait_interval *w = &blamehistory_get(&bc->h, t->list.seqs.p[i])->v;
-		if (w->how == HOW_BLOCKED && w->user_ref == v->user_ref) {
-			since_ns = MAX(since_ns, w->on_ns);
-			break;
-		}
-	}
-	blamelocks_add(&bc->locks, lock, v->tid, by.tid, since_ns, v->woken_ns);
+	uint64_t key = o && o->is_shared
+			       ? e->object_key
+			       : hash_mix(v->user_ref, (uint64_t)(uint32_t)v->tgid << 32) | 1;
+	uint32_t lock = blamelocks_at(&bc->locks, key);
+	blamelocks_add(&bc->locks, lock, v->tid, culprit_of(bc, e).tid);
+	const struct blame_part *parts = blamehistory_parts(&bc->h, e);
+	for (uint32_t i = 0; i < e->nr_parts; i++)
+		blamelocks_add_time(&bc->locks, lock, bc->causes.all.p[parts[i].cause].tid,
+				    parts[i].ns);
 	return lock;
 }
 
@@ -459,7 +377,7 @@ static struct blame_culprit next_culprit(const struct blamechain *bc,
 					 const struct blamehistory_entry *e,
 					 const struct blame_culprit *last)
 {
-	const struct blamehistory_object *o = blamehistory_object(&bc->h, object_key(&e->v));
+	struct blamehistory_object *o = blamehistory_object(&bc->h, object_key(&e->v));
 	size_t i = o ? blamehistory_first_wake_after(&bc->h, o, e->v.woken_ns) : 0;
 	for (; o && i < o->list.seqs.n; i++) {
 		const struct blamehistory_entry *next = blamehistory_get(&bc->h, o->list.seqs.p[i]);
@@ -522,6 +440,9 @@ struct blamechain *blamechain_new(const struct blamechain_options *o)
 	bc->epoch_ns = o->epoch_ns;
 	bc->lag_ns = o->lag_ns ? o->lag_ns : LAG_NS_DEFAULT;
 	bc->next_due = 1;
+	for (size_t i = 0; i < ARRAY_LEN(bc->scratch); i++)
+		bc->scratch[i].causes = &bc->causes;
+	bc->of_second.causes = &bc->causes;
 	return bc;
 }
 
@@ -534,8 +455,8 @@ void blamechain_free(struct blamechain *bc)
 	for (size_t i = 0; i < ARRAY_LEN(bc->scratch); i++)
 		blameparts_release(&bc->scratch[i]);
 	blameparts_release(&bc->of_second);
-	vec_release(&bc->rows);
-	map_release(&bc->row_of);
+	blamecauses_release(&bc->causes);
+	blamerows_release(&bc->rows);
 	free(bc);
 }
 
@@ -569,41 +490,23 @@ void blamechain_finish(struct blamechain *bc)
 	attribute_until(bc, bc->h.next);
 }
 
+/* Forgets causes that no part has any more. */
+static void compact_causes(struct blamechain *bc)
+{
+	struct blamecauses old = bc->causes;
+	bc->causes = (struct blamecauses){0};
+	for (uint64_t i = 0; i < bc->h.nr_parts_max; i++)
+		bc->h.parts[i].cause =
+			blamecauses_number(&bc->causes, &old.all.p[bc->h.parts[i].cause]);
+	blamecauses_release(&old);
+}
+
 int blamechain_take_rows(struct blamechain *bc, blamechain_row_fn *fn, void *ctx)
 {
-	int rc = 0;
-	vec_foreach(r, &bc->rows) {
-		const struct row_key *k = &r->key;
-		struct blamechain_row row = {
-			.user_ref = k->user_ref,
-			.kernel_ref = r->kernel_ref,
-			.object = k->object,
-			.dev = k->dev,
-			.second = k->second,
-			.tgid = k->tgid,
-			.tid = k->tid,
-			.fd = k->fd,
-			.syscall = k->syscall,
-			.reason = k->reason,
-			.evidence = k->evidence,
-			.object_kind = k->object_kind,
-			.doing = k->doing,
-			.nr_steps = k->nr_steps,
-			.is_convoy = blamelocks_is_convoy(&bc->locks, k->lock),
-			.culprit_ref = k->culprit_ref,
-			.culprit_tgid = k->culprit_tgid,
-			.culprit_tid = k->culprit_tid,
-			.count = r->count,
-			.ns = r->ns,
-			.longest_ns = r->longest_ns,
-		};
-		rc = fn(ctx, &row);
-		if (rc)
-			break;
-	}
-	vec_clear(&bc->rows);
-	map_clear(&bc->row_of);
+	int rc = blamerows_take(&bc->rows, &bc->causes, &bc->locks, fn, ctx);
 	blamelocks_age(&bc->locks);
+	if (bc->causes.all.n > CAUSES_MAX)
+		compact_causes(bc);
 	return rc;
 }
 

@@ -49,8 +49,8 @@ struct blamechain_row {
 	uint8_t evidence; /* EVIDENCE_LOCK_WORD, EVIDENCE_OPEN */
 	uint8_t object_kind;
 	/* The cause. */
-	uint8_t doing; /* enum wait_reason; WAIT_ON_CPU: it ran */
-	uint8_t nr_steps;
+	uint8_t doing;    /* enum wait_reason; WAIT_ON_CPU: it ran */
+	uint8_t nr_steps; /* fewest threads from waiter to culprit; 1: it waited for it directly */
 	bool is_convoy;
 	uint64_t culprit_ref;
 	int32_t culprit_tgid;

@@ -16,6 +16,7 @@ static void list_drop_first(struct blamehistory_list *l)
 		return;
 	l->seqs.n -= l->head;
 	memmove(l->seqs.p, l->seqs.p + l->head, l->seqs.n * sizeof(*l->seqs.p));
+	l->near -= MIN(l->near, l->head);
 	l->head = 0;
 }
 
@@ -27,7 +28,7 @@ static bool list_is_empty(const struct blamehistory_list *l)
 static void list_clear(struct blamehistory_list *l)
 {
 	vec_clear(&l->seqs);
-	l->head = 0;
+	l->head = l->near = 0;
 }
 
 /* ---- life cycle ---------------------------------------------------------------------------- */
@@ -86,12 +87,12 @@ struct blamehistory_entry *blamehistory_oldest_if_full(struct blamehistory *h)
 	return h->next - h->first == h->nr_max ? entry_at(h, h->first) : NULL;
 }
 
-static struct blamehistory_thread *thread_put(struct blamehistory *h, int32_t tid)
+static uint32_t thread_put(struct blamehistory *h, int32_t tid)
 {
 	bool is_new;
 	uint32_t *at = map_put(&h->thread_of, (uint32_t)tid, &is_new);
 	if (!is_new)
-		return &h->threads.p[*at];
+		return *at;
 	if (h->free_threads.n) {
 		*at = h->free_threads.p[--h->free_threads.n];
 	} else {
@@ -102,15 +103,15 @@ static struct blamehistory_thread *thread_put(struct blamehistory *h, int32_t ti
 	t->tid = tid;
 	/* What is known of a thread that was dropped before is that its intervals are old. */
 	t->lost_ns = h->lost_ns;
-	return t;
+	return *at;
 }
 
-static struct blamehistory_object *object_put(struct blamehistory *h, uint64_t key, int32_t tid)
+static uint32_t object_put(struct blamehistory *h, uint64_t key, int32_t tid)
 {
 	bool is_new;
 	uint32_t *at = map_put(&h->object_of, key, &is_new);
 	if (!is_new)
-		return &h->objects.p[*at];
+		return *at;
 	if (h->free_objects.n) {
 		*at = h->free_objects.p[--h->free_objects.n];
 	} else {
@@ -121,54 +122,51 @@ static struct blamehistory_object *object_put(struct blamehistory *h, uint64_t k
 	o->key = key;
 	o->first_tid = tid;
 	o->is_shared = false;
-	return o;
+	return *at;
 }
 
-static void drop_from_thread(struct blamehistory *h, const struct wait_interval *v)
+static void drop_from_thread(struct blamehistory *h, const struct blamehistory_entry *e)
 {
-	uint32_t *at = map_get(&h->thread_of, (uint32_t)v->tid);
-	ASSERT(at);
-	struct blamehistory_thread *t = &h->threads.p[*at];
+	struct blamehistory_thread *t = &h->threads.p[e->thread];
 	ASSERT(!list_is_empty(&t->list) && t->list.seqs.p[t->list.head] == h->first);
 	list_drop_first(&t->list);
-	t->lost_ns = MAX(t->lost_ns, v->on_ns);
+	t->lost_ns = MAX(t->lost_ns, e->v.on_ns);
 	if (!list_is_empty(&t->list))
 		return;
 	list_clear(&t->list);
-	vec_push(&h->free_threads, *at);
-	(void)map_del(&h->thread_of, (uint32_t)v->tid);
+	vec_push(&h->free_threads, e->thread);
+	(void)map_del(&h->thread_of, (uint32_t)e->v.tid);
 }
 
 /* The list is in the order of woken_ns, so an entry that was dropped need not be the first one. */
-static void drop_from_object(struct blamehistory *h, uint64_t key)
+static void drop_from_object(struct blamehistory *h, const struct blamehistory_entry *e)
 {
-	uint32_t *at = map_get(&h->object_of, key);
-	if (!at)
-		return;
-	struct blamehistory_object *o = &h->objects.p[*at];
+	struct blamehistory_object *o = &h->objects.p[e->object];
 	while (!list_is_empty(&o->list) && o->list.seqs.p[o->list.head] <= h->first)
 		list_drop_first(&o->list);
-	if (!list_is_empty(&o->list))
+	if (!list_is_empty(&o->list) || o->key != e->object_key)
 		return;
 	list_clear(&o->list);
-	vec_push(&h->free_objects, *at);
-	(void)map_del(&h->object_of, key);
+	vec_push(&h->free_objects, e->object);
+	(void)map_del(&h->object_of, e->object_key);
+	o->key = 0;
 }
 
 static void drop_first(struct blamehistory *h)
 {
 	struct blamehistory_entry *e = entry_at(h, h->first);
 	h->lost_ns = MAX(h->lost_ns, e->v.on_ns);
-	drop_from_thread(h, &e->v);
+	drop_from_thread(h, e);
 	if (e->object_key)
-		drop_from_object(h, e->object_key);
+		drop_from_object(h, e);
 	h->first++;
 }
 
 /* Inserts by woken_ns: the order of entries is that of on_ns, which differs by wake-up latencies. */
-static void add_wake(struct blamehistory *h, const struct blamehistory_entry *e, uint64_t seq)
+static void add_wake(struct blamehistory *h, struct blamehistory_entry *e, uint64_t seq)
 {
-	struct blamehistory_object *o = object_put(h, e->object_key, e->v.tid);
+	e->object = object_put(h, e->object_key, e->v.tid);
+	struct blamehistory_object *o = &h->objects.p[e->object];
 	o->is_shared |= o->first_tid != e->v.tid;
 	vec_push(&o->list.seqs, seq);
 	uint64_t *p = o->list.seqs.p;
@@ -189,7 +187,8 @@ struct blamehistory_entry *blamehistory_add(struct blamehistory *h, const struct
 	uint64_t seq = h->next++;
 	struct blamehistory_entry *e = entry_at(h, seq);
 	*e = (struct blamehistory_entry){.v = *v, .object_key = object_key};
-	vec_push(&thread_put(h, v->tid)->list.seqs, seq);
+	e->thread = thread_put(h, v->tid);
+	vec_push(&h->threads.p[e->thread].list.seqs, seq);
 	if (object_key)
 		add_wake(h, e, seq);
 	return e;
@@ -197,7 +196,7 @@ struct blamehistory_entry *blamehistory_add(struct blamehistory *h, const struct
 
 /* ---- look-up ------------------------------------------------------------------------------- */
 
-const struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, int32_t tid)
+struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, int32_t tid)
 {
 	uint32_t *at = map_get(&h->thread_of, (uint32_t)tid);
 	return at ? &h->threads.p[*at] : NULL;
@@ -215,41 +214,75 @@ void blamehistory_lose(struct blamehistory *h, int32_t tid, uint64_t until_ns)
 		h->threads.p[*at].lost_ns = MAX(h->threads.p[*at].lost_ns, until_ns);
 }
 
-size_t blamehistory_first_after(const struct blamehistory *h, const struct blamehistory_thread *t,
-				uint64_t ns)
+enum time_of { TIME_ON, TIME_WOKEN };
+
+/* Whether an element is dropped, which is before everything, or its time is not after @ns. */
+static inline bool is_before(const struct blamehistory *h, uint64_t seq, enum time_of what,
+			     uint64_t ns)
 {
-	size_t lo = t->list.head;
-	size_t hi = t->list.seqs.n;
+	const struct blamehistory_entry *e = blamehistory_get(h, seq);
+	return !e || (what == TIME_ON ? e->v.on_ns : e->v.woken_ns) <= ns;
+}
+
+/*
+ * Index of the first element whose time is after @ns. Searches from the last result outwards, since
+ * waits are attributed in about the order of the lists.
+ */
+static inline size_t list_first_after(const struct blamehistory *h, struct blamehistory_list *l,
+				      enum time_of what, uint64_t ns)
+{
+	const uint64_t *p = l->seqs.p;
+	size_t lo = l->head;
+	size_t hi = l->seqs.n;
+	size_t at = MIN(MAX(l->near, lo), hi);
+	if (at < hi && is_before(h, p[at], what, ns)) {
+		lo = at + 1;
+		for (size_t step = 1; lo < hi; step *= 2) {
+			at = MIN(lo + step, hi) - 1;
+			if (!is_before(h, p[at], what, ns)) {
+				hi = at;
+				break;
+			}
+			lo = at + 1;
+		}
+	} else {
+		hi = at;
+		for (size_t step = 1; lo < hi; step *= 2) {
+			at = hi - MIN(step, hi - lo);
+			if (is_before(h, p[at], what, ns)) {
+				lo = at + 1;
+				break;
+			}
+			hi = at;
+		}
+	}
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (entry_at(h, t->list.seqs.p[mid])->v.on_ns <= ns)
+		if (is_before(h, p[mid], what, ns))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
+	l->near = lo;
 	return lo;
 }
 
-const struct blamehistory_object *blamehistory_object(const struct blamehistory *h, uint64_t key)
+size_t blamehistory_first_after(const struct blamehistory *h, struct blamehistory_thread *t,
+				uint64_t ns)
+{
+	return list_first_after(h, &t->list, TIME_ON, ns);
+}
+
+struct blamehistory_object *blamehistory_object(const struct blamehistory *h, uint64_t key)
 {
 	uint32_t *at = map_get(&h->object_of, key);
 	return at ? &h->objects.p[*at] : NULL;
 }
 
-size_t blamehistory_first_wake_after(const struct blamehistory *h,
-				     const struct blamehistory_object *o, uint64_t ns)
+size_t blamehistory_first_wake_after(const struct blamehistory *h, struct blamehistory_object *o,
+				     uint64_t ns)
 {
-	size_t lo = o->list.head;
-	size_t hi = o->list.seqs.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct blamehistory_entry *e = blamehistory_get(h, o->list.seqs.p[mid]);
-		if (!e || e->v.woken_ns <= ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return list_first_after(h, &o->list, TIME_WOKEN, ns);
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */

@@ -28,14 +28,17 @@ struct blamehistory_entry {
 	uint64_t object_key; /* 0: none */
 	uint64_t parts;      /* sequence number of the first part */
 	uint32_t nr_parts;
-	uint8_t state;  /* enum blamehistory_state */
-	bool is_merged; /* the parts may overlap */
+	uint32_t thread; /* index */
+	uint32_t object; /* index, if object_key */
+	uint8_t state;   /* enum blamehistory_state */
+	bool is_merged;  /* the parts may overlap */
 };
 
 /* Sequence numbers in ascending order; the first ones may be of entries that were dropped. */
 struct blamehistory_list {
 	VEC(uint64_t) seqs;
 	size_t head; /* index of the first one that is kept */
+	size_t near; /* where the last search ended: the next one is likely to end close to it */
 };
 
 struct blamehistory_thread {
@@ -86,19 +89,19 @@ struct blamehistory_entry *blamehistory_get(const struct blamehistory *h, uint64
 uint64_t blamehistory_seq(const struct blamehistory *h, const struct blamehistory_entry *e);
 
 /* Returns the thread, or NULL if it has no interval in the history. */
-const struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, int32_t tid);
+struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, int32_t tid);
 /* Intervals of the thread that ended before the result may be missing. */
 uint64_t blamehistory_lost_ns(const struct blamehistory *h, const struct blamehistory_thread *t);
 /* Intervals of the thread that ended before @until_ns are missing. */
 void blamehistory_lose(struct blamehistory *h, int32_t tid, uint64_t until_ns);
 /* Index in the list of the thread's first interval with on_ns > @ns. */
-size_t blamehistory_first_after(const struct blamehistory *h, const struct blamehistory_thread *t,
+size_t blamehistory_first_after(const struct blamehistory *h, struct blamehistory_thread *t,
 				uint64_t ns);
 /* Returns the object, or NULL if it has no wake-up in the history. */
-const struct blamehistory_object *blamehistory_object(const struct blamehistory *h, uint64_t key);
+struct blamehistory_object *blamehistory_object(const struct blamehistory *h, uint64_t key);
 /* Index in the list of the object's first wake-up with woken_ns > @ns. */
-size_t blamehistory_first_wake_after(const struct blamehistory *h,
-				     const struct blamehistory_object *o, uint64_t ns);
+size_t blamehistory_first_wake_after(const struct blamehistory *h, struct blamehistory_object *o,
+				     uint64_t ns);
 
 /* Stores the parts of an entry. */
 void blamehistory_set_parts(struct blamehistory *h, struct blamehistory_entry *e,

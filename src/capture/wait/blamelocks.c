@@ -41,23 +41,25 @@ static struct blamelock_thread *thread_of(struct blamelock *lock, int32_t tid)
 	return t;
 }
 
-void blamelocks_add(struct blamelocks *l, uint32_t idx, int32_t tid, int32_t by, uint64_t since_ns,
-		    uint64_t ns)
+void blamelocks_add(struct blamelocks *l, uint32_t lock, int32_t tid, int32_t by)
 {
-	if (!idx)
+	if (!lock)
 		return;
-	struct blamelock *lock = &l->locks.p[idx];
-	struct blamelock_thread *waiter = thread_of(lock, tid);
+	struct blamelock_thread *waiter = thread_of(&l->locks.p[lock], tid);
 	if (waiter)
 		waiter->has_waited = true;
-	since_ns = MAX(since_ns, lock->released_ns);
-	lock->released_ns = MAX(lock->released_ns, ns);
-	struct blamelock_thread *holder = thread_of(lock, by);
-	if (!holder)
+	struct blamelock_thread *releaser = thread_of(&l->locks.p[lock], by);
+	if (releaser)
+		releaser->nr_releases++;
+}
+
+void blamelocks_add_time(struct blamelocks *l, uint32_t lock, int32_t tid, uint64_t ns)
+{
+	if (!lock)
 		return;
-	holder->nr_releases++;
-	if (ns > since_ns)
-		holder->hold_ns += ns - since_ns;
+	struct blamelock_thread *t = thread_of(&l->locks.p[lock], tid);
+	if (t)
+		t->blamed_ns += ns;
 }
 
 bool blamelocks_is_convoy(const struct blamelocks *l, uint32_t idx)
@@ -70,14 +72,12 @@ bool blamelocks_is_convoy(const struct blamelocks *l, uint32_t idx)
 	if (!idx)
 		return false;
 	vec_foreach(t, &l->locks.p[idx].threads) {
-		if (!t->nr_releases)
-			continue;
-		double ns = (double)t->hold_ns;
+		double ns = (double)t->blamed_ns;
 		sum += ns;
 		sum_of_squares += ns * ns;
 		most = MAX(most, ns);
 		nr_releases += t->nr_releases;
-		nr += t->has_waited;
+		nr += t->has_waited && t->nr_releases;
 	}
 	if (nr < CONVOY_THREADS || nr_releases < (uint64_t)nr * RELEASES_MIN || sum <= 0)
 		return false;
@@ -94,9 +94,9 @@ void blamelocks_age(struct blamelocks *l)
 	vec_foreach(lock, &l->locks) {
 		size_t n = 0;
 		vec_foreach(t, &lock->threads) {
-			t->hold_ns /= 2;
+			t->blamed_ns /= 2;
 			t->nr_releases /= 2;
-			if (t->nr_releases)
+			if (t->nr_releases || t->blamed_ns)
 				lock->threads.p[n++] = *t;
 		}
 		lock->threads.n = n;

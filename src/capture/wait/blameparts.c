@@ -4,9 +4,50 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 /* More parts than this of one wait are merged by cause. */
 #define PARTS_MAX  192
 #define CAUSES_MAX (PARTS_MAX / 2)
+
+/* ---- causes -------------------------------------------------------------------------------- */
+
+void blamecauses_release(struct blamecauses *c)
+{
+	vec_release(&c->all);
+	vec_release(&c->seen);
+	map_release(&c->number_of);
+	*c = (struct blamecauses){0};
+}
+
+static bool is_same(const struct blame_cause *a, const struct blame_cause *b)
+{
+	return a->ref == b->ref && a->tid == b->tid && a->doing == b->doing && a->tgid == b->tgid;
+}
+
+static uint32_t add_cause(struct blamecauses *c, const struct blame_cause *cause)
+{
+	vec_push(&c->all, *cause);
+	(void)vec_add(&c->seen);
+	return (uint32_t)c->all.n - 1;
+}
+
+uint32_t blamecauses_number(struct blamecauses *c, const struct blame_cause *cause)
+{
+	if (!c->all.n)
+		(void)add_cause(c, &(struct blame_cause){.doing = WAIT_UNKNOWN});
+	uint64_t hash = hash_mix(cause->ref, (uint64_t)(uint32_t)cause->tid << 8 | cause->doing);
+	for (;; hash++) {
+		bool is_new;
+		uint32_t *at = map_put(&c->number_of, hash, &is_new);
+		if (is_new)
+			*at = add_cause(c, cause);
+		if (is_same(&c->all.p[*at], cause))
+			return *at;
+	}
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
 
 void blameparts_release(struct blameparts *p)
 {
@@ -29,8 +70,9 @@ void blameparts_add(struct blameparts *to, const struct blame_culprit *c, uint64
 {
 	if (start_ns >= end_ns)
 		return;
-	vec_push(&to->v, (struct blame_part){start_ns, end_ns, end_ns - start_ns, ref, c->tgid,
-					     c->tid, (uint8_t)doing, 1});
+	struct blame_cause cause = {ref, c->tgid, c->tid, (uint8_t)doing};
+	vec_push(&to->v, (struct blame_part){start_ns, end_ns, end_ns - start_ns,
+					     blamecauses_number(to->causes, &cause), 1});
 }
 
 /* Makes the time of the parts from @first on @want_ns, by changing the longest ones. */
@@ -90,79 +132,77 @@ void blameparts_add_clipped(struct blameparts *to, const struct blame_part *from
 		blameparts_add(to, &unknown, start_ns, end_ns, WAIT_UNKNOWN, 0);
 }
 
-static int by_cause(const void *x, const void *y)
-{
-	const struct blame_part *a = x;
-	const struct blame_part *b = y;
-	return COMPARE(a->tid, b->tid)
-		       ?: COMPARE(a->doing, b->doing)
-		       ?: COMPARE(a->ref, b->ref)
-		       ?: COMPARE(a->nr_steps, b->nr_steps);
-}
-
-static int by_cause_and_start(const void *x, const void *y)
-{
-	const struct blame_part *a = x;
-	const struct blame_part *b = y;
-	return by_cause(x, y) ?: COMPARE(a->start_ns, b->start_ns);
-}
-
 static int by_start(const void *x, const void *y)
 {
 	const struct blame_part *a = x;
 	const struct blame_part *b = y;
-	return COMPARE(a->start_ns, b->start_ns) ?: by_cause(x, y);
+	return COMPARE(a->start_ns, b->start_ns) ?: COMPARE(a->cause, b->cause);
 }
 
 static int by_longest(const void *x, const void *y)
 {
 	const struct blame_part *a = x;
 	const struct blame_part *b = y;
-	return COMPARE(b->ns, a->ns) ?: by_cause_and_start(x, y);
+	return COMPARE(b->ns, a->ns) ?: by_start(x, y);
 }
 
-/* Merges parts of equal cause, wherever they are; of too many causes, the shortest are unknown. */
+static void merge_into(struct blame_part *to, const struct blame_part *p)
+{
+	to->start_ns = MIN(to->start_ns, p->start_ns);
+	to->end_ns = MAX(to->end_ns, p->end_ns);
+	to->ns += p->ns;
+	to->nr_steps = MIN(to->nr_steps, p->nr_steps);
+}
+
+/* Of too many causes, keeps the longest. */
+static void limit_causes(struct blameparts *parts)
+{
+	struct blame_part *v = parts->v.p;
+	qsort(v, parts->v.n, sizeof(*v), by_longest);
+	for (size_t i = CAUSES_MAX; i < parts->v.n; i++)
+		merge_into(&v[CAUSES_MAX - 1], &v[i]);
+	v[CAUSES_MAX - 1].cause = 0;
+	parts->v.n = CAUSES_MAX;
+}
+
 void blameparts_merge(struct blameparts *parts)
 {
 	struct blame_part *v = parts->v.p;
+	struct blamecauses *c = parts->causes;
 	size_t n = 0;
+	size_t longest = 0;
 	if (parts->v.n < 2)
 		return;
-	qsort(v, parts->v.n, sizeof(*v), by_cause_and_start);
+	c->nr_merges++;
 	for (size_t i = 0; i < parts->v.n; i++) {
-		struct blame_part p = v[i];
-		if (n && !by_cause(&v[n - 1], &p)) {
-			v[n - 1].end_ns = MAX(v[n - 1].end_ns, p.end_ns);
-			v[n - 1].ns += p.ns;
-			continue;
+		struct blamecauses_seen *seen = &c->seen.p[v[i].cause];
+		if (seen->merge != c->nr_merges) {
+			*seen = (struct blamecauses_seen){c->nr_merges, (uint32_t)n};
+			v[n++] = v[i];
+		} else {
+			merge_into(&v[seen->part], &v[i]);
 		}
-		v[n++] = p;
+		if (v[seen->part].ns > v[longest].ns)
+			longest = seen->part;
 	}
-	qsort(v, n, sizeof(*v), by_longest);
-	for (size_t i = CAUSES_MAX; i < n; i++) {
-		struct blame_part *rest = &v[CAUSES_MAX - 1];
-		rest->start_ns = MIN(rest->start_ns, v[i].start_ns);
-		rest->end_ns = MAX(rest->end_ns, v[i].end_ns);
-		rest->ns += v[i].ns;
-		rest->ref = 0;
-		rest->tid = rest->tgid = 0;
-		rest->doing = WAIT_UNKNOWN;
-	}
-	parts->v.n = MIN(n, CAUSES_MAX);
+	struct blame_part first = v[0];
+	v[0] = v[longest];
+	v[longest] = first;
+	parts->v.n = n;
 	parts->is_merged = true;
+	if (n > CAUSES_MAX)
+		limit_causes(parts);
 }
 
-/* Merges neighbours of equal cause, and everything by cause if there are too many parts. */
 void blameparts_shorten(struct blameparts *parts)
 {
 	struct blame_part *v = parts->v.p;
 	size_t n = 0;
 	for (size_t i = 0; i < parts->v.n; i++) {
 		struct blame_part *last = n ? &v[n - 1] : NULL;
-		if (last && !by_cause(last, &v[i]) && last->end_ns == v[i].start_ns &&
+		if (last && last->cause == v[i].cause && last->end_ns == v[i].start_ns &&
 		    is_exact(last) && is_exact(&v[i])) {
-			last->end_ns = v[i].end_ns;
-			last->ns += v[i].ns;
+			merge_into(last, &v[i]);
 			continue;
 		}
 		v[n++] = v[i];

@@ -6,20 +6,41 @@
 #define ASSAY_CAPTURE_WAIT_BLAMEPARTS_H
 
 #include "base/base.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "wait_reason.h"
 
-/* What one thread did during a part of a wait. */
+/* What one thread did. */
+struct blame_cause {
+	uint64_t ref; /* stack of the thread, 0 = unknown */
+	int32_t tgid;
+	int32_t tid;   /* 0 = not known */
+	uint8_t doing; /* enum wait_reason; WAIT_ON_CPU, WAIT_UNKNOWN */
+};
+
+/* Causes by number. Number 0 is that nothing is known. */
+struct blamecauses {
+	VEC(struct blame_cause) all;
+	struct map number_of; /* hash -> number */
+	/* By cause: in which merge it was seen last, and at which part. */
+	VEC(struct blamecauses_seen {
+		uint32_t merge;
+		uint32_t part;
+	})
+	seen;
+	uint32_t nr_merges;
+};
+
+void blamecauses_release(struct blamecauses *c);
+uint32_t blamecauses_number(struct blamecauses *c, const struct blame_cause *cause);
+
 struct blame_part {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	/* Time in [start_ns, end_ns): all of it, or less if parts of equal cause were merged. */
 	uint64_t ns;
-	uint64_t ref; /* stack of the thread, 0 = unknown */
-	int32_t tgid;
-	int32_t tid;
-	uint8_t doing;    /* enum wait_reason; WAIT_ON_CPU, WAIT_UNKNOWN */
-	uint8_t nr_steps; /* 1: the waiter waited for this thread directly */
+	uint32_t cause;
+	uint8_t nr_steps; /* 1: the waiter waited for this thread directly; the fewest, if merged */
 };
 
 /* A thread that is blamed. What it did ended at a wake-up with this stack. */
@@ -31,6 +52,7 @@ struct blame_culprit {
 };
 
 struct blameparts {
+	struct blamecauses *causes;
 	VEC(struct blame_part) v;
 	bool is_merged; /* they may overlap; else they are in order of time */
 };
@@ -47,8 +69,8 @@ void blameparts_add(struct blameparts *to, const struct blame_culprit *c, uint64
 void blameparts_add_clipped(struct blameparts *to, const struct blame_part *from, uint32_t nr,
 			    bool is_merged, uint64_t start_ns, uint64_t end_ns, unsigned nr_steps);
 /*
- * Merges parts of equal cause, wherever they are, and sorts them, longest first. If there are very
- * many causes, the shortest become WAIT_UNKNOWN.
+ * Merges parts of equal cause, wherever they are; the first one is the longest then. If there are
+ * very many causes, the shortest become unknown.
  */
 void blameparts_merge(struct blameparts *p);
 /* Merges neighbours of equal cause, and everything by cause if there are too many parts. */

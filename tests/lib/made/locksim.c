@@ -92,7 +92,7 @@ static void wake(struct sim *m, int i, int by)
 	if (by >= 0) {
 		t->v.waker_tgid = LOCKSIM_TGID;
 		t->v.waker_tid = LOCKSIM_TID + by;
-		t->v.waker_ref = LOCKSIM_RELEASE;
+		t->v.waker_ref = LOCKSIM_RELEASE + m->s->plans[by].place;
 	} else {
 		t->v.evidence |= EVIDENCE_BY_IRQ;
 	}
@@ -162,7 +162,7 @@ static void acquire(struct sim *m, int i)
 	t->is_waiting = true;
 	t->wait_since_us = m->now_us;
 	int holder = m->holder;
-	leave_cpu(m, i, HOW_BLOCKED, WAIT_SYNC, LOCKSIM_WAIT);
+	leave_cpu(m, i, HOW_BLOCKED, WAIT_SYNC, LOCKSIM_WAIT + m->s->plans[i].place);
 	t->v.object_kind = OBJECT_FUTEX;
 	t->v.object = kind & LOCKSIM_OWN_WORD ? LOCKSIM_OBJECT + 64 * (uint64_t)i : LOCKSIM_OBJECT;
 	if (kind & LOCKSIM_OWNER)

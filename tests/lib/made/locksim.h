@@ -28,6 +28,7 @@ struct locksim_plan {
 	uint32_t block_us; /* it is blocked with the lock held */
 	uint8_t reason;    /* enum wait_reason of that */
 	bool is_burner;    /* only runs, never takes the lock */
+	uint8_t place; /* added to the stacks: threads may take the lock in different functions */
 };
 
 struct locksim {

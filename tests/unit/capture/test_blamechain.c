@@ -262,7 +262,7 @@ static int on_score(void *ctx, const struct blamechain_row *row)
 {
 	struct score *to = ctx;
 	int32_t i = row->culprit_tid - LOCKSIM_TID;
-	CHECK(row->user_ref == LOCKSIM_WAIT && row->reason == WAIT_SYNC);
+	CHECK(row->user_ref - LOCKSIM_WAIT <= 1 && row->reason == WAIT_SYNC);
 	CHECK(i >= 0 && i < LOCKSIM_THREADS);
 	to->ns[i] += (uint64_t)row->ns;
 	to->blocked_ns[i] += row->doing == WAIT_FSYNC ? (uint64_t)row->ns : 0;
@@ -308,7 +308,7 @@ static struct locksim planted(unsigned kind, uint32_t nr_waiters, uint64_t seed)
 			    .nr_cpus = 2,
 			    .nr_threads = 1 + nr_waiters,
 			    .nr_us = 60000};
-	s.plans[0] = (struct locksim_plan){.think_us = 10, .hold_us = 2000};
+	s.plans[0] = (struct locksim_plan){.think_us = 10, .hold_us = 2000, .place = 1};
 	for (uint32_t i = 1; i <= nr_waiters; i++)
 		s.plans[i] = (struct locksim_plan){
 			.think_us = 20, .rest_us = seed % 2 ? 300 : 0, .hold_us = 1};
