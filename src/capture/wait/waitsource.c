@@ -25,6 +25,7 @@
 #include "capture/wait/waitsums.h"
 #include "host/fdname.h"
 #include "kernel_wait.h"
+#include "model/blametag.h"
 #include "model/tables.h"
 #include "wait_reason.h"
 
@@ -59,6 +60,7 @@ struct waits {
 	const struct event_sink *sink; /* these two: during an emission */
 	struct err *err;
 	struct buf text;
+	struct buf detail;
 	/* Intervals for which a ring was full; their time is in rows of detail "unaccounted". */
 	uint64_t nr_unaccounted;
 	/* Time of intervals that is in no row at all. */
@@ -100,6 +102,8 @@ static int on_wait_record(void *ctx, const struct kernel_record *record,
 	} else if (r->how == HOW_UNACCOUNTED) {
 		w->nr_unaccounted += s.nr_intervals + s.nr_runs;
 		waitsums_add_unaccounted(w->sums, &s);
+		if (w->blame)
+			blamechain_lose(w->blame, r->tid, s.head.time_ns);
 	} else {
 		waitrings_add(w->rings, &s);
 	}
@@ -190,9 +194,8 @@ static const char *object_text(struct waits *w, const struct waitsums_key *k)
 	return NULL;
 }
 
-static int emit_row(void *ctx, const struct waitsums_row *r, struct err *err)
+static int emit(struct waits *w, const struct waitsums_row *r, const char *detail, struct err *err)
 {
-	struct waits *w = ctx;
 	const struct waitsums_key *k = &r->key;
 	const int64_t values[] = {r->count, r->ns, r->longest_ns};
 	struct event ev = event_aggregate(k->table, k->tgid, k->tid,
@@ -204,16 +207,22 @@ static int emit_row(void *ctx, const struct waitsums_row *r, struct err *err)
 	ev.aggregate.log2_ns = k->log2_ns;
 	ev.aggregate.syscall = k->syscall;
 	ev.aggregate.object = object_text(w, k);
-	ev.aggregate.detail = waitsums_detail_text(k->detail);
+	ev.aggregate.detail = detail;
 	ev.aggregate.other_pid = r->other_tgid;
 	ev.aggregate.other_tid = k->other_tid;
 	ev.aggregate.other_ref = k->other_ref;
 	return w->sink->event(w->sink->ctx, &ev, err);
 }
 
-static int add_blame_row(void *ctx, const struct blamechain_row *b)
+static int emit_row(void *ctx, const struct waitsums_row *r, struct err *err)
+{
+	return emit(ctx, r, waitsums_detail_text(r->key.detail), err);
+}
+
+static int emit_blame_row(void *ctx, const struct blamechain_row *b)
 {
 	struct waits *w = ctx;
+	const struct blametag tag = {(enum wait_reason)b->doing, b->nr_steps, b->is_convoy};
 	const struct waitsums_row row = {
 		.key = {.user_ref = b->user_ref,
 			.other_ref = b->culprit_ref,
@@ -224,7 +233,7 @@ static int add_blame_row(void *ctx, const struct blamechain_row *b)
 			.other_tid = b->culprit_tid,
 			.fd = b->fd,
 			.syscall = b->syscall,
-			.reason = b->doing,
+			.reason = b->reason,
 			.evidence = b->evidence,
 			.table = TABLE_BLAME,
 			.log2_ns = LOG2_NONE,
@@ -236,7 +245,9 @@ static int add_blame_row(void *ctx, const struct blamechain_row *b)
 		.ns = b->ns,
 		.longest_ns = b->longest_ns,
 	};
-	return emit_row(w, &row, w->err);
+	buf_clear(&w->detail);
+	blametag_add_text(&w->detail, &tag);
+	return emit(w, &row, buf_str(&w->detail), w->err);
 }
 
 static int emit_rows(struct waits *w, const struct event_sink *sink, struct err *err)
@@ -244,7 +255,7 @@ static int emit_rows(struct waits *w, const struct event_sink *sink, struct err 
 	w->sink = sink;
 	w->err = err;
 	TRY(waitsums_emit(w->sums, emit_row, w, err));
-	return w->blame ? blamechain_take_rows(w->blame, add_blame_row, w) : 0;
+	return w->blame ? blamechain_take_rows(w->blame, emit_blame_row, w) : 0;
 }
 
 /* ---- the source -------------------------------------------------------------------------- */
@@ -403,6 +414,7 @@ static void waits_free(void *s)
 	map_release(&w->threads);
 	fdnames_free(w->names);
 	buf_release(&w->text);
+	buf_release(&w->detail);
 	free(w);
 }
 
