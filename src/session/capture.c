@@ -51,6 +51,7 @@ struct capture {
 	struct live_files files;
 	struct builder *builder;
 	struct symbolworker *symbolizer;
+	uint64_t tailframes_cpu_ns;
 	struct sources sources;
 	struct event_sink builder_sink;
 	struct event_sink
@@ -437,7 +438,9 @@ static void symbolize_rest(struct capture *c)
 		if (done < total)
 			(void)nanosleep(&ts, NULL);
 	}
+	uint64_t cpu_before = clock_thread_cpu_ns();
 	tailframes_add(c->p, builder_modules(c->builder), c->symbolizer);
+	c->tailframes_cpu_ns = clock_thread_cpu_ns() - cpu_before;
 	CLEANUP(buf_release) struct buf silent = {0};
 	hostfile_add_silent(&silent);
 	if (silent.n)
@@ -523,7 +526,8 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	drop_all();
 	host_limit_calls(HOST_CALLS_READING);
 	symbolize_rest(c);
-	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer) + hostfile_cpu_ns() - reading_ns;
+	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer) + c->tailframes_cpu_ns +
+			      hostfile_cpu_ns() - reading_ns;
 	finish_child(c, r);
 	finish_writing(c, r);
 	return rc;

@@ -463,12 +463,20 @@ bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_
 	return true;
 }
 
+/* As sv_eq(name_of(t, e), name), but most names differ in the first bytes. */
+static bool has_name(const struct symtab *t, const struct entry *e, struct sv name)
+{
+	struct sv names = t->tables[e->table].names;
+	return e->name_at < names.n && names.n - e->name_at > name.n &&
+	       !memcmp(names.p + e->name_at, name.p, name.n) && sv_eq(name_of(t, e), name);
+}
+
 bool symtab_find_name(const struct symtab *t, struct sv name, struct symtab_hit *ret_hit)
 {
 	ASSERT(t->is_sealed);
 	const struct entry *found = NULL;
 	vec_foreach(e, &t->entries) {
-		if (!sv_eq(name_of(t, e), name))
+		if (!has_name(t, e, name))
 			continue;
 		if (found && found->start != e->start)
 			return false;

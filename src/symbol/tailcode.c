@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "symbol/tailcode.h"
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -42,7 +43,9 @@ struct tailcode {
 	struct got *got;                /* NULL: not read yet */
 	struct map window_idx;          /* file offset / WINDOW_BYTES -> index + 1 */
 	VEC(struct sv) windows;
-	struct map code_idx; /* start -> index + 1 into codes */
+	struct map code_idx;          /* start -> index + 1 into codes */
+	struct map name_idx;          /* hash of a name -> index + 1 into named */
+	VEC(struct symtab_hit) named; /* what symtab_find_name found; start 0: nothing */
 	VEC(struct function_code) codes;
 	VEC(struct jump) jumps;
 };
@@ -72,6 +75,8 @@ void tailcode_free(struct tailcode *t)
 	map_release(&t->window_idx);
 	map_release(&t->code_idx);
 	vec_release(&t->codes);
+	map_release(&t->name_idx);
+	vec_release(&t->named);
 	vec_release(&t->jumps);
 	symtab_free(t->stubs);
 	got_free(t->got);
@@ -367,6 +372,22 @@ struct search {
 	bool is_unsure; /* a jump may lead anywhere, or the search was limited */
 };
 
+/* symtab_find_name, once per name. */
+static bool find_by_name(struct tailcode *t, struct sv name, struct symtab_hit *ret_hit)
+{
+	bool is_new;
+	uint32_t *idx = map_put(&t->name_idx, hash_bytes(name.p, name.n), &is_new);
+	if (is_new) {
+		struct symtab_hit hit = {0};
+		if (!symtab_find_name(t->functions, name, &hit))
+			hit.start = 0;
+		vec_push(&t->named, hit);
+		*idx = (uint32_t)t->named.n;
+	}
+	*ret_hit = t->named.p[*idx - 1];
+	return ret_hit->start != 0;
+}
+
 /*
  * Finds the function of that name where the dynamic linker would: in the goal's binary, or in the one
  * that jumps. False: neither has it, or it has several.
@@ -380,9 +401,9 @@ static bool find_named(const struct search *s, struct tailcode *from, struct sv 
 		return true;
 	}
 	struct tailcode *in = s->goal.in;
-	if (!symtab_find_name(in->functions, name, &hit)) {
+	if (!find_by_name(in, name, &hit)) {
 		in = from;
-		if (in == s->goal.in || !symtab_find_name(in->functions, name, &hit))
+		if (in == s->goal.in || !find_by_name(in, name, &hit))
 			return false;
 	}
 	*ret_to = (struct place){.in = in, .start = hit.start};

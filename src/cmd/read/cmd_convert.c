@@ -62,7 +62,7 @@ static const struct opt folded_opts[] = {
 		 "start with the outermost function, without the thread (default: comm)"),
 	OPT_BITS(0, "annotate", struct convert_opts, folded_flags,
 		 FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT,
-		 "mark kernel, inlined and JIT frames with _[k], _[i], _[j]"),
+		 "mark kernel, inlined, JIT and inferred frames with _[k], _[i], _[j], _[t]"),
 	OPT_BITS(0, "addresses", struct convert_opts, folded_flags, FOLDED_ADDRS,
 		 "write unsymbolized frames as [module <address>]"),
 	OPT_END,

@@ -52,7 +52,7 @@ static const struct opt tree_opts[] = {
 		 "draw direct recursion as one frame"),
 	OPT_BITS(0, "annotate", struct flame_opts, tree_flags,
 		 CALLTREE_MARK_KERNEL | CALLTREE_MARK_JIT | CALLTREE_MARK_INLINED,
-		 "mark kernel, JIT and inlined functions with _[k], _[j], _[i]"),
+		 "mark kernel, JIT, inlined and inferred functions with _[k], _[j], _[i], _[t]"),
 	OPT_FLAG(0, "blame", struct flame_opts, is_blame,
 		 "draw waits with the stack of the lock holder or waker on top"),
 	OPT_FLAG(0, "by-reason", struct flame_opts, is_by_reason,

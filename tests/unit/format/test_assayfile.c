@@ -410,12 +410,23 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 	p->mappings.p[0].to_ns = 5;
 	p->tasks.p[1].end_ns = 6;
 	p->modules.p[2].is_deleted = true;
+	stack_id leaf = p->tables.p[0].stack[0];
+	loc_id base = p->stacks.p[leaf].loc;
+	if (!p->locations.p[base].nr_frames)
+		profile_set_frames(p, base, &(struct frame){.func = 1}, 1, 0);
+	profile_set_tail(p, leaf,
+			 profile_tail_location(p, base,
+					       &(struct frame){.func = 2, .is_inferred = true}, 1));
 	profile_fact_text(p, "cost", "cheap");
 	CHECK(!assayfile_finish(w, p, NULL));
 	CLEANUP(buf_release) struct buf v = bytes_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 	CHECK(!q->is_incomplete);
 	check_equal(p, q);
+	const struct location *tail = &q->locations.p[q->stacks.p[leaf].loc];
+	CHECK(tail->flags & LOCATION_TAIL);
+	CHECK(q->frames.p[tail->first_frame + tail->nr_frames - 1u].is_inferred);
+	CHECK(!q->frames.p[tail->first_frame + tail->nr_frames - 1u].is_inlined);
 	struct assayfile_info info;
 	CHECK(!assayfile_info(&info, fd, NULL));
 	CHECK_STR(info.kind, "cpu");

@@ -408,6 +408,7 @@ TEST(written_perf_script_reads_back_as_the_same_stacks)
 	static const char script[] = "a b 1/2 [003] 1.000000: 7 cycles:u: \n"
 				     "\t 20 in<(x)0> (inlined)\n"
 				     "\t 20 f -> (a; b) (/bin/a (deleted))\n"
+				     "\t 20 gone (tail-call)\n"
 				     "\t 30 [unknown] (/bin/a)\n"
 				     "\tffffffff81000001 [unknown] ([unknown])\n\n"
 				     "c 4 2.000000: 9 sched:sched_switch: x=1\n"
@@ -423,7 +424,8 @@ TEST(written_perf_script_reads_back_as_the_same_stacks)
 	CHECK_STR(buf_str(&twice.buf), buf_str(&once.buf));
 	CHECK(!memcmp(&p->losses, &q->losses, sizeof(p->losses)));
 	CHECK_U64(q->tables.n, 2);
-	expect_as("folded", q, NULL, "a_b;[unknown];[a];f -> (a: b);in<(x)0> 1\n");
+	static const struct format_options marked = {.folded = {.flags = FOLDED_INLINE}};
+	expect_as("folded", q, &marked, "a_b;[unknown];[a];gone_[t];f -> (a: b);in<(x)0>_[i] 1\n");
 	buf_release(&once.buf);
 	buf_release(&twice.buf);
 }
@@ -490,13 +492,13 @@ TEST(folded_reads_and_writes_the_same_lines)
 
 TEST(folded_suffixes_become_flags_and_are_written_again)
 {
-	static const char text[] = "a;main;in1_[i];in2_[i];sys_[k];w_[w];j_[j] 2\n";
+	static const char text[] = "a;main;in1_[i];in2_[i];gone_[t];sys_[k];w_[w];j_[j] 2\n";
 	CLEANUP(profile_free_p) struct profile *p = read_as("folded", text, NULL);
-	CHECK_U64(p->stacks.n, 1 + 5);
+	CHECK_U64(p->stacks.n, 1 + 6);
 	struct format_options options = {
 		.folded = {.flags = FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT}};
 	expect_as("folded", p, &options, text);
-	expect_as("folded", p, NULL, "a;main;in1;in2;sys;w_[w];j 2\n");
+	expect_as("folded", p, NULL, "a;main;in1;in2;gone;sys;w_[w];j 2\n");
 }
 
 TEST(one_name_in_kernel_and_program_stays_two_functions)

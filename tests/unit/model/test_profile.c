@@ -49,3 +49,41 @@ TEST(profile_seal_counts_unsymbolized_samples_by_cause)
 	CHECK_U64(losses_unsymbolized(&p->losses), 20);
 	profile_free(p);
 }
+
+TEST(profile_merge_keeps_inferred_frames_apart_from_the_same_code_without_them)
+{
+	struct profile *from = profile_new();
+	module_id lib = profile_module(from, &(struct module){.kind = MODULE_ELF,
+							      .path = profile_cstr(from, "/lib")});
+	module_id app = profile_module(from, &(struct module){.kind = MODULE_ELF,
+							      .path = profile_cstr(from, "/app")});
+	loc_id base = add_code(from, lib, 16, "goal", 0, 0);
+	func_id gone = profile_function(from, &(struct function){.name = profile_cstr(from, "gone"),
+								 .module = app});
+	struct frame inferred = {.func = gone, .is_inferred = true};
+	loc_id tail = profile_tail_location(from, base, &inferred, 1);
+	CHECK(tail != base);
+	CHECK_U64(profile_tail_location(from, base, &inferred, 1), tail);
+	CHECK_U64(profile_location(from, lib, 16, 0), base);
+	stack_id root = profile_stack(from, 0, add_code(from, app, 32, "main", 0, 0));
+	stack_id with = profile_stack(from, root, base);
+	profile_set_tail(from, with, tail);
+
+	struct profile *to = profile_new();
+	loc_id other = add_code(to, profile_module(to, &(struct module){.kind = MODULE_NAMED}), 1,
+				"other", 0, 0);
+	(void)profile_stack(to, 0, other);
+	profile_merge(to, from);
+	profile_merge(to, from);
+	CHECK_U64(to->stacks.n, 1 + 3);
+	const struct location *l = &to->locations.p[vec_last(&to->stacks)->loc];
+	CHECK_U64(l->nr_frames, 2);
+	const struct frame *f = to->frames.p + l->first_frame;
+	CHECK_STR(profile_frame_name(to, profile_physical_frame(to, l)), "goal");
+	CHECK_STR(profile_frame_name(to, &f[1]), "gone");
+	CHECK(f[1].is_inferred && !f[0].is_inferred);
+	CHECK_STR(profile_module_name(to, profile_frame_module(to, l, &f[1])), "app");
+	CHECK_STR(profile_module_name(to, profile_frame_module(to, l, &f[0])), "lib");
+	profile_free(to);
+	profile_free(from);
+}
