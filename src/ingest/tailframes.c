@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "symbol/tailcode.h"
 #include "unwind/table.h"
@@ -35,6 +36,8 @@ struct tailframes {
 	struct tailcode **codes; /* by module */
 	bool *is_tried;          /* by module */
 	uint64_t *targets;       /* by location: what it calls; 0 = no direct call */
+	uint64_t *called;        /* by location: place() of what it calls, or 0 */
+	uint64_t *own;           /* by location: place() of its function, or 0 */
 	uint8_t *exact;   /* by location: 1 + whether its caller is exact; 0 = not known yet */
 	struct map pairs; /* location << 32 | function -> index of its chain + 1 */
 	VEC(struct chain) chains;
@@ -48,6 +51,8 @@ static void tailframes_release(struct tailframes *t)
 	free(t->codes);
 	free(t->is_tried);
 	free(t->targets);
+	free(t->called);
+	free(t->own);
 	free(t->exact);
 	map_release(&t->pairs);
 	vec_release(&t->chains);
@@ -68,17 +73,45 @@ static struct tailcode *code_of(struct tailframes *t, module_id module)
 
 /* ---- 1. calls ----------------------------------------------------------------------------- */
 
+/* A function as one number, for comparisons; different functions could have the same. */
+static uint64_t place(module_id module, uint64_t start)
+{
+	return (uint64_t)module << 44 ^ start;
+}
+
+struct call {
+	uint64_t order; /* module and offset: code is read in blocks, each once */
+	loc_id loc;
+};
+
 static void find_targets(struct tailframes *t)
 {
 	const struct profile *p = t->p;
+	VEC(struct call) calls = {0};
 	for (size_t i = 1; i < p->locations.n; i++) {
 		const struct location *l = &p->locations.p[i];
-		if ((l->flags & (LOCATION_CALL | LOCATION_KERNEL)) != LOCATION_CALL)
-			continue;
-		struct ingest_module *im = modules_by_id(t->modules, l->module);
-		struct tailcode *code = im ? code_of(t, l->module) : NULL;
-		if (code)
-			t->targets[i] = tailcode_target(code, module_vaddr(im, l->offset));
+		if ((l->flags & (LOCATION_CALL | LOCATION_KERNEL)) == LOCATION_CALL &&
+		    code_of(t, l->module))
+			vec_push(&calls,
+				 (struct call){(uint64_t)l->module << 40 ^ l->offset, (loc_id)i});
+	}
+	sort_records(calls.p, calls.n, sizeof(*calls.p), UINT64_MAX);
+	vec_foreach(c, &calls) {
+		const struct location *l = &p->locations.p[c->loc];
+		const struct ingest_module *im = modules_by_id(t->modules, l->module);
+		if (im)
+			t->targets[c->loc] =
+				tailcode_target(t->codes[l->module], module_vaddr(im, l->offset));
+		if (t->targets[c->loc])
+			t->called[c->loc] = place(l->module, t->targets[c->loc]);
+	}
+	vec_release(&calls);
+	for (size_t i = 1; i < p->locations.n; i++) {
+		const struct location *l = &p->locations.p[i];
+		const struct frame *f = profile_physical_frame(p, l);
+		uint64_t start = f ? p->functions.p[f->func].start : 0;
+		if (start && !(l->flags & LOCATION_KERNEL))
+			t->own[i] = place(l->module, start);
 	}
 }
 
@@ -168,15 +201,12 @@ static void check_node(struct tailframes *t, stack_id node)
 	const struct profile *p = t->p;
 	const struct stack_node *s = &p->stacks.p[node];
 	loc_id caller = p->stacks.p[s->parent].loc;
-	uint64_t target = s->parent ? t->targets[caller] : 0;
+	if (!t->called[caller] || !t->own[s->loc] || t->own[s->loc] == t->called[caller])
+		return; /* most nodes */
 	const struct location *l = &p->locations.p[s->loc];
-	if (!target || l->flags & LOCATION_KERNEL || !l->nr_frames)
-		return;
 	func_id callee = profile_physical_frame(p, l)->func;
 	const struct function *f = &p->functions.p[callee];
-	bool is_called = f->start == target && l->module == p->locations.p[caller].module;
-	if (is_called || !f->start || f->flags & FUNC_GUESSED || f->module != l->module ||
-	    !is_exact(t, s->loc))
+	if (f->flags & FUNC_GUESSED || f->module != l->module || !is_exact(t, s->loc))
 		return;
 	uint32_t chain = chain_of(t, caller, callee);
 	if (t->chains.p[chain].nr)
@@ -262,6 +292,8 @@ void tailframes_add(struct profile *p, const struct modules *m, struct symbolwor
 	t.codes = xcalloc(p->modules.n, sizeof(struct tailcode *));
 	t.is_tried = xcalloc(p->modules.n, sizeof(*t.is_tried));
 	t.targets = xcalloc(p->locations.n, sizeof(*t.targets));
+	t.called = xcalloc(p->locations.n, sizeof(*t.called));
+	t.own = xcalloc(p->locations.n, sizeof(*t.own));
 	t.exact = xcalloc(p->locations.n, sizeof(*t.exact));
 	find_targets(&t);
 	for (size_t i = 1; i < p->stacks.n; i++)

@@ -3,7 +3,7 @@
  *
  * The sources of a binary are opened once, by the first query: symbol tables first, then DWARF. PLT
  * entries and function starts from .eh_frame are added only when an address has no symbol. They are
- * kept in a separate table, so that a result does not depend on earlier queries.
+ * kept in separate tables, so that a result does not depend on earlier queries.
  */
 #include "base/base.h"
 #include "symbol/symbolizer.h"
@@ -28,6 +28,7 @@ struct symbolizer {
 	const struct debug_search *search;
 	unsigned flags;
 	struct symtab *names;
+	struct symtab *stubs; /* PLT entries */
 	struct symtab *guesses;
 	struct dwarf *dwarf;
 	char *cache_dir; /* NULL: no cache */
@@ -82,6 +83,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->cache_dir);
 	dwarf_free(s->dwarf);
 	symtab_free(s->names);
+	symtab_free(s->stubs);
 	symtab_free(s->guesses);
 	elf_free(s->mini);
 	elf_free(s->debug);
@@ -221,13 +223,22 @@ static uint64_t nr_code_bytes(const struct elf *e)
 	return sum;
 }
 
+const struct symtab *symbolizer_stubs(struct symbolizer *s)
+{
+	if (s->stubs)
+		return s->stubs;
+	s->stubs = symtab_new();
+	if (plt_add(s->stubs, s->elf, symbolizer_functions(s), SYMBOL_PLT, NULL))
+		s->stats.nr_bad_sections++;
+	symtab_seal(s->stubs);
+	return s->stubs;
+}
+
 static void open_guesses(struct symbolizer *s)
 {
 	if (s->guesses)
 		return;
 	s->guesses = symtab_new();
-	if (plt_add(s->guesses, s->elf, s->names, SYMBOL_PLT, NULL))
-		s->stats.nr_bad_sections++;
 	uint64_t nr_covered = add_starts(s, ".eh_frame");
 	if (nr_covered < nr_code_bytes(s->elf) / 2)
 		nr_covered += add_starts(s, ".debug_frame");
@@ -263,7 +274,8 @@ static enum symbol_source name_physical(struct symbolizer *s, struct symbol_fram
 		return SYMBOL_DWARF;
 	if (!has_symbol) {
 		open_guesses(s);
-		has_symbol = symtab_find(s->guesses, vaddr, &hit);
+		has_symbol = symtab_find(symbolizer_stubs(s), vaddr, &hit) ||
+			     symtab_find(s->guesses, vaddr, &hit);
 		f->is_guessed = has_symbol;
 	}
 	if (!has_symbol)

@@ -88,9 +88,13 @@ DEFINE_FREE_P(symbolizer, struct symbolizer)
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
 /* Whether a file did not answer in time (elf_silence), so that functions may be missing. */
 bool symbolizer_is_silent(const struct symbolizer *s);
-/* The binary, and its functions by the symbol tables; borrowed until symbolizer_free. */
+/*
+ * The binary, its functions by the symbol tables, its PLT entries ("memcpy@plt"); borrowed until
+ * symbolizer_free.
+ */
 struct elf *symbolizer_elf(const struct symbolizer *s);
 const struct symtab *symbolizer_functions(struct symbolizer *s);
+const struct symtab *symbolizer_stubs(struct symbolizer *s);
 /*
  * Looks up @nr link-time addresses. For a return address the caller passes address - 1, so that it
  * lies within the call instruction.

@@ -2,8 +2,8 @@
  * Functions that a tail call removed from a stack; see tailcode.h.
  *
  * Functions are nodes of a graph whose edges are direct jumps to the start of another function. A
- * search from the called function looks for all paths to the function of the next frame. Code is
- * read in windows, and each function is scanned once.
+ * search from the called function looks for all paths to the function of the next frame. Each function
+ * is scanned once.
  */
 #include "base/base.h"
 #include "symbol/tailcode.h"
@@ -16,8 +16,6 @@
 #include "symbol/plt.h"
 #include "symbol/symtab.h"
 
-#define WINDOW_BYTES   ((uint64_t)64 << 10)
-#define WINDOWS_MAX    256 /* then all are released: 16 MiB */
 #define FUNCTION_BYTES ((uint64_t)64 << 10)
 #define JUMPS_MAX      64   /* of one function; more: not followed */
 #define STEPS_MAX      1000 /* functions visited by one search */
@@ -39,13 +37,11 @@ struct tailcode {
 	struct symbolizer *symbolizer;
 	struct elf *elf;
 	const struct symtab *functions; /* NULL: not opened yet */
-	struct symtab *stubs;           /* PLT entries */
+	const struct symtab *stubs;     /* PLT entries */
 	struct got *got;                /* NULL: not read yet */
-	struct map window_idx;          /* file offset / WINDOW_BYTES -> index + 1 */
-	VEC(struct sv) windows;
-	struct map code_idx;          /* start -> index + 1 into codes */
-	struct map name_idx;          /* hash of a name -> index + 1 into named */
-	VEC(struct symtab_hit) named; /* what symtab_find_name found; start 0: nothing */
+	struct map code_idx;            /* start -> index + 1 into codes */
+	struct map name_idx;            /* hash of a name -> index + 1 into named */
+	VEC(struct symtab_hit) named;   /* what symtab_find_name found; start 0: nothing */
 	VEC(struct function_code) codes;
 	VEC(struct jump) jumps;
 };
@@ -58,69 +54,27 @@ struct tailcode *tailcode_new(struct symbolizer *s)
 	return t;
 }
 
-static void release_windows(struct tailcode *t)
-{
-	vec_foreach(w, &t->windows)
-		free((void *)(uintptr_t)w->p);
-	vec_clear(&t->windows);
-	map_clear(&t->window_idx);
-}
-
 void tailcode_free(struct tailcode *t)
 {
 	if (!t)
 		return;
-	release_windows(t);
-	vec_release(&t->windows);
-	map_release(&t->window_idx);
 	map_release(&t->code_idx);
 	vec_release(&t->codes);
 	map_release(&t->name_idx);
 	vec_release(&t->named);
 	vec_release(&t->jumps);
-	symtab_free(t->stubs);
 	got_free(t->got);
 	free(t);
 }
 
 /* ---- code --------------------------------------------------------------------------------- */
 
-static struct sv window_at(struct tailcode *t, uint64_t idx)
-{
-	uint32_t *known = map_get(&t->window_idx, idx);
-	if (known)
-		return t->windows.p[*known - 1];
-	if (t->windows.n >= WINDOWS_MAX)
-		release_windows(t);
-	uint64_t from = idx * WINDOW_BYTES;
-	uint64_t nr_file = elf_nr_bytes(t->elf);
-	size_t n = from < nr_file ? (size_t)MIN(WINDOW_BYTES, nr_file - from) : 0;
-	char *bytes = xmalloc(n + 1);
-	if (n && elf_read(t->elf, bytes, n, from, NULL))
-		n = 0;
-	vec_push(&t->windows, sv_from(bytes, n));
-	*map_put(&t->window_idx, idx, NULL) = (uint32_t)t->windows.n;
-	return *vec_last(&t->windows);
-}
-
 /* Copies the code at a link-time address; false: not all of it is in the file. */
 static bool read_code(struct tailcode *t, uint64_t vaddr, uint8_t *to, size_t n)
 {
 	uint64_t offset;
-	if (!elf_is_code(t->elf, vaddr) || !elf_offset_from_vaddr(t->elf, vaddr, &offset))
-		return false;
-	while (n) {
-		struct sv w = window_at(t, offset / WINDOW_BYTES);
-		size_t at = (size_t)(offset % WINDOW_BYTES);
-		if (at >= w.n)
-			return false;
-		size_t part = MIN(n, w.n - at);
-		memcpy(to, w.p + at, part);
-		to += part;
-		offset += part;
-		n -= part;
-	}
-	return true;
+	return elf_is_code(t->elf, vaddr) && elf_offset_from_vaddr(t->elf, vaddr, &offset) &&
+	       !elf_read(t->elf, to, n, offset, NULL);
 }
 
 static int64_t sign_extend(uint64_t v, unsigned nr_bits)
@@ -175,9 +129,7 @@ static void open_functions(struct tailcode *t)
 	if (t->functions)
 		return;
 	t->functions = symbolizer_functions(t->symbolizer);
-	t->stubs = symtab_new();
-	(void)plt_add(t->stubs, t->elf, t->functions, 0, NULL); /* without it: fewer are found */
-	symtab_seal(t->stubs);
+	t->stubs = symbolizer_stubs(t->symbolizer);
 }
 
 /* Name of the function that a PLT entry or a slot of .got leads to. */
