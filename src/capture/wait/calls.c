@@ -120,9 +120,25 @@ struct call waitcalls_from_regs(struct waitcalls *w, int32_t pid, const uint64_t
 }
 #endif
 
+/*
+ * A call that a signal or a stop interrupted goes on as restart_syscall: its number is still in the
+ * code before its instruction.
+ */
+static int restarted_nr(struct waitcalls *w, int32_t pid, const struct call *call)
+{
+#if defined(__x86_64__)
+	int nr = nr_of_site(w, pid, call->ip, 0);
+	return nr >= 0 ? nr : call->nr;
+#else
+	(void)w;
+	(void)pid;
+	return call->nr;
+#endif
+}
+
 void waitcalls_learn(struct waitcalls *w, int32_t pid, const struct call *call, uint64_t caller)
 {
-	if (call->nr >= 0)
+	if (call->nr >= 0 && call->nr != SYS_restart_syscall)
 		*map_put(&w->nr_of_site, hash_site(pid, call->ip, caller), NULL) =
 			(uint32_t)call->nr + 2;
 }
@@ -269,6 +285,8 @@ void waitcalls_cause(struct waitcalls *w, struct intern *objects, int32_t pid,
 	int nr = call->nr;
 	if (nr == CALL_UNKNOWN && is_futex_like(call))
 		nr = SYS_futex;
+	if (nr == SYS_restart_syscall)
+		nr = restarted_nr(w, pid, call);
 	cause->object = 0;
 	cause->syscall = (int16_t)(nr >= 0 ? nr : -1);
 	cause->reason = nr == CALL_NONE      ? WAIT_FAULT

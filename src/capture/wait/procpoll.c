@@ -142,6 +142,7 @@ struct polled_thread {
 	uint64_t polled_ns; /* last poll */
 	uint64_t found_ns;
 	int64_t carry_ns; /* off-CPU time of the last poll that came out below 0, else 0 */
+	uint64_t open_ns; /* waited since it ran last, in the wait that is not over */
 	struct procpoll_schedstat sums;
 	struct wait_cause cause;
 	bool has_cause;
@@ -167,6 +168,51 @@ static void add_process(struct procpoll *p, int32_t pid)
 		vec_push(&p->processes, (struct polled_process){.pid = pid});
 }
 
+void procpoll_free(struct procpoll *p)
+{
+	if (!p)
+		return;
+	vec_release(&p->processes);
+	vec_release(&p->threads);
+	vec_release(&p->single);
+	map_release(&p->known_pids);
+	map_release(&p->known_tids);
+	free(p);
+}
+
+static void find_children(struct procpoll *p, int32_t pid, int32_t tid, bool is_excluded)
+{
+	char text[4096];
+	if (read_task_file(pid, tid, "children", text, sizeof(text)))
+		return;
+	for (char *s = text; *s;) {
+		char *end;
+		long child = strtol(s, &end, 10);
+		if (end == s)
+			return;
+		if (child > 0 && is_excluded)
+			(void)map_put(&p->known_pids, (uint32_t)child, NULL);
+		else if (child > 0)
+			add_process(p, (int32_t)child);
+		s = end;
+	}
+}
+
+/*
+ * Children that run already are no targets unless the target lists them (--children): only those
+ * that a target starts from now on are.
+ */
+static void exclude_children(struct procpoll *p)
+{
+	for (size_t i = 0; i < p->processes.n; i++) {
+		CLEANUP(pid_list_release) struct pid_list tids = {0};
+		int32_t pid = p->processes.p[i].pid;
+		(void)proc_threads(&tids, pid, NULL);
+		for (size_t k = 0; k < tids.pids.n; k++)
+			find_children(p, pid, tids.pids.p[k], true);
+	}
+}
+
 struct procpoll *procpoll_new(const struct target *t)
 {
 	struct procpoll *p = xcalloc(1, sizeof(*p));
@@ -182,19 +228,9 @@ struct procpoll *procpoll_new(const struct target *t)
 	}
 	if (t->child)
 		add_process(p, t->child);
+	if (!p->is_system && !p->single.n)
+		exclude_children(p);
 	return p;
-}
-
-void procpoll_free(struct procpoll *p)
-{
-	if (!p)
-		return;
-	vec_release(&p->processes);
-	vec_release(&p->threads);
-	vec_release(&p->single);
-	map_release(&p->known_pids);
-	map_release(&p->known_tids);
-	free(p);
 }
 
 static bool is_wanted(const struct procpoll *p, int32_t tid)
@@ -248,22 +284,6 @@ static int emit_process(struct polled_process *pr, const struct procpoll_env *to
 	return synth_process(pr->pid, now, &sink, err);
 }
 
-static void find_children(struct procpoll *p, int32_t pid, int32_t tid)
-{
-	char text[4096];
-	if (read_task_file(pid, tid, "children", text, sizeof(text)))
-		return;
-	for (char *s = text; *s;) {
-		char *end;
-		long child = strtol(s, &end, 10);
-		if (end == s)
-			return;
-		if (child > 0)
-			add_process(p, (int32_t)child);
-		s = end;
-	}
-}
-
 static void find_threads(struct procpoll *p, struct polled_process *pr, uint64_t now)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
@@ -276,7 +296,7 @@ static void find_threads(struct procpoll *p, struct polled_process *pr, uint64_t
 			continue;
 		(void)map_put(&p->known_tids, (uint32_t)tid, &is_new);
 		if (!p->is_system && !p->single.n)
-			find_children(p, pid, tid); /* may reallocate p->processes */
+			find_children(p, pid, tid, false); /* may reallocate p->processes */
 		if (!is_new)
 			continue;
 		struct polled_thread t = {
@@ -348,13 +368,29 @@ static void account_round(struct polled_thread *t, const struct procpoll_env *to
 	if (t->has_cause)
 		cause = t->cause;
 	if (queue_ns)
-		waitaccount_add_off(to->account, bt, now, queue_ns, nr, OFFCPU_WOKEN,
+		waitaccount_add_off(to->account, bt, now, queue_ns, queue_ns / MAX(nr, 1u), nr,
+				    OFFCPU_WOKEN,
 				    &(struct wait_cause){.reason = WAIT_RUN_QUEUE, .syscall = -1});
-	if (off_ns > 0)
-		waitaccount_add_off(to->account, bt, now, (uint64_t)off_ns, nr, OFFCPU_WAIT,
+	uint64_t wait_ns = (uint64_t)MAX(off_ns, (int64_t)0);
+	uint64_t whole_ns = (t->open_ns + wait_ns) / MAX(nr, 1u);
+	if (wait_ns)
+		waitaccount_add_off(to->account, bt, now, wait_ns, whole_ns, nr, OFFCPU_WAIT,
 				    &cause);
+	t->open_ns = nr ? 0 : whole_ns;
 	t->sums = *sums;
 	t->polled_ns = now;
+}
+
+void procpoll_finish(struct procpoll *p, const struct procpoll_env *to)
+{
+	vec_foreach(t, &p->threads) {
+		struct waitaccount_thread *bt = waitaccount_find(to->account, t->tid);
+		if (!bt || !t->open_ns || !t->has_cause)
+			continue;
+		t->cause.evidence |= EVIDENCE_OPEN;
+		waitaccount_add_off(to->account, bt, t->polled_ns, 0, t->open_ns, 1, OFFCPU_WAIT,
+				    &t->cause);
+	}
 }
 
 static void count_code_miss(struct procpoll *p, struct copyrefs *refs, int32_t pid, uint64_t ip)

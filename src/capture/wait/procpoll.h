@@ -52,10 +52,15 @@ int procpoll_thread(const struct procpoll_env *to, int32_t pid, int32_t tid,
 
 struct procpoll;
 
-/* Polls the target's processes and threads, and the processes that they fork. */
+/*
+ * Polls the target's processes and threads, and the processes that they fork from now on; children
+ * that run already are polled only if they are targets themselves.
+ */
 struct procpoll *procpoll_new(const struct target *t);
 /* Polls each thread once; every 100 ms also searches for new and exited threads. */
 int procpoll_round(struct procpoll *p, const struct procpoll_env *to, struct err *err);
+/* After the last round: counts the waits that are not over. */
+void procpoll_finish(struct procpoll *p, const struct procpoll_env *to);
 void procpoll_free(struct procpoll *p);
 
 #endif

@@ -24,6 +24,7 @@
 #include "capture/wait/waitsource.h"
 #include "host/limits.h"
 #include "host/privileges.h"
+#include "host/proc.h"
 
 #define RING_DELAY_NS  5000000u /* records older than this have been read from the rings */
 #define SHORT_NS       (2 * PROCPOLL_PERIOD_NS)
@@ -345,6 +346,23 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 
 /* ---- start, drain, stop ------------------------------------------------------------------- */
 
+/*
+ * A thread without an event was on the CPU all the time or waits all the time. If it may not be polled
+ * (/proc/PID/syscall needs the right to trace it), its state tells which.
+ */
+static void mark_blocked(const struct switches *s, struct waitaccount_thread *t)
+{
+	struct proc_task task;
+	vec_foreach(l, &s->polls)
+		if (l->tid == t->tid)
+			return;
+	if (t->state != THREAD_STATE_UNKNOWN || proc_task(t->pid, t->tid, &task) ||
+	    task.state == 'R')
+		return;
+	t->state = THREAD_OFF_CPU;
+	t->kind = OFFCPU_WAIT;
+}
+
 /* Begins the accounting with the threads that exist. */
 static int switches_start(void *self, const struct source_env *env, const struct event_sink *sink,
 			  struct err *err)
@@ -367,6 +385,8 @@ static int switches_start(void *self, const struct source_env *env, const struct
 	TRY(poll_threads(s, err));
 	vec_foreach(l, &s->polls)
 		l->cause.evidence |= EVIDENCE_AT_START;
+	vec_foreach(t, &s->account.threads)
+		mark_blocked(s, t);
 	return 0;
 }
 
@@ -426,6 +446,10 @@ static int switches_stop(void *self, const struct event_sink *sink, struct err *
 	TRY(s->sampler ? sampler_stop(s->sampler, &ours, err) : 0);
 	apply_polls(s, s->stop_ns);
 	TRY(flush_until(s, s->stop_ns, err));
+	if (s->poll) {
+		struct procpoll_env to = poll_env(s);
+		procpoll_finish(s->poll, &to);
+	}
 	waitaccount_finish(&s->account, s->stop_ns);
 	return flush(s, err);
 }

@@ -109,7 +109,7 @@ static void add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_
 				    .second = second_of(a, end_ns),
 				    .nr = nr,
 				    .ns = ns,
-				    .longest_ns = MIN(whole_ns, ns)};
+				    .longest_ns = whole_ns};
 	if (kind != OFFCPU_WAIT) {
 		r.cause = (struct wait_cause){
 			.ref = cause->ref, .reason = WAIT_RUN_QUEUE, .syscall = cause->syscall};
@@ -119,10 +119,10 @@ static void add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_
 }
 
 void waitaccount_add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,
-			 uint64_t ns, uint32_t nr, enum offcpu_kind kind,
+			 uint64_t ns, uint64_t whole_ns, uint32_t nr, enum offcpu_kind kind,
 			 const struct wait_cause *cause)
 {
-	add_off(a, t, end_ns, ns, nr ? ns / nr : ns, nr, kind, cause);
+	add_off(a, t, end_ns, ns, whole_ns, nr, kind, cause);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -305,12 +305,16 @@ void waitaccount_end_second(struct waitaccount *a, uint64_t time_ns)
 	}
 }
 
+/* Open intervals are counted as waits, as the accounting in the kernel does. */
 void waitaccount_finish(struct waitaccount *a, uint64_t time_ns)
 {
 	vec_foreach(t, &a->threads) {
 		bool is_waiting = t->state == THREAD_STATE_UNKNOWN && t->has_cause;
-		if (is_waiting || t->state == THREAD_OFF_CPU)
-			t->cause.evidence |= EVIDENCE_OPEN;
+		if (!is_waiting && t->state != THREAD_OFF_CPU)
+			continue;
+		t->state = THREAD_OFF_CPU;
+		t->cause.evidence |= EVIDENCE_OPEN;
+		account_interval(a, t, time_ns, true);
 	}
 	waitaccount_end_second(a, time_ns);
 }

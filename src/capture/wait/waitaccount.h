@@ -103,9 +103,12 @@ void waitaccount_exit(struct waitaccount *a, struct waitaccount_thread *t, uint6
  */
 void waitaccount_add_poll(struct waitaccount *a, struct waitaccount_thread *t, uint64_t from_ns,
 			  uint64_t to_ns, const struct wait_cause *cause);
-/* Adds @ns off the CPU of which only the sum is known. @nr: intervals that ended in this time. */
+/*
+ * Adds @ns off the CPU of which only the sum is known. @nr: intervals that ended in this time,
+ * @whole_ns: how long they were on average, with their time before; of an open interval so far.
+ */
 void waitaccount_add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,
-			 uint64_t ns, uint32_t nr, enum offcpu_kind kind,
+			 uint64_t ns, uint64_t whole_ns, uint32_t nr, enum offcpu_kind kind,
 			 const struct wait_cause *cause);
 /* The same for time on the CPU. */
 void waitaccount_add_on(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,

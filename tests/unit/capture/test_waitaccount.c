@@ -17,6 +17,7 @@ struct got {
 	uint64_t woken_ns;
 	uint64_t by_second[4];
 	uint64_t nr_rows;
+	uint64_t longest_ns[WAIT_NR];
 	uint8_t evidence;
 };
 
@@ -35,6 +36,7 @@ static int on_row(void *ctx, const struct event *ev, struct err *err)
 	}
 	g->ns[y->reason] += (uint64_t)y->values[1];
 	g->nr[y->reason] += (uint64_t)y->values[0];
+	g->longest_ns[y->reason] = MAX(g->longest_ns[y->reason], (uint64_t)y->values[2]);
 	if (y->detail && !strcmp(y->detail, "preempted"))
 		g->nr_preempted += (uint64_t)y->values[0];
 	if (y->detail && !strcmp(y->detail, "woken"))
@@ -91,6 +93,7 @@ TEST(waitaccount_splits_a_wait_at_the_second_and_counts_it_where_it_ends)
 	take(&b, &g);
 	CHECK_U64(g.ns[WAIT_FSYNC], 200 * MS);
 	CHECK_U64(g.nr[WAIT_FSYNC], 1);
+	CHECK_U64(g.longest_ns[WAIT_FSYNC], 800 * MS); /* of the whole wait, not of its last part */
 	CHECK_U64(g.by_second[0], 0);
 	CHECK_U64(g.by_second[1], 1000 * MS);
 	waitaccount_release(&b);
@@ -106,6 +109,7 @@ TEST(waitaccount_marks_waits_open_at_the_end)
 	waitaccount_finish(&b, START + 500 * MS);
 	take(&b, &g);
 	CHECK_U64(g.ns[WAIT_SLEEP], 500 * MS);
+	CHECK_U64(g.nr[WAIT_SLEEP], 1); /* as in the kernel's accounting */
 	CHECK(g.evidence & EVIDENCE_OPEN);
 	waitaccount_release(&b);
 }
@@ -162,8 +166,9 @@ TEST(waitaccount_distributes_the_run_queue_by_number_of_waits)
 	struct wait_cause other = fsync_cause;
 	other.ref = 9;
 	other.reason = WAIT_POLL;
-	waitaccount_add_off(&b, t, START + 900 * MS, 300 * MS, 30, OFFCPU_WAIT, &fsync_cause);
-	waitaccount_add_off(&b, t, START + 900 * MS, 500 * MS, 10, OFFCPU_WAIT, &other);
+	waitaccount_add_off(&b, t, START + 900 * MS, 300 * MS, 10 * MS, 30, OFFCPU_WAIT,
+			    &fsync_cause);
+	waitaccount_add_off(&b, t, START + 900 * MS, 500 * MS, 50 * MS, 10, OFFCPU_WAIT, &other);
 	waitaccount_distribute_queue(&b, t, 40 * MS);
 	take(&b, &g);
 	CHECK_U64(g.ns[WAIT_FSYNC], 270 * MS);

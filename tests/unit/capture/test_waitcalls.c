@@ -39,6 +39,27 @@ TEST(waitcalls_decodes_the_number_from_the_code)
 	waitcalls_release(&w);
 }
 
+TEST(waitcalls_reads_the_number_of_a_restarted_call_from_the_code)
+{
+	struct waitcalls w = {0};
+	struct intern objects = {0};
+	static const uint8_t sleeps[32] = {
+		[25] = 0xb8, [26] = SYS_clock_nanosleep, [30] = 0x0f, [31] = 0x05};
+	struct call call = {.nr = SYS_restart_syscall, .ip = (uint64_t)(uintptr_t)(sleeps + 32)};
+	struct wait_cause cause = {0};
+	waitcalls_cause(&w, &objects, getpid(), &call, &cause);
+	CHECK_U64(cause.reason, WAIT_SLEEP);
+	CHECK_U64((uint64_t)cause.syscall, SYS_clock_nanosleep);
+
+	call.ip = (uint64_t)(uintptr_t)(generic + 32);
+	waitcalls_cause(&w, &objects, getpid(), &call, &cause);
+	CHECK_U64(cause.reason, WAIT_OTHER);
+	waitcalls_learn(&w, getpid(), &call, 1); /* teaches nothing */
+	CHECK(at_site(&w, generic, 1).nr == CALL_UNKNOWN);
+	waitcalls_release(&w);
+	intern_release(&objects);
+}
+
 TEST(waitcalls_learns_call_sites_of_syscall_by_caller)
 {
 	struct waitcalls w = {0};
