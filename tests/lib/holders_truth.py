@@ -23,6 +23,7 @@ something else. Time in which nobody held the lock is not judged.
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -36,11 +37,11 @@ DOING = {
 # Inlined into holding_*; the releasing functions are right for what ran on a CPU. A thread that ends (the
 # worker that is joined) has no stack, or one in the standard library.
 INLINED = ('spin_until', 'mono_ns', 'clock_of', 'clock', 'wall')
-RELEASING = ('release_held', 'release_round', 'release_item', 'release_parked', 'syscall', '[no stack]')
+RELEASING = ('release_held', 'semop_add', 'release_round', 'release_item', 'release_parked', 'syscall', '[no stack]')
 
 
 def short(name):
-    return name.split('::h')[0].split('<')[0].split('(')[0].split('::')[-1]
+    return re.sub(r'::h[0-9a-f]{16}$', '', name).split('<')[0].split('(')[0].split('::')[-1]
 
 
 def is_right(row, doing, options):

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/wait/blamehistory.h"
@@ -34,6 +35,10 @@
 #define CONTINUE_NS (200 * NS_PER_US)
 /* Last intervals of a thread in which its wait for a lock is looked for. */
 #define LOOK_BACK 16
+/* ... in which its wait for another word of the lock is looked for. */
+#define JOIN_LOOK_BACK 4
+#define LOCK_BYTES_MAX 16 /* from the first to the last word of a lock */
+#define WORDS_MAX      65536
 
 struct blamechain {
 	struct blamehistory h;
@@ -45,6 +50,8 @@ struct blamechain {
 	struct blameparts of_second;
 	struct blamecauses causes;
 	struct blamerows rows;
+	struct map
+		word_of; /* hash of a futex word -> bytes from it to the first word of its lock */
 	struct blamechain_counts counts;
 };
 
@@ -84,15 +91,27 @@ static bool is_for_owner(const struct wait_interval *v)
 	       v->woken_ns > v->off_ns && v->reason == WAIT_SYNC;
 }
 
+static uint64_t word_key(int32_t tgid, uint64_t address)
+{
+	return hash_mix(address, (uint64_t)(uint32_t)tgid << 32 | OBJECT_FUTEX) | 1;
+}
+
+/* The address of the first word of the lock to which a futex word belongs. */
+static uint64_t first_word(const struct blamechain *bc, int32_t tgid, uint64_t address)
+{
+	const uint32_t *bytes = map_get(&bc->word_of, word_key(tgid, address));
+	return bytes ? address - *bytes : address;
+}
+
 /* Key of an object whose waiters wait for one of them at a time, as for a lock; 0: none. */
-static uint64_t object_key(const struct wait_interval *v)
+static uint64_t object_key(const struct blamechain *bc, const struct wait_interval *v)
 {
 	uint64_t process = (uint64_t)(uint32_t)v->tgid << 32;
 	if (v->reason == WAIT_MMAP_LOCK)
 		return hash_mix(process, WAIT_MMAP_LOCK) | 1;
 	switch ((enum wait_object_kind)v->object_kind) {
 	case OBJECT_FUTEX:
-		return hash_mix(v->object, process | OBJECT_FUTEX) | 1;
+		return word_key(v->tgid, first_word(bc, v->tgid, v->object));
 	case OBJECT_PIPE:
 		return hash_mix(v->object, (uint64_t)v->dev << 32 | OBJECT_PIPE) | 1;
 	case OBJECT_FILE:
@@ -246,7 +265,7 @@ static struct blame_culprit culprit_of(const struct blamechain *bc,
 static void add_holders(struct blamechain *bc, unsigned depth, struct blameparts *to,
 			const struct wait_interval *v, const struct blame_culprit *last)
 {
-	uint64_t key = object_key(v);
+	uint64_t key = object_key(bc, v);
 	struct blamehistory_object *o = key ? blamehistory_object(&bc->h, key) : NULL;
 	uint64_t at_ns = v->off_ns;
 	size_t i = o ? blamehistory_first_wake_after(&bc->h, o, at_ns) : 0;
@@ -287,6 +306,34 @@ static void resolve(struct blamechain *bc, struct blamehistory_entry *e, unsigne
 {
 	struct blame_culprit c = culprit_of(bc, e);
 	resolve_by(bc, e, depth, &c);
+}
+
+/*
+ * Readers and writers of a lock may wait for different words of it, which are adjacent (Rust's std,
+ * glibc). That two words belong to one lock shows when a thread waited for one of them, and then
+ * ends a wait for the other one.
+ */
+static void join_words(struct blamechain *bc, const struct blamehistory_entry *e)
+{
+	const struct wait_interval *v = &e->v;
+	struct blamehistory_thread *t = blamehistory_thread(&bc->h, v->waker_tid);
+	if (v->object_kind != OBJECT_FUTEX || v->waker_tgid != v->tgid || !t)
+		return;
+	size_t i = blamehistory_first_after(&bc->h, t, v->woken_ns);
+	for (unsigned k = 0; k < JOIN_LOOK_BACK && i-- > t->list.head; k++) {
+		const struct wait_interval *w = &blamehistory_get(&bc->h, t->list.seqs.p[i])->v;
+		if (w->object_kind != OBJECT_FUTEX || !is_ended_by_thread(w))
+			continue;
+		uint64_t low = MIN(w->object, v->object);
+		uint64_t high = MAX(w->object, v->object);
+		if (high - low != sizeof(uint32_t))
+			return;
+		uint64_t first = first_word(bc, v->tgid, low);
+		if (high - first <= LOCK_BYTES_MAX && bc->word_of.n < WORDS_MAX)
+			*map_put(&bc->word_of, word_key(v->tgid, high), NULL) =
+				(uint32_t)(high - first);
+		return;
+	}
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -377,7 +424,7 @@ static struct blame_culprit next_culprit(const struct blamechain *bc,
 					 const struct blamehistory_entry *e,
 					 const struct blame_culprit *last)
 {
-	struct blamehistory_object *o = blamehistory_object(&bc->h, object_key(&e->v));
+	struct blamehistory_object *o = blamehistory_object(&bc->h, object_key(bc, &e->v));
 	size_t i = o ? blamehistory_first_wake_after(&bc->h, o, e->v.woken_ns) : 0;
 	for (; o && i < o->list.seqs.n; i++) {
 		const struct blamehistory_entry *next = blamehistory_get(&bc->h, o->list.seqs.p[i]);
@@ -407,6 +454,7 @@ static void attribute(struct blamechain *bc, struct blamehistory_entry *e)
 {
 	if (is_ended_by_thread(&e->v)) {
 		struct blame_culprit by = culprit_of(bc, e);
+		join_words(bc, e);
 		account(bc, e, &by);
 		account_continued(bc, e, &by);
 		return;
@@ -457,6 +505,7 @@ void blamechain_free(struct blamechain *bc)
 	blameparts_release(&bc->of_second);
 	blamecauses_release(&bc->causes);
 	blamerows_release(&bc->rows);
+	map_release(&bc->word_of);
 	free(bc);
 }
 
@@ -469,7 +518,7 @@ void blamechain_add(struct blamechain *bc, const struct wait_interval *v, size_t
 		if (blamehistory_oldest_if_full(&bc->h))
 			attribute_until(bc, bc->h.first + 1);
 		(void)blamehistory_add(&bc->h, &v[i],
-				       is_ended_by_thread(&v[i]) ? object_key(&v[i]) : 0);
+				       is_ended_by_thread(&v[i]) ? object_key(bc, &v[i]) : 0);
 	}
 	uint64_t due_ns = horizon_ns > bc->lag_ns ? horizon_ns - bc->lag_ns : 0;
 	for (;;) {

@@ -143,6 +143,30 @@ TEST(blamechain_does_not_blame_what_a_thread_did_before_it_took_the_lock)
 	CHECK_U64(sum(&g, 1, 4, WAIT_SLEEP), 0);
 }
 
+TEST(blamechain_joins_the_words_of_a_lock)
+{
+	struct got g;
+	/*
+	 * A lock with a word for readers and one for writers. 2 holds it until it wakes writer 3,
+	 * which wakes reader 5. The second time, 4 takes it after a sleep before 3 runs.
+	 */
+	struct wait_interval v[] = {
+		woken(3, 1, 8, 8, LOCK + 4, 2),         woken(5, 1, 9, 9, LOCK, 3),
+		interval(4, 101, 108, 108, WAIT_SLEEP), woken(3, 101, 108, 109, LOCK + 4, 2),
+		woken(1, 102, 110, 110, LOCK, 4),
+	};
+	struct blamechain_options o = {.epoch_ns = START};
+	struct blamechain *bc = blamechain_new(&o);
+	g.n = 0;
+	blamechain_add(bc, v, 2, START + 300 * NS_PER_MS);
+	blamechain_add(bc, v + 2, 3, START + 300 * NS_PER_MS);
+	blamechain_finish(bc);
+	CHECK_U64(blamechain_take_rows(bc, on_row, &g), 0);
+	blamechain_free(bc);
+	CHECK_U64(sum(&g, 1, 2, WAIT_ON_CPU), 6 * NS_PER_MS);
+	CHECK_U64(sum(&g, 1, 4, WAIT_SLEEP), 0);
+}
+
 TEST(blamechain_knows_wake_ups_of_threads_that_run_later)
 {
 	struct got g;
