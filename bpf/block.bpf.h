@@ -162,7 +162,7 @@ static __always_inline void block_attribute(struct block_request *b, struct requ
 	b->object = block_object(rq);
 	struct task_state *state = is_target(t) ? state_of(t, false) : NULL;
 	if (state)
-		b->stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+		b->stack = user_stack(IO_STACK_MAX);
 	if (!b->object && state && state->io.enter_ns)
 		b->object = state->io.object;
 	if (!b->object && t->flags & PF_KTHREAD)

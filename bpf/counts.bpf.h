@@ -123,7 +123,7 @@ static __always_inline void take_stacks(struct count_total *t, const struct coun
 {
 	if ((c->flags & COUNT_NO_STACK) || !is_stack_sampled(t, now))
 		return;
-	k->user_ref = user_stack(STACK_CACHE_EVENT, COUNT_DEPTH);
+	k->user_ref = user_stack(COUNT_DEPTH);
 	/* Kernel threads have no user stack. */
 	if ((c->flags & COUNT_KERNEL_STACK) || (task->flags & PF_KTHREAD))
 		k->kernel_ref = kernel_stack(ctx, 0);

@@ -8,7 +8,7 @@
  *	                                   target (or no memory, counted). One look-up for is_target
  *	                                   and state_of together
  *	state_of(t, create)                state of a thread; NULL: none, or no memory (counted)
- *	user_stack(slot, max_depth)        reference of the current thread's user stack; 0: it has
+ *	user_stack(max_depth)              reference of the current thread's user stack; 0: it has
  *	                                   none. Sends the stack if it is new. user_stack_of: the
  *	                                   same with the thread's state, which the caller has
  *	kernel_stack(ctx, skip)            reference of the kernel stack without its first @skip

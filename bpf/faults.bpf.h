@@ -94,7 +94,7 @@ static __always_inline int fault_account(struct bpf_perf_event_data *ctx, __u8 w
 	struct task_state *state = state_of(t, true);
 	struct io_key key = io_key_of(t, IO_TABLE_FAULTS, what);
 	__u64 ns = 0;
-	key.stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+	key.stack = user_stack(IO_STACK_MAX);
 	key.object = fault_object(t, state, ctx->addr, PT_REGS_SP(&ctx->regs));
 	if (state && state->io.fault_ns) {
 		ns = bpf_ktime_get_ns() - state->io.fault_ns;
@@ -147,7 +147,7 @@ int io_reclaim_begin(void *ctx)
 	struct io_state *s = io_state_of(bpf_get_current_task_btf());
 	if (!s)
 		return 0;
-	s->reclaim_stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+	s->reclaim_stack = user_stack(IO_STACK_MAX);
 	s->reclaim_ns = bpf_ktime_get_ns();
 	return 0;
 }

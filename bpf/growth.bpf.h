@@ -100,7 +100,7 @@ static __always_inline int growth_account(struct bpf_perf_event_data *ctx)
 	__u64 nr = growth_count_pages(t, s, ctx->addr, sp, &key.object);
 	if (!nr)
 		return 0;
-	key.stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+	key.stack = user_stack(IO_STACK_MAX);
 	return io_account_one(&key, nr * PAGE_BYTES, 0);
 }
 
@@ -120,7 +120,7 @@ static __always_inline int map_begin(__u32 what)
 	if (!s)
 		return 0;
 	struct pt_regs___kernel *regs = regs_of(t);
-	s->map_stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+	s->map_stack = user_stack(IO_STACK_MAX);
 	s->map_bytes = what == IO_BRK ? BPF_CORE_READ(t, mm, brk) : REGS_ARG_1(regs);
 	s->map_flags = 0;
 	if (what == IO_MREMAP) {

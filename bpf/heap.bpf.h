@@ -228,7 +228,7 @@ static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const 
 	s->old_ns = bpf_ktime_get_ns();
 	s->stack = 0;
 	if (is_sampled)
-		s->stack = user_stack(STACK_CACHE_EVENT, HEAP_STACK_MAX);
+		s->stack = user_stack(HEAP_STACK_MAX);
 	s->sp = c->sp;
 	return 0;
 }

@@ -427,7 +427,7 @@ static __always_inline int call_begin(__u32 nr)
 		return 0;
 	s->object = call->fd_arg == IO_FD_NONE ? IO_OBJECT_NONE
 					       : fd_object(t, call_fd(t, call->fd_arg));
-	s->stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+	s->stack = user_stack(IO_STACK_MAX);
 	s->syscall = nr;
 	s->what = call->what;
 	s->enter_ns = bpf_ktime_get_ns();

@@ -203,7 +203,7 @@ static __always_inline void call_regs_of(struct task_struct *t, struct call_regs
 
 static __always_inline bool has_mm(struct task_struct *t)
 {
-	return BPF_CORE_READ(t, mm) != NULL;
+	return t->mm != NULL;
 }
 
 /*

@@ -204,7 +204,7 @@ static __always_inline void span_begin(struct task_struct *t, struct span_state 
 	s->span = idx;
 	s->depth = 1;
 	s->sp = sp;
-	s->stack = user_stack(STACK_CACHE_EVENT, SPAN_STACK_MAX);
+	s->stack = user_stack(SPAN_STACK_MAX);
 	__sync_fetch_and_add(&slot->nr_started, 1);
 	s->start_ns = bpf_ktime_get_ns();
 }

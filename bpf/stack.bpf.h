@@ -12,6 +12,7 @@
 #include "stack_walk.bpf.h"
 
 #include "stack_copy.bpf.h"
+#include "stack_memo.bpf.h"
 #include "stack_prevwalk.bpf.h"
 
 #define KERNEL_FRAMES_MAX 127
@@ -158,18 +159,36 @@ static __always_inline void walk_count(struct walk *w)
 	counts->nr_ends[w->end & 15]++;
 }
 
+/* Registers and mappings of the thread's user stack; false: it has none that can be walked. */
+static __always_inline bool stack_start_of(struct task_struct *t, struct task_state *st,
+					   bool is_exact, struct stack_start *ret)
+{
+	struct ktables_head *h = single_elem(&tables);
+	struct pt_regs___kernel *r = regs_of(t);
+
+	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r) || !h)
+		return false;
+	struct kspace *space = space_of(h, t, st);
+	if (!space)
+		return false;
+	ret->generation = READ_ONCE(space->now) >> 32;
+	ret->ip = REGS_IP(r);
+	ret->sp = REGS_SP(r);
+	ret->fp = REGS_FP(r);
+	ret->is_call = !is_exact && REGS_IS_SYSCALL(r);
+	return true;
+}
+
 /* Prepares a walk of the thread's user stack; false: it has none that can be walked. */
 static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 				      struct task_state *st, __u32 max_depth, bool is_exact)
 {
 	struct walk *w = k->w;
-	struct pt_regs___kernel *r = regs_of(t);
+	struct stack_start s;
 
-	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r))
-		return false;
 	k->tables = single_elem(&tables);
 	k->rules = single_elem(&rule_cache);
-	if (!k->tables || !k->rules)
+	if (!k->tables || !k->rules || !stack_start_of(t, st, is_exact, &s))
 		return false;
 	struct kspace *space = space_of(k->tables, t, st);
 	if (!space)
@@ -178,10 +197,10 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 	w->generation = now >> 32;
 	w->nr_maps = now >> 16 & 0xffff;
 	w->first_map = now & 0xffff;
-	w->pc = REGS_IP(r);
-	w->sp = REGS_SP(r);
-	w->fp = w->fp_0 = REGS_FP(r);
-	w->is_call = !is_exact && REGS_IS_SYSCALL(r);
+	w->pc = s.ip;
+	w->sp = s.sp;
+	w->fp = w->fp_0 = s.fp;
+	w->is_call = s.is_call;
 	bool is_moved = walk_has_probes && !is_exact && walk_leave_uprobe(w);
 	w->pc_0 = w->pc;
 	w->sp_0 = w->sp;
@@ -206,53 +225,54 @@ static __always_inline __u64 hash_seed(struct walk *w, __u32 flags)
 	return hash_mix((__u64)w->generation << 8 | flags, 0x6a09e667f3bcc909ull);
 }
 
-#include "stack_cache.bpf.h"
-
-/* Returns the reference of the user stack: from cache entry @m if it is valid, else by a walk. */
-static __always_inline __u64 user_stack_cached(struct walker *k, struct stack_cache_entry *m)
+/* Walks the user stack and stores the walk in @m. Returns the reference of the stack. */
+static __always_inline __u64 user_stack_walk(struct walker *k, struct stack_memo *m)
 {
 	struct walk *w = k->w;
-
-	if (stack_cache_is_valid(w, m)) {
-		count_done(nr_stack_cache_hits);
-		return m->ref;
-	}
 	__u32 flags = w->is_call ? KSTACK_CALLERS : 0;
+
 	w->hash = hash_seed(w, flags);
 	if (walk_leaf(k))
 		walk_callers(k);
 	walk_count(w);
-	m->ref = 0;
 	__u64 ref = stack_ref(w, flags, COPY_BYTES_WAIT);
 	if (ref)
-		stack_cache_store(w, m, ref);
+		stack_memo_store(w, m, ref);
 	return ref;
 }
 
 /*
  * Returns the reference of the current thread's user stack, at most @max_depth frames; 0: none.
- * @st: the thread's state. @slot: which entries of its stack cache are used (STACK_CACHE_*).
+ * @st: the thread's state.
  */
-__noinline __u64 user_stack_of(struct task_state *st, __u32 slot, __u32 max_depth)
+__noinline __u64 user_stack_of(struct task_state *st, __u32 max_depth)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct walker k = {.w = walk_get()};
-	__u64 ref = 0;
+	struct stack_start s;
 
+	if (!st || !stack_start_of(t, st, false, &s))
+		return 0;
+	struct stack_memo *m = stack_memo_of(&s);
+	__u64 ref = stack_memo_get(m, &s);
+	if (ref) {
+		count_done(nr_stack_cache_hits);
+		return ref;
+	}
+	struct walker k = {.w = walk_get()};
 	if (!k.w)
 		return 0;
-	if (st && walk_init(&k, t, st, max_depth, false))
-		ref = user_stack_cached(&k, &st->stack_cache[stack_cache_idx(k.w, slot)]);
+	if (walk_init(&k, t, st, max_depth, false))
+		ref = user_stack_walk(&k, m);
 	walk_put(k.w);
 	return ref;
 }
 
 /* The same for callers that do not have the thread's state, which is created if needed. */
-static __always_inline __u64 user_stack(__u32 slot, __u32 max_depth)
+static __always_inline __u64 user_stack(__u32 max_depth)
 {
 	struct task_state *st = state_of(bpf_get_current_task_btf(), true);
 
-	return st ? user_stack_of(st, slot, max_depth) : 0;
+	return st ? user_stack_of(st, max_depth) : 0;
 }
 
 /*

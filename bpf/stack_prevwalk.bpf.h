@@ -7,7 +7,7 @@
  * programs with much code, looking these two up takes most of the time: each is a cache miss and
  * often a TLB miss, while the previous walk is one contiguous array.
  *
- * Correct for the same reason as stack_cache_state.bpf.h: a frame's caller depends only on pc, sp,
+ * Correct for the same reason as stack_memo.bpf.h: a frame's caller depends only on pc, sp,
  * fp, the mappings, and one or two stack words. Frames whose rule reads other words are unwound
  * again.
  */

@@ -22,11 +22,11 @@
 #include "arch.h"
 
 #define WALK_FRAMES_MAX   2048u
-#define WALK_WINDOW_BYTES (STACK_CACHE_SPAN * 8u)
+#define WALK_WINDOW_BYTES 2048u
 #define WALK_FILL_BYTES   1024u /* bytes that one read of the stack fetches */
 #define WALK_PAGE_BYTES   4096u
 #define WALK_ROWS_NEAR    6   /* rows between the first and the second guess of a search */
-#define WALK_OFFS         64u /* a power of two, at least STACK_CACHE_WORDS */
+#define WALK_OFFS         64u /* a power of two, at least STACK_MEMO_WORDS */
 #define WALK_NR_REGS      64u /* room for ARCH_NR_DWARF_REG, a power of two */
 
 #define RULES_CALL_BITS 16
@@ -180,7 +180,7 @@ static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 	__u32 at = (__u32)off / 8 & (WALK_WINDOW_BYTES / 8 - 1);
 	*ret_v = w->window[at];
 	/* Wraps around instead of checking a bound, which would add a branch to each step. With
-	 * more words than STACK_CACHE_WORDS the walk is not cached and offs is not used. */
+	 * more words than STACK_MEMO_WORDS the walk is not cached and offs is not used. */
 	w->offs[w->nr_words++ & (WALK_OFFS - 1)] = (addr - w->sp_0) / 8;
 	return true;
 }

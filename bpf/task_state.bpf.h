@@ -19,16 +19,12 @@
 /* Owner: bpf/heap.bpf.h */
 #include "heap_state.bpf.h"
 
-/* Owner: bpf/stack.bpf.h */
-#include "stack_cache_state.bpf.h"
-
 /* TASK_IS_TARGET is valid if TASK_IS_KNOWN is set: stored at the first look-up. */
 enum task_flags { TASK_IS_KNOWN = 1, TASK_IS_TARGET = 2 };
 
 struct task_state {
 	__u32 space_idx_1; /* 1 + index into ktables_head.spaces; 0: not known yet */
 	__u32 flags;       /* enum task_flags */
-	struct stack_cache_entry stack_cache[STACK_CACHE_NR_ENTRIES];
 	struct wait_state wait;
 	struct io_state io;
 	struct span_state span;

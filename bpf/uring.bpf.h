@@ -61,7 +61,7 @@ int BPF_PROG(io_uring_begin, struct io_kiocb___io *req)
 		return 0;
 	b.tgid = t->tgid;
 	b.pid = t->pid;
-	b.stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
+	b.stack = user_stack(IO_STACK_MAX);
 	b.issue_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&io_requests, &key, &b, BPF_ANY))
 		__sync_fetch_and_add(&io_counts.nr_requests_full, 1);

@@ -323,7 +323,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		object_report(t, &w->now);
 	w->now.user_ref = 0;
 	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
-		w->now.user_ref = user_stack_of(s, STACK_CACHE_WAIT, WAIT_DEPTH);
+		w->now.user_ref = user_stack_of(s, WAIT_DEPTH);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_stack_cached(ctx, &w->now);
 	w->cpu_state = WAIT_CPU_OFF;
@@ -448,7 +448,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *b
 		return;
 	struct task_state *s = state_of(by, false);
 	if (s && s->flags & TASK_IS_TARGET)
-		w->wake.ref = user_stack_of(s, STACK_CACHE_WAKE, WAIT_DEPTH);
+		w->wake.ref = user_stack_of(s, WAIT_DEPTH);
 }
 
 SEC("tp_btf/sched_waking")

@@ -99,6 +99,16 @@ int time_sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
+/* Empties the cache's entry for the thread's stack. */
+static __always_inline void forget_stack(struct task_struct *t, struct task_state *st)
+{
+	struct stack_start s;
+	struct stack_memo *m = stack_start_of(t, st, false, &s) ? stack_memo_of(&s) : NULL;
+
+	if (m)
+		m->ref = 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
@@ -111,9 +121,8 @@ int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct ta
 	struct kernel_counts before = {};
 	counts_so_far(&before);
 	if (has_no_stack_cache)
-		st->stack_cache[STACK_CACHE_WAIT].ref = st->stack_cache[STACK_CACHE_NR_SLOTS].ref =
-			0;
-	t.ref = user_stack(STACK_CACHE_WAIT, 256);
+		forget_stack(prev, st);
+	t.ref = user_stack(256);
 	t.own_ns = bpf_ktime_get_ns() - t0;
 	put_counts(&t, &before);
 	send_timing(&t);
