@@ -23,7 +23,7 @@ struct {
 } wait_rings SEC(".maps");
 
 /* Becomes readable when a ring is a quarter full. Its records have no content. */
-DEFINE_RING(wait_wakeups, 4096);
+DEFINE_RING(wait_wakeups, 64 << 10); /* the largest page */
 
 /* Wakes user space; the kernel does that from an interrupt of its own, so it is safe here. */
 static __always_inline void ring_wake(struct wait_ring *r)

@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file/file.h"
@@ -35,6 +37,7 @@
 /* In the first seconds rings are drained more often: the needed size of stack copies is learned. */
 #define POLL_MS        50
 #define POLL_EARLY_MS  10
+#define POLL_IDLE_MS   250 /* while no event comes; rings that fill up end the wait */
 #define EARLY_NS       2000000000u
 #define FLUSH_NS       1000000000u
 #define FLUSH_FIRST_NS 125000000u /* then after twice the time, up to FLUSH_NS */
@@ -60,7 +63,11 @@ struct capture {
 	struct target launched; /* the launched command */
 	struct spawn child;
 	bool has_child;
-	VEC(struct pollfd) fds; /* [0] is stop_fd */
+	VEC(struct pollfd) fds; /* [0] is stop_fd; the last one the target's, see poll_events */
+	int child_fd;           /* pidfd of the launched command, -1 = none */
+	uint64_t nr_events;     /* delivered so far */
+	uint64_t nr_events_polled;
+	unsigned wait_ms; /* of the last poll */
 	uint64_t start_ns;
 	uint64_t deadline_ns; /* UINT64_MAX = none */
 	uint64_t next_symbolize_ns;
@@ -99,6 +106,7 @@ static void capture_release(struct capture *c)
 	symbolworker_free(c->symbolizer);
 	builder_free(c->builder);
 	live_files_release(&c->files);
+	close_p(&c->child_fd);
 	if (c->has_child)
 		spawn_release(&c->child);
 	assayfile_writer_free(c->writer);
@@ -141,6 +149,7 @@ static void set_fds(struct capture *c)
 	sources_fds(&c->sources, add_fd, c);
 	if (c->options->hooks && c->options->hooks->fd >= 0)
 		add_fd(c, c->options->hooks->fd);
+	add_fd(c, -1);
 }
 
 /* Delivers the name of a waker outside the target, for which the sampler gets no comm event. */
@@ -155,6 +164,7 @@ static int synthesize_comm(struct capture *c, const struct event *ev, struct err
 static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct capture *c = ctx;
+	c->nr_events++;
 	/* Samples taken while sources were being started: the capture begins after that. */
 	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
 		return 0;
@@ -214,6 +224,7 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	if (o->command) {
 		TRY(spawn_open(&c->child, o->command, host_become_command_user, err));
 		c->has_child = true;
+		c->child_fd = (int)syscall(SYS_pidfd_open, c->child.pid, 0);
 		c->launched.child = c->child.pid;
 		TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	}
@@ -389,6 +400,28 @@ static void set_next_flush(struct capture *c, uint64_t now)
 		c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
 }
 
+/* Milliseconds until the rings are drained again: longer and longer while no event comes. */
+static unsigned choose_wait_ms(struct capture *c, uint64_t now)
+{
+	unsigned busy_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
+	bool is_idle = c->nr_events == c->nr_events_polled;
+	bool can_be_long = !c->has_child || c->child_fd >= 0;
+	c->nr_events_polled = c->nr_events;
+	c->wait_ms = is_idle && can_be_long ? MIN(2 * c->wait_ms, (unsigned)POLL_IDLE_MS) : busy_ms;
+	c->wait_ms = MAX(c->wait_ms, busy_ms);
+	return sources_poll_ms(&c->sources, c->wait_ms);
+}
+
+/* Waits until there is something to do, or the target has ended. */
+static void poll_events(struct capture *c, uint64_t now)
+{
+	uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
+	unsigned wait_ms = choose_wait_ms(c, now);
+	vec_last(&c->fds)->fd = c->has_child ? c->child_fd : c->watch.pid_fd;
+	(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
+	stop_drain();
+}
+
 static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *err)
 {
 	for (;;) {
@@ -396,11 +429,7 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 		poll_hooks(c);
 		if (has_ended(c, now, ret_end))
 			return 0;
-		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
-		unsigned wait_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
-		wait_ms = sources_poll_ms(&c->sources, wait_ms);
-		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
-		stop_drain();
+		poll_events(c, now);
 		now = clock_mono_ns();
 		TRY(drain(c, now, err));
 		builder_retry_modules(c->builder);
@@ -539,7 +568,8 @@ int capture_run(struct capture_result *ret_r, const struct capture_options *opti
 	CLEANUP(capture_release)
 	struct capture c = {.options = options,
 			    .watch = WATCH_INIT(options->target),
-			    .child = {.start_fd = -1, .status_fd = -1}};
+			    .child = {.start_fd = -1, .status_fd = -1},
+			    .child_fd = -1};
 	struct capture_result r = {0};
 	int rc = prepare(&c, &r, err);
 	if (!rc)

@@ -423,7 +423,7 @@ void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void
 	e->handlers[kind] = (struct handler){fn, ctx};
 }
 
-void engine_on_poll(struct engine *e, void (*fn)(void *ctx), void *ctx)
+void engine_on_poll(struct engine *e, bool (*fn)(void *ctx), void *ctx)
 {
 	if (e->queue)
 		recordqueue_on_poll(e->queue, fn, ctx);

@@ -120,6 +120,6 @@ typedef int (*engine_record_fn)(void *ctx, const struct kernel_record *r,
 				const struct event_sink *sink, struct err *err);
 void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx);
 /* Calls @fn often, in a thread of its own; see recordqueue_on_poll. NULL: no more. */
-void engine_on_poll(struct engine *e, void (*fn)(void *ctx), void *ctx);
+void engine_on_poll(struct engine *e, bool (*fn)(void *ctx), void *ctx);
 
 #endif

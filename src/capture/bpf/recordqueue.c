@@ -17,7 +17,9 @@
 #include "capture/bpf/bpfring.h"
 #include "host/privileges.h"
 
-#define POLL_NS       40000000 /* between two polls of the thread */
+/* Between two polls of the thread; the longer one if little arrived since the last one. */
+#define POLL_NS       40000000
+#define POLL_IDLE_NS  160000000
 #define CHUNK_BYTES   (1u << 20)
 #define PUBLISH_EVERY 256
 
@@ -34,7 +36,7 @@ struct recordqueue {
 	pthread_mutex_t lock; /* protects the following fields and the ring */
 	pthread_cond_t stops;
 	bool is_stopping;
-	void (*on_poll)(void *ctx);
+	bool (*on_poll)(void *ctx);
 	void *on_poll_ctx;
 	VEC(struct chunk) chunks;
 	size_t first; /* index of the chunk that is read */
@@ -95,11 +97,11 @@ static void move_to_memory(struct recordqueue *q)
 	bpfring_publish(&q->ring);
 }
 
-static void wait_for_poll(struct recordqueue *q)
+static void wait_for_poll(struct recordqueue *q, long ns)
 {
 	struct timespec until;
 	(void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail */
-	until.tv_nsec += POLL_NS;
+	until.tv_nsec += ns;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
@@ -113,11 +115,13 @@ static void *drain_thread(void *arg)
 	host_drop_all();
 	pthread_mutex_lock(&q->lock);
 	while (!q->is_stopping) {
-		if (bpfring_used(&q->ring) > q->ring.nr_data_bytes / 4)
+		uint64_t nr_used = bpfring_used(&q->ring);
+		bool is_busy = nr_used > q->ring.nr_data_bytes / 64;
+		if (nr_used > q->ring.nr_data_bytes / 4)
 			move_to_memory(q);
 		if (q->on_poll)
-			q->on_poll(q->on_poll_ctx);
-		wait_for_poll(q);
+			is_busy |= q->on_poll(q->on_poll_ctx);
+		wait_for_poll(q, is_busy ? POLL_NS : POLL_IDLE_NS);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;
@@ -246,7 +250,7 @@ void recordqueue_publish(struct recordqueue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-void recordqueue_on_poll(struct recordqueue *q, void (*fn)(void *ctx), void *ctx)
+void recordqueue_on_poll(struct recordqueue *q, bool (*fn)(void *ctx), void *ctx)
 {
 	pthread_mutex_lock(&q->lock);
 	q->on_poll = fn;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "capture/bpf/bpfring.h"
 #include "capture/bpf/skeleton.h"
 #include "capture/wait/blamechain.h"
 #include "capture/wait/waitrings.h"
@@ -37,7 +38,13 @@
 #define HORIZON_NS (10 * NS_PER_MS)
 /* The end of the accounting is set this far in the future, so that every program sees it in time. */
 #define STOP_AHEAD_NS (1 * NS_PER_MS)
-#define BATCH         256 /* intervals that are passed on at once */
+/*
+ * Milliseconds between two drains, and while the target does nothing: BPF programs wake the capture
+ * when a ring is a quarter full.
+ */
+#define POLL_MS      50
+#define POLL_IDLE_MS 250
+#define BATCH        256 /* intervals that are passed on at once */
 
 struct waits {
 	struct engine *engine;
@@ -56,6 +63,8 @@ struct waits {
 	struct blamechain *blame; /* NULL: TABLE_BLAME is not wanted */
 	struct wait_interval batch[BATCH];
 	size_t nr_batch;
+	struct bpfring wakeups;        /* readable: a ring is a quarter full */
+	bool is_idle;                  /* the last drain found nothing */
 	struct map threads;            /* hash of process and TID in its PID namespace -> TID */
 	const struct event_sink *sink; /* these two: during an emission */
 	struct err *err;
@@ -145,6 +154,7 @@ static void merge(struct waits *w, uint64_t horizon_ns)
 	struct wait_run run;
 	waitrings_begin(w->rings, horizon_ns);
 	while (waitrings_next(w->rings, &run)) {
+		w->is_idle = false;
 		verify_owner(w, &run.interval);
 		waitsums_add(w->sums, &run);
 		if (w->blame && run.interval.how != HOW_ENDED)
@@ -299,7 +309,8 @@ static int waits_load(void *s, struct err *err)
 		return err_sys(err, "cannot map the BPF map of waits");
 	w->memory = p;
 	w->rings = waitrings_new(p, w->nr_rings, w->nr_records);
-	return 0;
+	struct bpf_map *wakeups = w->skel->maps.wait_wakeups;
+	return bpfring_open(&w->wakeups, bpf_map__fd(wakeups), bpf_map__max_entries(wakeups), err);
 }
 
 /* Runs a BPF iterator over all threads. It outputs nothing; reading it makes it run. */
@@ -324,9 +335,9 @@ static int run_thread_iterator(struct bpf_program *prog, struct err *err)
 	return rc;
 }
 
-static void hold_records(void *rings)
+static bool hold_records(void *rings)
 {
-	waitrings_hold(rings);
+	return waitrings_hold(rings);
 }
 
 static int waits_start(void *s, const struct source_env *env, const struct event_sink *sink UNUSED,
@@ -347,11 +358,33 @@ static int waits_start(void *s, const struct source_env *env, const struct event
 	return run_thread_iterator(w->skel->progs.wait_sweep_first, err);
 }
 
+static unsigned waits_poll_timeout(const void *s)
+{
+	return ((const struct waits *)s)->is_idle ? POLL_IDLE_MS : POLL_MS;
+}
+
+static const int *waits_fds(const void *s, size_t *ret_nr)
+{
+	*ret_nr = 1;
+	return &((const struct waits *)s)->wakeups.fd;
+}
+
+static void take_wakeups(struct waits *w)
+{
+	const void *record;
+	uint32_t nr_bytes;
+	while (bpfring_peek(&w->wakeups, &record, &nr_bytes) == BPFRING_RECORD)
+		bpfring_consume(&w->wakeups);
+	bpfring_publish(&w->wakeups);
+}
+
 static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 {
 	struct waits *w = s;
 	if (!w->start_ns || w->stop_ns)
 		return 0;
+	take_wakeups(w);
+	w->is_idle = true;
 	uint64_t horizon_ns = clock_mono_ns() - HORIZON_NS;
 	while (horizon_ns >= w->next_rows_ns) {
 		merge(w, w->next_rows_ns);
@@ -406,6 +439,7 @@ static void waits_free(void *s)
 	engine_on_record(w->engine, RECORD_WAIT, NULL, NULL);
 	engine_on_record(w->engine, RECORD_THREAD, NULL, NULL);
 	engine_on_poll(w->engine, NULL, NULL);
+	bpfring_release(&w->wakeups);
 	waitrings_free(w->rings);
 	if (w->memory)
 		munmap(w->memory, w->memory_bytes);
@@ -422,7 +456,8 @@ const struct source waits_source = {
 	.name = "waits",
 	.fills = WAIT_TABLES,
 	.bpf_prefix = "wait_",
-	.poll_ms = 50,
+	.poll_timeout = waits_poll_timeout,
+	.fds = waits_fds,
 	.open = waits_open,
 	.load = waits_load,
 	.start = waits_start,
