@@ -98,6 +98,10 @@ def capture(command):
                                stdout=out, stderr=err, timeout=60)
     if code:
         sys.exit('assay offcpu: exit %d: %s' % (code, open('holders.err').read()[-600:]))
+    page = json.loads(subprocess.check_output([assay, 'report', '--json', 'holders.assay']))
+    if 'remedy' in page['facts']: # without BPF programs nothing can be attributed
+        print('no BPF programs here: %s' % page['facts']['remedy'])
+        sys.exit(77)
     with open('holders.json', 'w') as out:
         subprocess.check_call([assay, 'report', '--blame', '--idle', '--json', '-n', '0', 'holders.assay'], stdout=out)
     return 'holders.json', 'holders.truth'
@@ -131,9 +135,6 @@ def main():
         if nr_holders(truth) >= 0.7 * len(truth['waits']):
             break
     report = json.load(open(files[0]))
-    if 'remedy' in report['facts']:
-        print('no BPF programs here: %s' % report['facts']['remedy'])
-        sys.exit(77)
     s = score(report, truth, options)
     is_bad = (s['right'] < least or ('--convoy' in options and s['convoy'] < 50) or
               ('--planted' in options and s['convoy'] > 5))
