@@ -339,6 +339,10 @@ static __always_inline __u8 call_entry(__u64 nr)
 	return call_classes[nr];
 }
 
+/* Set the reason and file of a wait for requests in flight; see inflight.bpf.h. */
+int aio_cause(struct wait_cause *c, __u64 user_id, __u64 events);
+int uring_cause(struct wait_cause *c, __u32 fd, __u32 flags);
+
 static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 					const struct call_regs *r, __u32 state, bool is_iowait,
 					bool is_stalled, struct wait_cause *c)
@@ -368,8 +372,14 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	case CALL_SYNC:
 		return is_uninterruptible ? fault_reason(is_iowait, is_stalled) : WAIT_SYNC;
 	case CALL_POLL:
-		return is_uninterruptible ? uninterruptible_reason(state, is_iowait, is_stalled)
-					  : WAIT_POLL;
+		if (is_uninterruptible)
+			return uninterruptible_reason(state, is_iowait, is_stalled);
+		c->reason = WAIT_POLL;
+		if (is_current && r->nr == URING_SYSCALL)
+			uring_cause(c, (__u32)r->arg0, (__u32)REGS_ARG_3(regs_of(t)));
+		else if (is_current && (r->nr == __NR_io_getevents || r->nr == __NR_io_pgetevents))
+			aio_cause(c, r->arg0, REGS_ARG_3(regs_of(t)));
+		return c->reason;
 	case CALL_SLEEP:
 		return is_uninterruptible ? uninterruptible_reason(state, is_iowait, is_stalled)
 					  : WAIT_SLEEP;

@@ -44,6 +44,8 @@ DEFINE_MAP(ARRAY, wait_kstacks, WAIT_KSTACKS, __u32, struct wait_kstack);
 
 #include "wait_ring.bpf.h"
 
+#include "inflight.bpf.h"
+
 /* ---- runs ---------------------------------------------------------------------------------- */
 
 struct upid {

@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "capture/bpf/bpfring.h"
+#include "capture/bpf/btfhas.h"
 #include "capture/bpf/skeleton.h"
 #include "capture/wait/blamechain.h"
 #include "capture/wait/waitrings.h"
@@ -287,6 +288,16 @@ static int size_rings(struct waits *w, struct err *err)
 	return rc ? err_set(err, rc, "cannot set the size of a BPF map: %s", strerror(-rc)) : 0;
 }
 
+/* Without these tracepoints of io_uring its waits are polls. */
+static void choose_programs(struct assay_bpf *skel)
+{
+	if (btf_has_tracepoint_with_args("io_uring_submit_req", 1) &&
+	    btf_has_tracepoint_with_args("io_uring_complete", 3))
+		return;
+	(void)bpf_program__set_autoload(skel->progs.wait_uring_begin, false);
+	(void)bpf_program__set_autoload(skel->progs.wait_uring_end, false);
+}
+
 static int waits_open(void **ret_w, const struct source_env *env, struct err *err)
 {
 	struct waits *w = xcalloc(1, sizeof(*w));
@@ -294,6 +305,7 @@ static int waits_open(void **ret_w, const struct source_env *env, struct err *er
 	w->engine = env->engine;
 	w->skel = engine_skel(env->engine);
 	w->names = fdnames_new();
+	choose_programs(w->skel);
 	w->skel->rodata->wait_has_stacks = !env->has_no_stacks;
 	w->skel->rodata->wait_has_wakers = !env->has_no_stacks && env->tables & TABLE_SET(BLAME);
 	TRY(size_rings(w, err));
