@@ -222,9 +222,24 @@ int breakdown_compare(const void *x, const void *y)
 		       ?: COMPARE(a->tid, b->tid);
 }
 
+/*
+ * The accounting of a thread begins with its creation and ends with its last switch, which are before
+ * the event of its fork and after that of its exit: of a process of 1 ms these are 10 % and more. So
+ * the total time of a thread that has exited is at least what was accounted.
+ */
+static void extend_walls(struct maker *m)
+{
+	for (size_t i = 0; i < m->p->tasks.n; i++) {
+		struct breakdown_row *row = &m->l->rows[m->row_of[i]];
+		if (m->p->tasks.p[i].end_ns)
+			row->wall_ns = MAX(row->wall_ns, breakdown_sum_ns(row));
+	}
+}
+
 static void finish(struct maker *m)
 {
 	size_t n = 0;
+	extend_walls(m);
 	for (size_t i = 0; i < m->l->nr_rows; i++) {
 		if (!m->is_in[i])
 			continue;

@@ -155,6 +155,20 @@ TEST(breakdown_follows_a_thread_through_its_names_and_ends_it_at_its_exit)
 	CHECK_U64(breakdown_sum_ns(&l.total), 1500 * MS);
 }
 
+TEST(breakdown_of_a_short_process_lasts_as_long_as_its_accounting)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p, &(struct madewait){
+			    .comm = "short", .tid = 5, .reason = WAIT_ON_CPU, .nr = 1, .us = 1200});
+	p->tasks.p[1].start_ns = MADEWAITS_START_NS + 100 * MS; /* the event of its fork */
+	p->tasks.p[1].end_ns = MADEWAITS_START_NS + 101 * MS;   /* and of its exit */
+	profile_seal(p);
+	struct breakdown l;
+	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
+	CHECK_U64(l.total.wall_ns, 1200000);
+}
+
 TEST(breakdown_says_what_it_does_not_cover)
 {
 	CLEANUP(arena_release) struct arena a = {0};
