@@ -225,7 +225,7 @@ static __always_inline __u64 hash_seed(struct walk *w, __u32 flags)
 	return hash_mix((__u64)w->generation << 8 | flags, 0x6a09e667f3bcc909ull);
 }
 
-/* Walks the user stack and stores the walk in @m. Returns the reference of the stack. */
+/* Walks the user stack and stores the walk in @m, if any. Returns the reference of the stack. */
 static __always_inline __u64 user_stack_walk(struct walker *k, struct stack_memo *m)
 {
 	struct walk *w = k->w;
@@ -236,24 +236,25 @@ static __always_inline __u64 user_stack_walk(struct walker *k, struct stack_memo
 		walk_callers(k);
 	walk_count(w);
 	__u64 ref = stack_ref(w, flags, COPY_BYTES_WAIT);
-	if (ref)
+	if (ref && m)
 		stack_memo_store(w, m, ref);
 	return ref;
 }
 
 /*
  * Returns the reference of the current thread's user stack, at most @max_depth frames; 0: none.
- * @st: the thread's state.
+ * @st: the thread's state. @is_preempted: the thread can be anywhere in its code, so that the cache is
+ * of no use unless it is in a system call.
  */
-__noinline __u64 user_stack_of(struct task_state *st, __u32 max_depth)
+__noinline __u64 user_stack_of(struct task_state *st, __u32 max_depth, bool is_preempted)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct stack_start s;
 
 	if (!st || !stack_start_of(t, st, false, &s))
 		return 0;
-	struct stack_memo *m = stack_memo_of(&s);
-	__u64 ref = stack_memo_get(m, &s);
+	struct stack_memo *m = is_preempted && !s.is_call ? NULL : stack_memo_of(&s);
+	__u64 ref = m ? stack_memo_get(m, &s) : 0;
 	if (ref) {
 		count_done(nr_stack_cache_hits);
 		return ref;
@@ -272,7 +273,7 @@ static __always_inline __u64 user_stack(__u32 max_depth)
 {
 	struct task_state *st = state_of(bpf_get_current_task_btf(), true);
 
-	return st ? user_stack_of(st, max_depth) : 0;
+	return st ? user_stack_of(st, max_depth, false) : 0;
 }
 
 /*

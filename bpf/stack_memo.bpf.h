@@ -18,10 +18,11 @@
 
 #define STACK_MEMO_BITS    11
 #define STACK_MEMO_WORDS   40  /* a walk that read more words is not stored */
-#define STACK_MEMO_SEGS    12  /* nor one whose words are in more segments */
-#define STACK_MEMO_COPIED  256 /* nor one whose segments have more words together */
-#define STACK_MEMO_SEG_MAX 64  /* words of a segment, a power of two */
-#define STACK_MEMO_GAP     8   /* words between two that are in one segment, at most */
+#define STACK_MEMO_SEGS    8   /* nor one whose words are in more segments */
+#define STACK_MEMO_COPIED  512 /* nor one whose segments have more words together */
+#define STACK_MEMO_SEG_MAX 256 /* words of a segment, a power of two */
+/* At most so many words between two in one segment: copying them costs less than another call. */
+#define STACK_MEMO_GAP 48
 
 /* What a walk starts with. */
 struct stack_start {
@@ -41,8 +42,8 @@ struct stack_memo {
 	__u8 pad[6];
 	/* Segments: distance from sp, and length, in words. */
 	__u16 seg_off[STACK_MEMO_SEGS];
-	__u8 seg_nr[STACK_MEMO_SEGS];
-	__u8 at[STACK_MEMO_WORDS]; /* of the words that the walk read: where in the copy */
+	__u16 seg_nr[STACK_MEMO_SEGS];
+	__u16 at[STACK_MEMO_WORDS]; /* of the words that the walk read: where in the copy */
 };
 
 DEFINE_MAP(PERCPU_ARRAY, stack_memos, 1 << STACK_MEMO_BITS, __u32, struct stack_memo);
@@ -83,9 +84,14 @@ static __always_inline __u64 stack_memo_check(struct stack_memo *m, __u64 sp, __
 	__u64 h = m->start.ip * 0x9e3779b97f4a7c15ull ^ m->start.sp * 0xff51afd7ed558ccdull ^
 		  m->start.fp * 0xc4ceb9fe1a85ec53ull ^ ref;
 	h = hash_mix(h, (__u64)m->start.generation << 8 | nr_words);
-	for (__u32 i = 0; i < STACK_MEMO_WORDS && i < nr_words; i++)
-		h = hash_mix(h, c->words[m->at[i]]);
-	return h | 1;
+	/* The products do not depend on each other, so they are computed in parallel. */
+	__u64 sum = 0;
+	for (__u32 i = 0; i < STACK_MEMO_WORDS && i < nr_words; i++) {
+		__u64 word = c->words[m->at[i] & (STACK_MEMO_COPIED - 1)];
+		__u64 product = (word ^ i * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+		sum += product ^ product >> 29;
+	}
+	return hash_mix(h, sum) | 1;
 }
 
 /* The reference of the stack if the entry is that of this start and its words are unchanged; or 0. */

@@ -325,7 +325,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		object_report(t, &w->now);
 	w->now.user_ref = 0;
 	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
-		w->now.user_ref = user_stack_of(s, WAIT_DEPTH);
+		w->now.user_ref = user_stack_of(s, WAIT_DEPTH, w->now.how != HOW_BLOCKED);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_stack_cached(ctx, &w->now);
 	w->cpu_state = WAIT_CPU_OFF;
@@ -450,7 +450,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *b
 		return;
 	struct task_state *s = state_of(by, false);
 	if (s && s->flags & TASK_IS_TARGET)
-		w->wake.ref = user_stack_of(s, WAIT_DEPTH);
+		w->wake.ref = user_stack_of(s, WAIT_DEPTH, false);
 }
 
 SEC("tp_btf/sched_waking")
