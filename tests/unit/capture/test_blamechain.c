@@ -272,6 +272,65 @@ TEST(blamechain_is_unknown_before_its_history)
 	blamechain_free(bc);
 }
 
+static int on_any_row(void *ctx, const struct blamechain_row *row)
+{
+	uint64_t *ns = ctx;
+	CHECK(row->ns >= 0 && row->count >= 0 && row->nr_steps >= 1);
+	*ns += (uint64_t)row->ns;
+	return 0;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state >> 11;
+}
+
+/* Whatever the intervals are, also contradictory ones: the parts add up, and nothing is lost. */
+TEST(blamechain_parts_of_any_intervals_add_up)
+{
+	static const uint8_t reasons[] = {WAIT_SYNC, WAIT_SYNC,  WAIT_PIPE,       WAIT_FSYNC,
+					  WAIT_NET,  WAIT_SLEEP, WAIT_FILE_OTHER, WAIT_MMAP_LOCK};
+	uint64_t state = 88172645463325252ull;
+	for (int round = 0; round < 20; round++) {
+		struct blamechain_options o = {.epoch_ns = START, .lag_ns = 1000};
+		o.nr_intervals = round % 2 ? 64 : 0;
+		struct blamechain *bc = blamechain_new(&o);
+		uint64_t now = START;
+		uint64_t rows_ns = 0;
+		uint64_t want_ns = 0;
+		for (int i = 0; i < 3000; i++) {
+			now += next_random(&state) % 300;
+			uint64_t woken_ago = next_random(&state) % (i % 50 ? 500 : 5000000);
+			struct wait_interval v = interval(1 + (int32_t)(next_random(&state) % 6), 0,
+							  0, 0, reasons[next_random(&state) % 8]);
+			v.on_ns = now;
+			v.woken_ns = now - MIN(woken_ago, now - START);
+			v.off_ns = v.woken_ns - MIN(next_random(&state) % 3000, v.woken_ns - START);
+			v.waker_tid = (int32_t)(next_random(&state) % 9);
+			v.waker_tgid = 1;
+			v.waker_ref = v.waker_tid > 6 ? 0 : 7;
+			v.owner_tid = (int32_t)(next_random(&state) % 8);
+			v.user_ref = next_random(&state) % 3;
+			v.object_kind = v.reason == WAIT_SYNC ? OBJECT_FUTEX : OBJECT_PIPE;
+			v.object = LOCK + 4 * (next_random(&state) % 5);
+			v.how = i % 7 ? HOW_BLOCKED : HOW_PREEMPTED;
+			v.evidence = i % 11 ? 0 : EVIDENCE_OPEN;
+			blamechain_add(bc, &v, 1, now);
+			if (i % 1000 == 0)
+				CHECK_U64(blamechain_take_rows(bc, on_any_row, &rows_ns), 0);
+		}
+		blamechain_finish(bc);
+		CHECK_U64(blamechain_take_rows(bc, on_any_row, &rows_ns), 0);
+		want_ns = blamechain_counts(bc).ns;
+		CHECK(want_ns > 0 && blamechain_counts(bc).unknown_ns <= want_ns);
+		CHECK_U64(rows_ns, want_ns);
+		blamechain_free(bc);
+	}
+}
+
 /* ---- simulated locks ------------------------------------------------------------------------ */
 
 struct score {
