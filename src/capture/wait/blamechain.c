@@ -57,31 +57,25 @@ struct blamechain {
 
 /* ---- which waits, and for what ------------------------------------------------------------- */
 
-/* Whether a thread that ended a wait of this reason is its cause. */
-static bool is_for_thread(enum wait_reason r)
+/*
+ * Whether a thread that ended a wait of this reason is its cause. Else a device, a timer or the
+ * scheduler is, whoever ran when it ended.
+ */
+static bool is_for_thread(uint8_t reason)
 {
-	switch (r) {
-	case WAIT_SYNC:
-	case WAIT_LOCK:
-	case WAIT_PARK:
-	case WAIT_MMAP_LOCK:
-	case WAIT_POLL:
-	case WAIT_NET:
-	case WAIT_PIPE:
-	case WAIT_CHILD:
-	case WAIT_FILE_OTHER:
-	case WAIT_KERNEL:
-	case WAIT_OTHER:
-		return true;
-	default: /* a device, a timer, the scheduler; or not known */
-		return false;
-	}
+	static const bool is_for[WAIT_NR] = {
+		[WAIT_SYNC] = true,       [WAIT_MMAP_LOCK] = true, [WAIT_POLL] = true,
+		[WAIT_NET] = true,        [WAIT_PIPE] = true,      [WAIT_CHILD] = true,
+		[WAIT_FILE_OTHER] = true,                      /* flock */
+		[WAIT_KERNEL] = true,     [WAIT_OTHER] = true, /* semop, msgrcv */
+	};
+	return reason < WAIT_NR && is_for[reason];
 }
 
 static bool is_ended_by_thread(const struct wait_interval *v)
 {
 	return v->how == HOW_BLOCKED && v->waker_tid && v->waker_tid != v->tid &&
-	       v->woken_ns > v->off_ns && is_for_thread((enum wait_reason)v->reason);
+	       v->woken_ns > v->off_ns && is_for_thread(v->reason);
 }
 
 /* No thread ended it, but the lock word named an owner. */
