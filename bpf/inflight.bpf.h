@@ -62,9 +62,9 @@ struct aio_iocb {
 #define AIO_CONTEXTS 64
 #define AIO_CPUS     512
 
-enum bpf_func_id___aio {
-	BPF_FUNC_map_lookup_percpu_elem___aio = 195, /* since 5.18 */
-};
+struct bpf_map_ops___aio {
+	void *map_lookup_percpu_elem; /* the helper exists, since 5.19 */
+} CORE;
 
 struct bpf_array___aio {
 	void *pptrs[1];
@@ -91,7 +91,7 @@ static __always_inline __u64 aio_map_pointer(void)
 	__u64 at = bpf_core_field_offset(a->pptrs);
 	asm volatile("" : "+r"(at)); /* else a load at the offset is relocated as a whole */
 	if (at > AIO_MAP_BYTES - sizeof(__u64) ||
-	    bpf_probe_read_kernel(m, sizeof(*m), &wait_aio_map))
+	    bpf_probe_read_kernel(m, at + sizeof(__u64), &wait_aio_map))
 		return 0;
 	return *(__u64 *)(m->bytes + at);
 }
@@ -122,10 +122,8 @@ static __always_inline bool aio_is_in_flight(struct kioctx___aio *ctx)
 	__u32 total = BPF_CORE_READ(ctx, nr_events) - 1;
 	__u32 other = (__u32)BPF_CORE_READ(ctx, reqs_available.counter) +
 		      BPF_CORE_READ(ctx, completed_events);
-	__u64 map = bpf_core_enum_value_exists(enum bpf_func_id___aio,
-					       BPF_FUNC_map_lookup_percpu_elem___aio)
-			    ? aio_map_pointer()
-			    : 0;
+	struct bpf_map_ops___aio *ops = NULL;
+	__u64 map = bpf_core_field_exists(ops->map_lookup_percpu_elem) ? aio_map_pointer() : 0;
 	__u32 zero = 0;
 	if (!map)
 		return false;
