@@ -112,13 +112,14 @@ static int sum_waiting(struct maker *m, const struct select_spec *spec, struct e
 	struct select_spec own = *spec;
 	struct selection sel;
 	struct blame *b = m->b;
+	const uint64_t no_waits = 1ull << WAIT_RUN_QUEUE | 1ull << WAIT_YIELD | 1ull << WAIT_STOLEN;
 	own.event = table_key(TABLE_OFF_CPU);
 	own.waker = NULL; /* of waits: the waker; of blame: the blamed thread */
 	if (!tables_has_rows(m->p, TABLE_OFF_CPU))
 		return 0;
 	TRY(select_run(m->arena, m->p, &own, &sel, err));
 	for (size_t i = 0; i < sel.nr_tagged; i++)
-		if (sel.tagged[i].reason != WAIT_RUN_QUEUE)
+		if (!(no_waits >> sel.tagged[i].reason & 1))
 			b->reason_ns[sel.tagged[i].reason] +=
 				(uint64_t)MAX(sel.tagged[i].values[1], 0);
 	return 0;

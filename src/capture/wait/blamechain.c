@@ -33,6 +33,8 @@
 #define DEPTH_MAX 16
 /* A wait that timed out is continued by the next one at the same object if it ran less between. */
 #define CONTINUE_NS (200 * NS_PER_US)
+/* A yield belongs to the wait that follows if the thread ran less between. */
+#define YIELD_GAP_NS (20 * NS_PER_US)
 /* Last intervals of a thread in which its wait for a lock is looked for. */
 #define LOOK_BACK 16
 /* ... in which its wait for another word of the lock is looked for. */
@@ -428,16 +430,32 @@ static struct blame_culprit next_culprit(const struct blamechain *bc,
 	return *last;
 }
 
-/* Attributes the waits before @e that timed out and that @e continues. */
+/*
+ * Whether the thread gave the CPU away before it waited in @next: locks do so for a while before
+ * they sleep (parking_lot).
+ */
+static bool is_yield_before(const struct blamehistory_entry *e,
+			    const struct blamehistory_entry *next)
+{
+	bool is_for_lock = next->v.reason == WAIT_SYNC || next->v.reason == WAIT_YIELD;
+	return e->v.how == HOW_YIELDED && is_for_lock && next->v.off_ns - e->v.on_ns < YIELD_GAP_NS;
+}
+
+/* Attributes the waits before @e that @e continues: they timed out, or were yields. */
 static void account_continued(struct blamechain *bc, const struct blamehistory_entry *e,
 			      const struct blame_culprit *last)
 {
 	const struct blamehistory_entry *next = e;
 	for (;;) {
 		struct blamehistory_entry *before = neighbour(bc, next, -1);
-		if (!before || before->state != ENTRY_NEW || !has_timed_out(&before->v) ||
-		    !is_continued(before, next))
+		if (!before || before->state != ENTRY_NEW || before->v.on_ns == before->v.off_ns)
 			return;
+		if (is_yield_before(before, next)) {
+			before->v.reason = WAIT_YIELD;
+			before->v.woken_ns = before->v.on_ns;
+		} else if (!has_timed_out(&before->v) || !is_continued(before, next)) {
+			return;
+		}
 		struct blame_culprit by = next_culprit(bc, before, last);
 		account(bc, before, &by);
 		next = before;

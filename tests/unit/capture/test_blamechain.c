@@ -224,6 +224,21 @@ TEST(blamechain_joins_waits_that_time_out_to_the_one_that_follows)
 	CHECK_U64(sum(&g, 1, 3, WAIT_ON_CPU), 5 * NS_PER_MS);
 }
 
+TEST(blamechain_joins_yields_to_the_wait_that_follows)
+{
+	struct got g;
+	struct wait_interval v[] = {
+		interval(1, 0, 0, 1, WAIT_RUN_QUEUE), /* long before */
+		interval(1, 2, 2, 3, WAIT_RUN_QUEUE),
+		interval(1, 3, 3, 5, WAIT_RUN_QUEUE),
+		woken(1, 5, 10, 10, LOCK, 2),
+	};
+	v[0].how = v[1].how = v[2].how = HOW_YIELDED;
+	blame(&g, v, ARRAY_LEN(v));
+	CHECK_U64(sum(&g, 1, 2, WAIT_ON_CPU), 8 * NS_PER_MS);
+	CHECK_U64(count(&g, 1), 3);
+}
+
 TEST(blamechain_does_not_blame_a_thread_that_only_interrupts_a_wait)
 {
 	struct got g;
