@@ -13,7 +13,8 @@
  *	                                   same with the thread's state, which the caller has
  *	kernel_stack(ctx, skip)            reference of the kernel stack without its first @skip
  *	                                   frames; 0: none
- *	ring_reserve, ring_submit          records; user space polls, so there are no wake-ups
+ *	ring_reserve, ring_submit          records; user space polls and is woken only if the ring
+ *	                                   fills up
  *	count_loss(loss)                   adds one to a counter of enum kernel_loss
  *	count_done(field)                  adds one to a field of struct kernel_counts
  *	COST_BEGIN(id) ... COST_END(id)    around a program's body: measures the run time of every
@@ -30,6 +31,12 @@
 #include "task_state.bpf.h"
 
 DEFINE_RING(ring, 16 << 20);
+
+/* Bytes in the ring from which on user space is woken. Set before loading. */
+const volatile __u32 ring_wake_bytes = 0;
+__u32 ring_is_woken; /* user space was woken because of the ring; it clears this when it reads */
+/* Becomes readable when a ring fills up. Its records have no content. */
+DEFINE_RING(wakeups, 64 << 10); /* the largest page */
 DEFINE_MAP(PERCPU_ARRAY, losses, KLOSS_NR, __u32, __u64);
 DEFINE_MAP(PERCPU_ARRAY, engine_counts, 1, __u32, struct kernel_counts);
 DEFINE_MAP(PERCPU_ARRAY, costs, COST_NR, __u32, struct kernel_cost);
@@ -88,7 +95,34 @@ static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
 			count_loss(KLOSS_RING_FULL);                        \
 		ring_rec;                                                   \
 	})
-#define ring_submit(rec) bpf_ringbuf_submit((rec), BPF_RB_NO_WAKEUP)
+/*
+ * Wakes user space, which polls seldom while nothing happens; once until it clears @is_woken. The
+ * kernel does that from an interrupt of its own, so it is safe in a context switch.
+ */
+static __always_inline void user_wake(__u32 *is_woken)
+{
+	if (*is_woken)
+		return;
+	*is_woken = 1;
+	__u64 *none = bpf_ringbuf_reserve(&wakeups, sizeof(*none), 0);
+	if (!none)
+		return;
+	*none = 0;
+	bpf_ringbuf_submit(none, BPF_RB_FORCE_WAKEUP);
+}
+
+/* After a record was added to the ring. */
+static __always_inline void ring_added(void)
+{
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= ring_wake_bytes)
+		user_wake(&ring_is_woken);
+}
+
+#define ring_submit(rec)                                     \
+	({                                                   \
+		bpf_ringbuf_submit((rec), BPF_RB_NO_WAKEUP); \
+		ring_added();                                \
+	})
 
 /*
  * tgid << 32 | tid. For functions that are verified on their own: a task cannot be passed to them.

@@ -94,6 +94,7 @@ __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 		count_loss(KLOSS_RING_FULL);
 		return false;
 	}
+	ring_added();
 	count_done(nr_stacks);
 	reported_add(ref);
 	return true;

@@ -22,22 +22,6 @@ struct {
 	__uint(value_size, sizeof(struct wait_ring) + sizeof(struct wait_record));
 } wait_rings SEC(".maps");
 
-/* Becomes readable when a ring is a quarter full. Its records have no content. */
-DEFINE_RING(wait_wakeups, 64 << 10); /* the largest page */
-
-/* Wakes user space; the kernel does that from an interrupt of its own, so it is safe here. */
-static __always_inline void ring_wake(struct wait_ring *r)
-{
-	if (r->is_woken)
-		return;
-	r->is_woken = 1;
-	__u64 *none = bpf_ringbuf_reserve(&wait_wakeups, sizeof(*none), 0);
-	if (!none)
-		return;
-	*none = 0;
-	bpf_ringbuf_submit(none, BPF_RB_FORCE_WAKEUP);
-}
-
 /* Publishes the record at the head. */
 static __always_inline void ring_push(struct wait_ring *r)
 {
@@ -217,7 +201,7 @@ static __always_inline void wait_send(struct wait_state *w, __u64 ids, const str
 	__u64 head = r->head;
 	__u64 used = head - READ_ONCE(r->tail);
 	if (UNLIKELY(used > wait_ring_mask)) {
-		ring_wake(r);
+		user_wake(&r->is_woken);
 		unaccounted_add(w, e->how, e->blocked_ns + e->queue_ns);
 		return;
 	}
@@ -230,7 +214,7 @@ static __always_inline void wait_send(struct wait_state *w, __u64 ids, const str
 	rec->run_ns = (__u32)w->run_ns;
 	ring_push(r);
 	if (UNLIKELY(used > wait_ring_mask / 4))
-		ring_wake(r);
+		user_wake(&r->is_woken);
 	if (UNLIKELY(w->unaccounted | w->unaccounted_runs))
 		unaccounted_send(w, ids);
 }

@@ -37,7 +37,7 @@
 /* In the first seconds rings are drained more often: the needed size of stack copies is learned. */
 #define POLL_MS        50
 #define POLL_EARLY_MS  10
-#define POLL_IDLE_MS   250 /* while no event comes; rings that fill up end the wait */
+#define POLL_IDLE_MS   1000 /* while no event comes; rings that fill up end the wait */
 #define EARLY_NS       2000000000u
 #define FLUSH_NS       1000000000u
 #define FLUSH_FIRST_NS 125000000u /* then after twice the time, up to FLUSH_NS */
@@ -418,7 +418,9 @@ static void poll_events(struct capture *c, uint64_t now)
 	uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
 	unsigned wait_ms = choose_wait_ms(c, now);
 	vec_last(&c->fds)->fd = c->has_child ? c->child_fd : c->watch.pid_fd;
+	sources_rest(&c->sources, true);
 	(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
+	sources_rest(&c->sources, false);
 	stop_drain();
 }
 

@@ -94,7 +94,7 @@ static int open_list(struct sources *s, table_set tables, struct err *err)
 	env.tables = tables;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		bool is_possible = env.engine ? !all[i]->is_fallback : !all[i]->bpf_prefix;
-		struct open_source one = {.kind = all[i], .next_ns = env.start_ns};
+		struct open_source one = {.kind = all[i]};
 		if (!is_possible || !is_wanted(all[i], &env))
 			continue;
 		TRY(all[i]->open(&one.self, &s->env, err));
@@ -372,7 +372,6 @@ int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 	size_t nr = s->list.n; /* sources added meanwhile are started already */
 	for (size_t i = 0; i < nr; i++) {
 		struct open_source *one = &s->list.p[i];
-		one->next_ns = start_ns;
 		TRY(one->kind->start ? one->kind->start(one->self, &s->env, &s->rows_sink, err)
 				     : 0);
 	}
@@ -387,14 +386,16 @@ static unsigned poll_ms(const struct open_source *one)
 
 int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 {
+	bool is_woken = s->env.engine && engine_take_wakeups(s->env.engine);
 	TRY(s->sampler ? sampler_drain(s->sampler, &s->sink, err) : 0);
 	builder_emit_spaces(s->builder);
 	for (size_t i = 0; i < s->list.n; i++) { /* a drain may add to the list */
 		struct open_source *one = &s->list.p[i];
 		unsigned ms = poll_ms(one);
-		if (now_ns < one->next_ns || !one->kind->drain)
+		uint64_t due_ns = one->drained_ns + (ms ? ms * NS_PER_MS : NS_PER_SEC);
+		if ((now_ns < due_ns && !is_woken) || !one->kind->drain)
 			continue;
-		one->next_ns = now_ns + (ms ? ms * NS_PER_MS : NS_PER_SEC);
+		one->drained_ns = now_ns;
 		TRY(one->kind->drain(one->self, &s->rows_sink, err));
 	}
 	return 0;
@@ -504,12 +505,21 @@ unsigned sources_poll_ms(const struct sources *s, unsigned ms)
 	return ms;
 }
 
+void sources_rest(const struct sources *s, bool is_resting)
+{
+	if (s->env.engine)
+		engine_rest(s->env.engine, is_resting);
+}
+
 void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *ctx)
 {
 	size_t nr = 0;
 	const int *fds = s->sampler ? sampler_fds(s->sampler, &nr) : NULL;
 	for (size_t i = 0; i < nr; i++)
 		fn(ctx, fds[i]);
+	int wakeups_fd = s->env.engine ? engine_wakeups_fd(s->env.engine) : -1;
+	if (wakeups_fd >= 0)
+		fn(ctx, wakeups_fd);
 	vec_foreach(one, &s->list) {
 		fds = one->kind->fds ? one->kind->fds(one->self, &nr) : NULL;
 		for (size_t i = 0; fds && i < nr; i++)

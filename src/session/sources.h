@@ -27,7 +27,7 @@
 struct open_source {
 	const struct source *kind;
 	void *self;
-	uint64_t next_ns; /* time of the next drain */
+	uint64_t drained_ns; /* time of the last drain, 0 = none yet */
 };
 
 struct sources {
@@ -72,6 +72,11 @@ int sources_losses(struct sources *s, struct err *err);
 uint64_t sources_end_ns(const struct sources *s);
 /* Returns the poll timeout of the most frequently drained source, at most @ms. */
 unsigned sources_poll_ms(const struct sources *s, unsigned ms);
+/*
+ * The caller waits for the descriptors of sources_fds, or has been woken: threads that empty rings
+ * while it is busy with something else are not needed meanwhile.
+ */
+void sources_rest(const struct sources *s, bool is_resting);
 /* Calls @fn for each descriptor to poll for readability. */
 void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *ctx);
 /* The process's mappings have changed (builder_options.space_changed). */

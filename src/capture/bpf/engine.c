@@ -15,6 +15,7 @@
 #include "capture/bpf/coretypes.h"
 #include "capture/bpf/kernelrecord.h"
 #include "capture/bpf/kerneltables.h"
+#include "capture/bpf/bpfring.h"
 #include "capture/bpf/recordqueue.h"
 #include "capture/bpf/skeleton.h"
 #include "host/bpfrights.h"
@@ -45,6 +46,7 @@ struct engine {
 	bool is_loaded;
 	bool has_tables;
 	struct recordqueue *queue;
+	struct bpfring wakeups; /* readable: a ring fills up */
 	const struct kernel_record
 		*record; /* taken from the queue, not delivered yet; NULL = none */
 	void *memory;    /* the tables, mapped */
@@ -329,12 +331,15 @@ int engine_load(struct engine *e, struct err *err)
 {
 	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
 	rc = rc ? rc : bpf_map__set_max_entries(e->skel->maps.ring, ring_bytes());
+	e->skel->rodata->ring_wake_bytes = ring_bytes() / 4;
 	rc = rc ? rc : assay_bpf__load(e->skel);
 	close_p(&e->types_fd);
 	if (rc)
 		return load_error(rc, err);
 	TRY(recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
 			     bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err));
+	TRY(bpfring_open(&e->wakeups, bpf_map__fd(e->skel->maps.wakeups),
+			 bpf_map__max_entries(e->skel->maps.wakeups), err));
 	TRY(map_tables(e, err));
 	TRY(add_targets(e, err));
 	/*
@@ -376,6 +381,7 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	recordqueue_free(e->queue);
+	bpfring_release(&e->wakeups);
 	if (e->has_tables)
 		kerneltables_release(&e->tables);
 	if (e->memory)
@@ -423,10 +429,37 @@ void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void
 	e->handlers[kind] = (struct handler){fn, ctx};
 }
 
-void engine_on_poll(struct engine *e, bool (*fn)(void *ctx), void *ctx)
+void engine_on_poll(struct engine *e, void (*fn)(void *ctx), void *ctx)
 {
 	if (e->queue)
 		recordqueue_on_poll(e->queue, fn, ctx);
+}
+
+int engine_wakeups_fd(const struct engine *e)
+{
+	return e->wakeups.consumer ? e->wakeups.fd : -1;
+}
+
+bool engine_take_wakeups(struct engine *e)
+{
+	const void *record;
+	uint32_t nr_bytes;
+	bool is_woken = false;
+	if (!e->wakeups.consumer)
+		return false;
+	__atomic_store_n(&e->skel->bss->ring_is_woken, 0, __ATOMIC_RELAXED);
+	while (bpfring_peek(&e->wakeups, &record, &nr_bytes) == BPFRING_RECORD) {
+		bpfring_consume(&e->wakeups);
+		is_woken = true;
+	}
+	bpfring_publish(&e->wakeups);
+	return is_woken;
+}
+
+void engine_rest(struct engine *e, bool is_resting)
+{
+	if (e->queue)
+		recordqueue_rest(e->queue, is_resting);
 }
 
 uint64_t engine_peek_ns(void *ctx)

@@ -120,6 +120,12 @@ typedef int (*engine_record_fn)(void *ctx, const struct kernel_record *r,
 				const struct event_sink *sink, struct err *err);
 void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx);
 /* Calls @fn often, in a thread of its own; see recordqueue_on_poll. NULL: no more. */
-void engine_on_poll(struct engine *e, bool (*fn)(void *ctx), void *ctx);
+void engine_on_poll(struct engine *e, void (*fn)(void *ctx), void *ctx);
+/* Descriptor that becomes readable when a ring fills up; -1: not loaded. */
+int engine_wakeups_fd(const struct engine *e);
+/* Returns whether a ring has filled up since the last call. */
+bool engine_take_wakeups(struct engine *e);
+/* The caller waits until a ring fills up, or has been woken; see recordqueue_rest. */
+void engine_rest(struct engine *e, bool is_resting);
 
 #endif

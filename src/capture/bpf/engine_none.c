@@ -65,6 +65,20 @@ void engine_applied(struct engine *e UNUSED, uint64_t time_ns UNUSED)
 {
 }
 
+int engine_wakeups_fd(const struct engine *e UNUSED)
+{
+	return -1;
+}
+
+bool engine_take_wakeups(struct engine *e UNUSED)
+{
+	return false;
+}
+
+void engine_rest(struct engine *e UNUSED, bool is_resting UNUSED)
+{
+}
+
 void engine_stop(struct engine *e UNUSED)
 {
 }

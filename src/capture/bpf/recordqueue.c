@@ -17,9 +17,8 @@
 #include "capture/bpf/bpfring.h"
 #include "host/privileges.h"
 
-/* Between two polls of the thread; the longer one if little arrived since the last one. */
+/* Between two polls of the thread. */
 #define POLL_NS       40000000
-#define POLL_IDLE_NS  160000000
 #define CHUNK_BYTES   (1u << 20)
 #define PUBLISH_EVERY 256
 
@@ -36,7 +35,8 @@ struct recordqueue {
 	pthread_mutex_t lock; /* protects the following fields and the ring */
 	pthread_cond_t stops;
 	bool is_stopping;
-	bool (*on_poll)(void *ctx);
+	bool is_resting; /* the reader waits for records itself */
+	void (*on_poll)(void *ctx);
 	void *on_poll_ctx;
 	VEC(struct chunk) chunks;
 	size_t first; /* index of the chunk that is read */
@@ -97,11 +97,11 @@ static void move_to_memory(struct recordqueue *q)
 	bpfring_publish(&q->ring);
 }
 
-static void wait_for_poll(struct recordqueue *q, long ns)
+static void wait_for_poll(struct recordqueue *q)
 {
 	struct timespec until;
 	(void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail */
-	until.tv_nsec += ns;
+	until.tv_nsec += POLL_NS;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
@@ -115,13 +115,17 @@ static void *drain_thread(void *arg)
 	host_drop_all();
 	pthread_mutex_lock(&q->lock);
 	while (!q->is_stopping) {
-		uint64_t nr_used = bpfring_used(&q->ring);
-		bool is_busy = nr_used > q->ring.nr_data_bytes / 64;
-		if (nr_used > q->ring.nr_data_bytes / 4)
+		if (q->is_resting) {
+			(void)pthread_cond_wait(&q->stops, &q->lock);
+			continue;
+		}
+		wait_for_poll(q);
+		if (q->is_resting || q->is_stopping)
+			continue;
+		if (bpfring_used(&q->ring) > q->ring.nr_data_bytes / 4)
 			move_to_memory(q);
 		if (q->on_poll)
-			is_busy |= q->on_poll(q->on_poll_ctx);
-		wait_for_poll(q, is_busy ? POLL_NS : POLL_IDLE_NS);
+			q->on_poll(q->on_poll_ctx);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;
@@ -250,11 +254,20 @@ void recordqueue_publish(struct recordqueue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-void recordqueue_on_poll(struct recordqueue *q, bool (*fn)(void *ctx), void *ctx)
+void recordqueue_on_poll(struct recordqueue *q, void (*fn)(void *ctx), void *ctx)
 {
 	pthread_mutex_lock(&q->lock);
 	q->on_poll = fn;
 	q->on_poll_ctx = ctx;
+	pthread_mutex_unlock(&q->lock);
+}
+
+void recordqueue_rest(struct recordqueue *q, bool is_resting)
+{
+	pthread_mutex_lock(&q->lock);
+	q->is_resting = is_resting;
+	if (!is_resting)
+		pthread_cond_signal(&q->stops);
 	pthread_mutex_unlock(&q->lock);
 }
 

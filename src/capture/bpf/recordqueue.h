@@ -33,10 +33,14 @@ enum recordqueue_state recordqueue_next(struct recordqueue *q, const void **ret_
 void recordqueue_publish(struct recordqueue *q);
 /*
  * Makes the thread call @fn at each poll, so that a source can keep rings of its own from overflowing;
- * NULL: no more. @fn runs in the thread, with the queue locked: it must not use the queue. It returns
- * whether it should be called again soon.
+ * NULL: no more. @fn runs in the thread, with the queue locked: it must not use the queue.
  */
-void recordqueue_on_poll(struct recordqueue *q, bool (*fn)(void *ctx), void *ctx);
+void recordqueue_on_poll(struct recordqueue *q, void (*fn)(void *ctx), void *ctx);
+/*
+ * The reader begins to wait until there is something to read (@is_resting), or has been woken. The
+ * thread does nothing meanwhile: it is needed only while the reader is busy with something else.
+ */
+void recordqueue_rest(struct recordqueue *q, bool is_resting);
 /* The largest number of bytes that were held in memory. */
 size_t recordqueue_max_held(struct recordqueue *q);
 

@@ -186,20 +186,17 @@ static uint64_t head_of(const struct source_ring *s)
 	return __atomic_load_n(&s->ring->head, __ATOMIC_ACQUIRE);
 }
 
-bool waitrings_hold(struct waitrings *r)
+void waitrings_hold(struct waitrings *r)
 {
-	bool is_busy = false;
 	pthread_mutex_lock(&r->lock);
 	for (unsigned i = 0; i < r->nr_rings; i++) {
 		struct source_ring *s = &r->rings[i];
 		uint64_t head = head_of(s);
 		uint64_t used = head - s->ring->tail;
-		is_busy |= used > r->nr_records / 64;
 		if (used > r->nr_records / 4 && r->nr_held + used <= HELD_MAX)
 			hold_ring(r, s, head);
 	}
 	pthread_mutex_unlock(&r->lock);
-	return is_busy;
 }
 
 /* Begins a pass over a ring: over what is held, and then all of the ring is; else over the ring. */

@@ -52,8 +52,8 @@ void waitrings_end(struct waitrings *r);
 
 /*
  * Moves the records of rings that are a quarter full to memory; no more than 128 MiB. For another
- * thread; it waits while a pass runs. Returns whether many records arrive.
+ * thread; it waits while a pass runs.
  */
-bool waitrings_hold(struct waitrings *r);
+void waitrings_hold(struct waitrings *r);
 
 #endif

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "capture/bpf/bpfring.h"
 #include "capture/bpf/btfhas.h"
 #include "capture/bpf/skeleton.h"
 #include "capture/wait/blamechain.h"
@@ -41,10 +40,10 @@
 #define STOP_AHEAD_NS (1 * NS_PER_MS)
 /*
  * Milliseconds between two drains, and while the target does nothing: BPF programs wake the capture
- * when a ring is a quarter full.
+ * when a ring is a quarter full, and it is drained at once.
  */
 #define POLL_MS      50
-#define POLL_IDLE_MS 250
+#define POLL_IDLE_MS 1000
 #define BATCH        256 /* intervals that are passed on at once */
 
 struct waits {
@@ -64,7 +63,6 @@ struct waits {
 	struct blamechain *blame; /* NULL: TABLE_BLAME is not wanted */
 	struct wait_interval batch[BATCH];
 	size_t nr_batch;
-	struct bpfring wakeups;        /* readable: a ring is a quarter full */
 	bool is_idle;                  /* the last drain found nothing */
 	struct map threads;            /* hash of process and TID in its PID namespace -> TID */
 	const struct event_sink *sink; /* these two: during an emission */
@@ -321,8 +319,7 @@ static int waits_load(void *s, struct err *err)
 		return err_sys(err, "cannot map the BPF map of waits");
 	w->memory = p;
 	w->rings = waitrings_new(p, w->nr_rings, w->nr_records);
-	struct bpf_map *wakeups = w->skel->maps.wait_wakeups;
-	return bpfring_open(&w->wakeups, bpf_map__fd(wakeups), bpf_map__max_entries(wakeups), err);
+	return 0;
 }
 
 /* Runs a BPF iterator over all threads. It outputs nothing; reading it makes it run. */
@@ -347,9 +344,9 @@ static int run_thread_iterator(struct bpf_program *prog, struct err *err)
 	return rc;
 }
 
-static bool hold_records(void *rings)
+static void hold_records(void *rings)
 {
-	return waitrings_hold(rings);
+	waitrings_hold(rings);
 }
 
 static int waits_start(void *s, const struct source_env *env, const struct event_sink *sink UNUSED,
@@ -375,27 +372,11 @@ static unsigned waits_poll_timeout(const void *s)
 	return ((const struct waits *)s)->is_idle ? POLL_IDLE_MS : POLL_MS;
 }
 
-static const int *waits_fds(const void *s, size_t *ret_nr)
-{
-	*ret_nr = 1;
-	return &((const struct waits *)s)->wakeups.fd;
-}
-
-static void take_wakeups(struct waits *w)
-{
-	const void *record;
-	uint32_t nr_bytes;
-	while (bpfring_peek(&w->wakeups, &record, &nr_bytes) == BPFRING_RECORD)
-		bpfring_consume(&w->wakeups);
-	bpfring_publish(&w->wakeups);
-}
-
 static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 {
 	struct waits *w = s;
 	if (!w->start_ns || w->stop_ns)
 		return 0;
-	take_wakeups(w);
 	w->is_idle = true;
 	uint64_t horizon_ns = clock_mono_ns() - HORIZON_NS;
 	while (horizon_ns >= w->next_rows_ns) {
@@ -451,7 +432,6 @@ static void waits_free(void *s)
 	engine_on_record(w->engine, RECORD_WAIT, NULL, NULL);
 	engine_on_record(w->engine, RECORD_THREAD, NULL, NULL);
 	engine_on_poll(w->engine, NULL, NULL);
-	bpfring_release(&w->wakeups);
 	waitrings_free(w->rings);
 	if (w->memory)
 		munmap(w->memory, w->memory_bytes);
@@ -469,7 +449,6 @@ const struct source waits_source = {
 	.fills = WAIT_TABLES,
 	.bpf_prefix = "wait_",
 	.poll_timeout = waits_poll_timeout,
-	.fds = waits_fds,
 	.open = waits_open,
 	.load = waits_load,
 	.start = waits_start,
