@@ -22,9 +22,10 @@ enum table_id {
 	TABLE_SAMPLES, /* samples of CPU time or of another event; the key is the event name */
 
 	/* Waiting. */
-	TABLE_OFF_CPU, /* off-CPU time, by stack and wait reason */
-	TABLE_ON_CPU,  /* on-CPU time, by thread */
-	TABLE_BLAME,   /* wait time, by what the blocking thread did during the wait */
+	TABLE_OFF_CPU,   /* off-CPU time, by stack and wait reason */
+	TABLE_ON_CPU,    /* on-CPU time, by thread */
+	TABLE_BLAME,     /* wait time, by what the blocking thread did during the wait */
+	TABLE_INTERVALS, /* single intervals off the CPU (kept ones); columns: enum interval_column */
 	/* CPU samples and waits combined: a name for options only, no profile contains it. */
 	TABLE_THREAD_TIME,
 
@@ -53,6 +54,16 @@ enum table_id {
 	TABLE_UNKNOWN, /* a table with tags of unknown kind, from a later version of assay */
 	TABLE_EVENTS,  /* counts of a named event, one table per event; the key is the event name */
 	TABLE_ID_NR
+};
+
+/* The columns of TABLE_INTERVALS. A row's time is when the thread was switched out. */
+enum interval_column {
+	INTERVAL_NR,        /* 1 */
+	INTERVAL_NS,        /* until it was switched in */
+	INTERVAL_QUEUE_NS,  /* of that: in the run queue; before, it was blocked */
+	INTERVAL_CPU_NS,    /* CPU time of the run before */
+	INTERVAL_STOLEN_NS, /* elapsed time of that run that is not CPU time */
+	INTERVAL_COLUMNS
 };
 
 /* A set of table ids: TABLE_SET(IO) | TABLE_SET(BLOCK). */
