@@ -85,6 +85,7 @@ static const struct {
 	[FACT_EVENTS_SINGLE_FOR] = {"single events recorded for"},
 	[FACT_EVENTS_REFUSED] = {"events refused"},
 	[FACT_NEVER_CALLED] = {"functions never called"},
+	[FACT_INTERVALS] = {"single waits kept", DETAIL_ALWAYS},
 	[FACT_MASSIF_UNIT] = {"massif time unit"},
 	[FACT_MASSIF_OPTIONS] = {"massif options"},
 	[FACT_MASSIF_BAD_LINE] = {"massif first bad line"},

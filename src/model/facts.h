@@ -84,6 +84,7 @@ enum fact_id {
 	FACT_EVENTS_SINGLE_FOR, /* how long single events were recorded, a duration */
 	FACT_EVENTS_REFUSED,
 	FACT_NEVER_CALLED,
+	FACT_INTERVALS, /* which single waits were kept, if not all */
 	/* readers of files that other programs wrote */
 	FACT_MASSIF_UNIT,
 	FACT_MASSIF_OPTIONS,

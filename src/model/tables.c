@@ -41,6 +41,7 @@ static const struct table_kind kinds[TABLE_ID_NR] = {
 			     .time_kind = TABLE_TIME_INTERVAL,
 			     .weight_column = INTERVAL_NS,
 			     .has_tags = true,
+			     .is_on_request = true,
 			     .is_derived = true,
 			     .columns = {{"waits", COLUMN_COUNT},
 					 {TIME},

@@ -110,7 +110,8 @@ struct table_kind {
 	uint8_t time_kind;     /* enum table_time */
 	uint8_t weight_column; /* index into columns */
 	bool has_tags;
-	bool is_derived; /* its rows count time, calls or bytes that another table counts, too */
+	bool is_on_request; /* shown and converted only if it is named */
+	bool is_derived;    /* its rows count time, calls or bytes that another table counts, too */
 	struct table_column columns[TABLE_KIND_COLUMNS_MAX]; /* ends with a NULL name, or is full */
 };
 

@@ -54,6 +54,8 @@ struct engine {
 	uint32_t nr_rows;
 	struct kerneltables tables;
 	struct handler handlers[NR_KINDS];
+	engine_span_fn on_span; /* NULL: nobody uses them */
+	void *on_span_ctx;
 	uint64_t start_ns;
 	uint64_t nr_bad;
 	uint64_t nr_losses_reported;
@@ -427,6 +429,18 @@ void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void
 {
 	ASSERT(kind < NR_KINDS);
 	e->handlers[kind] = (struct handler){fn, ctx};
+}
+
+void engine_on_span(struct engine *e, engine_span_fn fn, void *ctx)
+{
+	e->on_span = fn;
+	e->on_span_ctx = ctx;
+}
+
+void engine_add_span(struct engine *e, int32_t tid, uint64_t from_ns, uint64_t to_ns)
+{
+	if (e->on_span)
+		e->on_span(e->on_span_ctx, tid, from_ns, to_ns);
 }
 
 void engine_on_poll(struct engine *e, void (*fn)(void *ctx), void *ctx)

@@ -119,6 +119,10 @@ struct kernel_record;
 typedef int (*engine_record_fn)(void *ctx, const struct kernel_record *r,
 				const struct event_sink *sink, struct err *err);
 void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx);
+/* Passes slow spans (calls that one source measured) to another source. NULL: no more. */
+typedef void (*engine_span_fn)(void *ctx, int32_t tid, uint64_t from_ns, uint64_t to_ns);
+void engine_on_span(struct engine *e, engine_span_fn fn, void *ctx);
+void engine_add_span(struct engine *e, int32_t tid, uint64_t from_ns, uint64_t to_ns);
 /* Calls @fn often, in a thread of its own; see recordqueue_on_poll. NULL: no more. */
 void engine_on_poll(struct engine *e, void (*fn)(void *ctx), void *ctx);
 /* Descriptor that becomes readable when a ring fills up; -1: not loaded. */

@@ -36,6 +36,7 @@ struct slowest {
 };
 
 struct spans {
+	struct engine *engine;
 	struct assay_bpf *skel;
 	const struct spans_spec *spec;
 	struct bpf_links links;
@@ -70,13 +71,11 @@ static size_t shortest_of(const struct slowest *w)
 static void keep_slow(struct spans *s, const struct kernel_span *r)
 {
 	struct slowest *w = &s->slowest[r->span];
-	if (w->n < s->spec->nr_slowest) {
-		w->calls[w->n++] = *r;
+	size_t at = w->n < s->spec->nr_slowest ? w->n++ : shortest_of(w);
+	if (at == w->n || (w->calls[at].head.time_ns && span_ns(r) <= span_ns(&w->calls[at])))
 		return;
-	}
-	size_t at = shortest_of(w);
-	if (w->n && span_ns(r) > span_ns(&w->calls[at]))
-		w->calls[at] = *r;
+	w->calls[at] = *r;
+	engine_add_span(s->engine, r->head.pid, r->start_ns, r->head.time_ns);
 }
 
 static void drain_slow(struct spans *s)
@@ -100,6 +99,7 @@ static int spans_open(void **ret_s, const struct source_env *env, struct err *er
 		return err_set(err, -EINVAL, "spans of %zu functions: 1 to %d can be measured",
 			       spec ? spec->nr_probes : 0, SPANS_MAX);
 	struct spans *s = xcalloc(1, sizeof(*s));
+	s->engine = env->engine;
 	s->skel = engine_skel(env->engine);
 	s->spec = spec;
 	s->has_waits = env->tables & WAIT_TABLES;

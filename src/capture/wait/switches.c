@@ -478,7 +478,7 @@ static void switches_facts(const void *self, struct profile *p)
 
 const struct source switches_source = {
 	.name = "switches",
-	.fills = WAIT_TABLES,
+	.fills = WAIT_TABLES & ~TABLE_SET(INTERVALS),
 	.is_fallback = true,
 	/* /proc/PID/task/TID/syscall; events are reopened for larger stack copies */
 	.late_caps = HOST_CAP_BIT(CAP_SYS_PTRACE) | HOST_CAP_BIT(HOST_CAP_PERFMON),

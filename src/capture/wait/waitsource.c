@@ -3,7 +3,8 @@
  *
  *	rings of the CPUs ──┐ merged by time     ┌─► waitsums: rows, delivered each second
  *	RECORD_WAIT ────────┴────────────────────┤
- *	RECORD_THREAD ──► owners of locks        └─► blamechain: rows of TABLE_BLAME
+ *	RECORD_THREAD ──► owners of locks        ├─► blamechain: rows of TABLE_BLAME
+ *	                                         └─► keptwaits: rows of TABLE_INTERVALS
  */
 #include "base/base.h"
 #include "capture/wait/waitsource.h"
@@ -22,6 +23,7 @@
 #include "capture/bpf/btfhas.h"
 #include "capture/bpf/skeleton.h"
 #include "capture/wait/blamechain.h"
+#include "capture/wait/keptwaits.h"
 #include "capture/wait/waitrings.h"
 #include "capture/wait/waitsums.h"
 #include "host/fdname.h"
@@ -61,6 +63,7 @@ struct waits {
 	struct waitrings *rings;
 	struct waitsums *sums;
 	struct blamechain *blame; /* NULL: TABLE_BLAME is not wanted */
+	struct keptwaits *kept;   /* NULL: TABLE_INTERVALS is not wanted */
 	struct wait_interval batch[BATCH];
 	size_t nr_batch;
 	bool is_idle;                  /* the last drain found nothing */
@@ -156,8 +159,12 @@ static void merge(struct waits *w, uint64_t horizon_ns)
 		w->is_idle = false;
 		verify_owner(w, &run.interval);
 		waitsums_add(w->sums, &run);
-		if (w->blame && run.interval.how != HOW_ENDED)
+		if (run.interval.how == HOW_ENDED)
+			continue;
+		if (w->blame)
 			deliver_interval(w, &run.interval);
+		if (w->kept)
+			keptwaits_add(w->kept, &run.interval, run.ran_ns);
 	}
 	waitrings_end(w->rings);
 	if (w->blame)
@@ -259,6 +266,37 @@ static int emit_blame_row(void *ctx, const struct blamechain_row *b)
 	return emit(w, &row, buf_str(&w->detail), w->err);
 }
 
+static int emit_kept(void *ctx, const struct wait_interval *i, uint64_t ran_ns, struct err *err)
+{
+	struct waits *w = ctx;
+	const struct waitsums_key named = {.object = i->object,
+					   .tgid = i->tgid,
+					   .fd = i->fd,
+					   .object_kind = i->object_kind,
+					   .dev = i->dev};
+	/* Of a run of 4.3 s or more it is not known. */
+	uint64_t cpu_ns = i->run_ns == UINT32_MAX ? ran_ns : MIN(i->run_ns, ran_ns);
+	const int64_t values[INTERVAL_COLUMNS] = {
+		[INTERVAL_NR] = 1,
+		[INTERVAL_NS] = (int64_t)(i->on_ns - i->off_ns),
+		[INTERVAL_QUEUE_NS] = (int64_t)(i->on_ns - i->woken_ns),
+		[INTERVAL_CPU_NS] = (int64_t)cpu_ns,
+		[INTERVAL_STOLEN_NS] = (int64_t)(ran_ns - cpu_ns),
+	};
+	struct event ev = event_aggregate(TABLE_INTERVALS, i->tgid, i->tid, i->off_ns, values);
+	ev.cpu = i->cpu;
+	ev.aggregate.user_ref = i->user_ref;
+	ev.aggregate.kernel_ref = i->kernel_ref;
+	ev.aggregate.reason = i->reason;
+	ev.aggregate.evidence = i->evidence;
+	ev.aggregate.syscall = i->syscall;
+	ev.aggregate.object = object_text(w, &named);
+	ev.aggregate.other_pid = i->waker_tgid;
+	ev.aggregate.other_tid = i->waker_tid;
+	ev.aggregate.other_ref = i->waker_ref;
+	return w->sink->event(w->sink->ctx, &ev, err);
+}
+
 static int emit_rows(struct waits *w, const struct event_sink *sink, struct err *err)
 {
 	w->sink = sink;
@@ -349,6 +387,11 @@ static void hold_records(void *rings)
 	waitrings_hold(rings);
 }
 
+static void keep_span(void *kept, int32_t tid, uint64_t from_ns, uint64_t to_ns)
+{
+	keptwaits_add_span(kept, tid, from_ns, to_ns);
+}
+
 static int waits_start(void *s, const struct source_env *env, const struct event_sink *sink UNUSED,
 		       struct err *err)
 {
@@ -360,6 +403,10 @@ static int waits_start(void *s, const struct source_env *env, const struct event
 	w->sums = waitsums_new(w->epoch_ns);
 	if (w->skel->rodata->wait_has_wakers)
 		w->blame = blamechain_new(&(struct blamechain_options){.epoch_ns = w->epoch_ns});
+	if (env->tables & TABLE_SET(INTERVALS) && !env->has_no_stacks) {
+		w->kept = keptwaits_new(&(struct keptwaits_options){0});
+		engine_on_span(w->engine, keep_span, w->kept);
+	}
 	engine_on_record(w->engine, RECORD_WAIT, on_wait_record, w);
 	engine_on_record(w->engine, RECORD_THREAD, on_thread_record, w);
 	engine_on_poll(w->engine, hold_records, w->rings);
@@ -411,7 +458,8 @@ static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
 		blamechain_finish(w->blame);
 	w->lost_ns = w->skel->bss->wait_loss.ns;
 	w->nr_unaccounted += w->skel->bss->wait_loss.count;
-	return emit_rows(w, sink, err);
+	TRY(emit_rows(w, sink, err));
+	return w->kept ? keptwaits_emit(w->kept, emit_kept, w, err) : 0;
 }
 
 static uint64_t waits_end_ns(const void *s)
@@ -424,6 +472,16 @@ static void waits_facts(const void *s, struct profile *p)
 	const struct waits *w = s;
 	profile_lose(p, LOSS_WAITS_NO_REASON, w->nr_unaccounted);
 	profile_lose(p, LOSS_WAITS_NO_ROW_NS, w->lost_ns);
+	if (!w->kept)
+		return;
+	struct keptwaits_counts kept = keptwaits_counts(w->kept);
+	uint64_t since_ns = w->stop_ns - MIN(kept.complete_from_ns, w->stop_ns);
+	if (kept.nr_dropped && w->stop_ns)
+		profile_factf(p, FACT_INTERVALS,
+			      "%" PRIu64 " of %" PRIu64
+			      ": those of the last %.1f s, and of long waits and slow spans%s",
+			      kept.nr - kept.nr_dropped, kept.nr, (double)since_ns / NS_PER_SEC,
+			      kept.nr_cut ? " (not all: no room)" : "");
 }
 
 static void waits_free(void *s)
@@ -432,11 +490,13 @@ static void waits_free(void *s)
 	engine_on_record(w->engine, RECORD_WAIT, NULL, NULL);
 	engine_on_record(w->engine, RECORD_THREAD, NULL, NULL);
 	engine_on_poll(w->engine, NULL, NULL);
+	engine_on_span(w->engine, NULL, NULL);
 	waitrings_free(w->rings);
 	if (w->memory)
 		munmap(w->memory, w->memory_bytes);
 	waitsums_free(w->sums);
 	blamechain_free(w->blame);
+	keptwaits_free(w->kept);
 	map_release(&w->threads);
 	fdnames_free(w->names);
 	buf_release(&w->text);

@@ -9,6 +9,9 @@
  * then. It ends for all threads at the stop, where another iterator ends the waits in progress; the
  * last rows are delivered by finish.
  *
+ * TABLE_INTERVALS has single intervals, of which keptwaits.h says which are kept; they are delivered
+ * by finish, so that a capture that is killed has none.
+ *
  * Rows refer to stacks, which are sent through the engine's ring buffer. The caller must drain the
  * ring before it drains this source, so that the stacks to which rows refer have been read before.
  */
@@ -17,7 +20,8 @@
 
 #include "capture/source.h"
 
-#define WAIT_TABLES (TABLE_SET(OFF_CPU) | TABLE_SET(ON_CPU) | TABLE_SET(BLAME))
+#define WAIT_TABLES \
+	(TABLE_SET(OFF_CPU) | TABLE_SET(ON_CPU) | TABLE_SET(BLAME) | TABLE_SET(INTERVALS))
 
 /* Wakers are recorded only if TABLE_BLAME is among the wanted tables. */
 extern const struct source waits_source;

@@ -6,17 +6,23 @@
 
 #include "analyze/memory/heapweights.h"
 #include "analyze/views.h"
+#include "analyze/wait/waitlist.h"
 #include "base/file/file.h"
 #include "base/log.h"
 #include "cmd/read/inputs.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"
+#include "render/renderers.h"
 
 struct script_opts {
 	const char *output;
+	bool has_waits;
+	struct renderer_choice form; /* with has_waits */
 };
 
 static const struct opt script_opts[] = {
+	OPT_FLAG(0, "waits", struct script_opts, has_waits,
+		 "print the single waits that were kept, one a line: time, thread, reason, waker"),
 	OPT_STR('o', "output", struct script_opts, output, "FILE",
 		"write to FILE (default '-', standard output)"),
 	OPT_END,
@@ -36,6 +42,7 @@ static const char details[] =
 static const char examples[] =
 	"assay script | less\tthe newest recording\n"
 	"assay script --time 2..2.1 --thread ^worker\twhat the workers did in 0.1 s\n"
+	"assay script --waits --reason lock\tsingle waits for locks, with their wakers\n"
 	"assay script perf.data --function ^parse_ | head\tsamples with a function\n";
 
 /* A compiled filter for each table; NULL: the table is not printed. */
@@ -62,7 +69,7 @@ static int compile(struct row_filters *s, const struct profile *p, const struct 
 	uint32_t only = 0;
 	int rc = spec->event ? select_table(p, spec->event, &only, err) : 0;
 	for (uint32_t t = 0; !rc && t < p->tables.n; t++)
-		if (!spec->event || t == only)
+		if (spec->event ? t == only : !table_kind(p->tables.p[t].id)->is_on_request)
 			rc = select_compile(&s->arena, p, t, spec, &s->by_table[t], err);
 	return rc;
 }
@@ -81,6 +88,15 @@ static int write_script(const struct script_opts *o, const struct profile *p, st
 	return rc ? rc : out_commit(&out, err);
 }
 
+static int write_waits(const struct script_opts *o, const struct profile *p,
+		       const struct select_spec *spec, struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct output_opts out = {.path = o->output, .form = o->form};
+	TRY(waitlist_report(r, p, spec, err));
+	return output_report(&out, r);
+}
+
 static int script(const struct script_opts *o, const struct filter_opts *filter,
 		  const struct opt_args *args)
 {
@@ -97,6 +113,10 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	if (nr_lost)
 		log_note("%" PRIu64 " samples were lost while recording", nr_lost);
 	struct select_spec spec = filter->spec;
+	if (o->has_waits) {
+		int status = write_waits(o, p, &spec, &err);
+		return status < 0 ? cmd_refuse(&err) : status;
+	}
 	enum heap_weight weight;
 	bool is_heap = filter->weight && views_find(p, &spec)->has_weights &&
 		       heap_weight_from_key(filter->weight, &weight);
@@ -120,13 +140,15 @@ int cmd_script(int argc, char **argv)
 		.usage = {"[OPTION...] [FILE...]"},
 		.details = details,
 		.examples = examples,
-		.groups = {FILTER_GROUPS(&filter), {&script_group, &o}},
+		.groups = {FILTER_GROUPS(&filter), {&script_group, &o}, {&renderer_group, &o.form}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
+	if (!o.has_waits && !renderer_is_text(&o.form))
+		return cmd_usage("script", "--json and --md need --waits");
 	if (filter_finish(&filter, &err))
 		return cmd_refuse(&err);
 	return script(&o, &filter, &args);

@@ -645,7 +645,7 @@ static int pick_tables(struct pw_writer *w, const char *event, struct err *err)
 	const struct table *only = NULL;
 	TRY(event ? format_pick_table(p, event, &only, err) : 0);
 	for (uint32_t i = 0; i < p->tables.n; i++)
-		if (!only || only == &p->tables.p[i])
+		if (only ? only == &p->tables.p[i] : !table_kind(p->tables.p[i].id)->is_on_request)
 			vec_push(&w->tables, i);
 	return w->tables.n ? 0 : err_set(err, -ENODATA, "there are no samples to write");
 }

@@ -240,8 +240,9 @@ int perfscript_write(struct format_output *to, const struct profile *p,
 	if (options->event)
 		TRY(format_pick_table(p, options->event, &found, err));
 	for (uint32_t i = 0; i < p->tables.n; i++)
-		if (!options->event ||
-		    format_is_event(profile_sv(p, p->tables.p[i].event), options->event))
+		if (options->event
+			    ? format_is_event(profile_sv(p, p->tables.p[i].event), options->event)
+			    : o->has || !table_kind(p->tables.p[i].id)->is_on_request)
 			vec_push(&w.cursors, (struct script_cursor){.table = i});
 	struct script_cursor *c;
 	while ((c = earliest(&w))) {
