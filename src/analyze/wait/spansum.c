@@ -10,6 +10,7 @@
 #include "analyze/stacks/threads.h"
 #include "analyze/wait/frames.h"
 #include "analyze/wait/reason.h"
+#include "analyze/wait/spanchain.h"
 #include "base/text/num.h"
 
 struct spansum {
@@ -318,6 +319,19 @@ static struct slow_span *slow_at(slow_list *list, const struct tag_rows *rows,
 	return vec_last(list);
 }
 
+static void add_chains(struct spansum *s, const struct slow_span *list, size_t n)
+{
+	struct spanchain chain = {.r = s->r,
+				  .p = s->p,
+				  .reasons = s->reasons,
+				  .frames = s->frames,
+				  .max_rows = s->limits->max_rows};
+	spanchain_begin(&chain, s->a);
+	for (size_t i = 0; i < n; i++)
+		spanchain_add(&chain, &(struct spanchain_call){list[i].name, list[i].task,
+							       list[i].start_ns, list[i].ns});
+}
+
 static int add_slowest(struct spansum *s, const struct select_spec *spec, bool has_times,
 		       struct err *err)
 {
@@ -350,6 +364,8 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, bool h
 	for (size_t i = 0; i < list.n && i < 10; i++)
 		add_slow_row(s, t, &list.p[i]);
 	t->nr_rows_total = list.n;
+	if (has_times)
+		add_chains(s, list.p, list.n);
 	vec_release(&list);
 	return 0;
 }
