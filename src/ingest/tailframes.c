@@ -274,6 +274,8 @@ static void add_fact(struct profile *p)
 		has[i] = has[s->parent] || p->locations.p[s->loc].flags & LOCATION_TAIL;
 	}
 	vec_foreach(t, &p->tables) {
+		if (table_kind(t->id)->is_on_request)
+			continue;
 		double share = t->weight_column < t->nr_columns ? share_of(p, t, has) : 0;
 		if (share > 0)
 			buf_addf(&text, "%s%.*f %% of %s", text.n ? ", " : "", share < 0.01 ? 2 : 1,

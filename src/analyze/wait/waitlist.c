@@ -70,7 +70,7 @@ static void add(struct list *l, size_t i)
 
 static int check(const struct table *t, const struct select_spec *spec, struct err *err)
 {
-	if (!t) {
+	if (!t || t->nr_columns < INTERVAL_COLUMNS) {
 		err_set(err, -ENODATA, "the recording has no single waits");
 		return err_hint(err, "assay offcpu, cpu --offcpu and latency keep them, with BPF "
 				     "programs and stacks");
