@@ -17,64 +17,9 @@ fn black_box<T>(mut x: T) -> T {
 
 static OVER: AtomicBool = AtomicBool::new(false);
 
-#[repr(C)]
-struct Timespec {
-    sec: i64,
-    nsec: i64,
-}
-
-extern "C" {
-    fn clock_gettime(id: i32, ts: *mut Timespec) -> i32;
-    fn gettid() -> i32;
-    fn getrusage(who: i32, use_: *mut [i64; 18]) -> i32;
-}
-
-fn clock(id: i32) -> u64 {
-    let mut t = Timespec { sec: 0, nsec: 0 };
-    unsafe { clock_gettime(id, &mut t) };
-    t.sec as u64 * 1_000_000_000 + t.nsec as u64
-}
-
-fn wall() -> u64 {
-    clock(1)
-}
-
-fn cpu() -> u64 {
-    clock(3)
-}
-
-struct Truth {
-    name: String,
-    start: (u64, u64),
-    classes: Vec<(&'static str, u64, u64)>,
-    seed: u64,
-}
+include!("waits_truth.inc");
 
 impl Truth {
-    fn new(name: &str) -> Truth {
-        let start = (wall(), cpu());
-        Truth { name: name.to_string(), start, classes: Vec::new(), seed: start.0 | 1 }
-    }
-
-    fn spent(&mut self, key: &'static str, from: (u64, u64)) {
-        let used = cpu() - from.1; // the wall clock on the outer side, as in waits_truth.h
-        let ns = (wall() - from.0).saturating_sub(used);
-        match self.classes.iter_mut().find(|c| c.0 == key) {
-            Some(c) => {
-                c.1 += ns;
-                c.2 += 1;
-            }
-            None => self.classes.push((key, ns, 1)),
-        }
-    }
-
-    fn jitter(&mut self, us: u64) -> u64 {
-        self.seed ^= self.seed << 13;
-        self.seed ^= self.seed >> 7;
-        self.seed ^= self.seed << 17;
-        us / 2 + self.seed % (us + 1)
-    }
-
     fn burn(&mut self, us: u64) {
         let end = cpu() + self.jitter(us) * 1000;
         let mut x = self.seed;
@@ -83,27 +28,6 @@ impl Truth {
                 x = black_box(x.wrapping_mul(3) + 1);
             }
         }
-    }
-
-    fn end(self) {
-        let classes: Vec<String> = self
-            .classes
-            .iter()
-            .map(|c| format!("\"{}\":{{\"ns\":{},\"n\":{}}}", c.0, c.1, c.2))
-            .collect();
-        let at = (wall(), cpu());
-        let mut usage = [0i64; 18];
-        unsafe { getrusage(1, &mut usage) };
-        println!(
-            "{{\"thread\":\"{}\",\"tid\":{},\"wall\":{},\"cpu\":{},\"nvcsw\":{},\"nivcsw\":{},\"classes\":{{{}}}}}",
-            self.name,
-            unsafe { gettid() },
-            at.0 - self.start.0,
-            at.1 - self.start.1,
-            usage[16],
-            usage[17],
-            classes.join(",")
-        );
     }
 }
 

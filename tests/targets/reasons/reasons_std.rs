@@ -14,72 +14,7 @@ use std::time::Duration;
 
 static OVER: AtomicBool = AtomicBool::new(false);
 
-#[repr(C)]
-struct Timespec {
-    sec: i64,
-    nsec: i64,
-}
-
-extern "C" {
-    fn clock_gettime(id: i32, ts: *mut Timespec) -> i32;
-    fn gettid() -> i32;
-    fn getrusage(who: i32, use_: *mut [i64; 18]) -> i32;
-}
-
-fn clock(id: i32) -> u64 {
-    let mut t = Timespec { sec: 0, nsec: 0 };
-    unsafe { clock_gettime(id, &mut t) };
-    t.sec as u64 * 1_000_000_000 + t.nsec as u64
-}
-
-struct Truth {
-    name: String,
-    start: (u64, u64),
-    classes: Vec<(&'static str, u64, u64)>,
-}
-
-impl Truth {
-    fn new(name: &str) -> Truth {
-        Truth { name: name.to_string(), start: (clock(1), clock(3)), classes: Vec::new() }
-    }
-
-    fn now() -> (u64, u64) {
-        (clock(1), clock(3))
-    }
-
-    fn spent(&mut self, key: &'static str, from: (u64, u64)) {
-        let used = clock(3) - from.1;
-        let ns = (clock(1) - from.0).saturating_sub(used);
-        match self.classes.iter_mut().find(|c| c.0 == key) {
-            Some(c) => {
-                c.1 += ns;
-                c.2 += 1;
-            }
-            None => self.classes.push((key, ns, 1)),
-        }
-    }
-
-    fn end(self) {
-        let classes: Vec<String> = self
-            .classes
-            .iter()
-            .map(|c| format!("\"{}\":{{\"ns\":{},\"n\":{}}}", c.0, c.1, c.2))
-            .collect();
-        let at = (clock(1), clock(3));
-        let mut usage = [0i64; 18];
-        unsafe { getrusage(1, &mut usage) };
-        println!(
-            "{{\"thread\":\"{}\",\"tid\":{},\"wall\":{},\"cpu\":{},\"nvcsw\":{},\"nivcsw\":{},\"classes\":{{{}}}}}",
-            self.name,
-            unsafe { gettid() },
-            at.0 - self.start.0,
-            at.1 - self.start.1,
-            usage[16],
-            usage[17],
-            classes.join(",")
-        );
-    }
-}
+include!("../waits_truth.inc");
 
 fn over() -> bool {
     OVER.load(Ordering::Relaxed)
