@@ -282,8 +282,10 @@ static void open_marks(struct capture *c)
 	CLEANUP(err_release) struct err err = {0};
 	if (marksocket_open(&c->marks, &err))
 		profile_factf(c->p, FACT_MARKS, "none can be set: %s", err_msg(&err));
-	else
-		add_fd(c, marksocket_fd(c->marks));
+	if (!c->marks)
+		return;
+	vec_last(&c->fds)->fd = marksocket_fd(c->marks); /* the target's stays the last */
+	add_fd(c, -1);
 }
 
 static int drain_marks(struct capture *c, struct err *err)
@@ -417,6 +419,8 @@ static void poll_events(struct capture *c, uint64_t now)
 {
 	uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
 	unsigned wait_ms = choose_wait_ms(c, now);
+	if (c->marks && marksocket_has_senders(c->marks))
+		wait_ms = MIN(wait_ms, (unsigned)POLL_EARLY_MS);
 	vec_last(&c->fds)->fd = c->has_child ? c->child_fd : c->watch.pid_fd;
 	sources_rest(&c->sources, true);
 	(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));

@@ -140,6 +140,11 @@ void marksocket_free(struct marksocket *m)
 	free(m);
 }
 
+bool marksocket_has_senders(const struct marksocket *m)
+{
+	return m->nr_senders;
+}
+
 static void accept_senders(struct marksocket *m)
 {
 	for (int i = 0; i < ACCEPTS_PER_DRAIN && m->nr_senders < SENDERS_MAX; i++) {

@@ -31,11 +31,13 @@ typedef bool (*marksocket_has_pid_fn)(void *ctx, int32_t pid);
 
 int marksocket_open(struct marksocket **ret_m, struct err *err);
 int marksocket_fd(const struct marksocket *m);
+/* Whether a connection is open whose message has not arrived: to be drained again soon. */
+bool marksocket_has_senders(const struct marksocket *m);
 /*
  * Reads pending messages without waiting: each mark for this capture is delivered as EVENT_MARK
  * with the time at which it was sent, but not before @start_ns. Connections of other users and
- * malformed messages are dropped. Call it at least every second: a message that arrives after its
- * connection was accepted does not make marksocket_fd readable.
+ * malformed messages are dropped. A message that arrives after its connection was accepted does not
+ * make marksocket_fd readable; see marksocket_has_senders.
  */
 int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid_fn has_pid,
 		     void *ctx, const struct event_sink *sink, struct err *err);
