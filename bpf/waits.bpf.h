@@ -284,10 +284,10 @@ static __always_inline void account_from_switch_out(struct wait_state *w, struct
 		w->has_exec = 1;
 }
 
-/* The thread has ended: sends its last run. */
-static __always_inline void close_thread(struct wait_state *w, __u64 ids)
+/* The thread has ended: sends its last run. @evidence: EVIDENCE_OPEN if it ended after the stop. */
+static __always_inline void close_thread(struct wait_state *w, __u64 ids, __u32 evidence)
 {
-	const struct wait_end e = {.how = HOW_ENDED};
+	const struct wait_end e = {.how = HOW_ENDED, .evidence = evidence};
 
 	w->has_ended = 1;
 	w->cpu_state = WAIT_CPU_OFF;
@@ -311,7 +311,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		thread_send(w, ids_of(t), ns_tid_of(t));
 	run_close(w, t, now);
 	if (UNLIKELY(!is_preempted && state & STATE_DEAD)) {
-		close_thread(w, ids_of(t));
+		close_thread(w, ids_of(t), 0);
 		return;
 	}
 	if (bpf_core_field_exists(t->sched_info)) {
@@ -383,7 +383,7 @@ static __always_inline void close_after_stop(struct task_struct *t, __u64 stop)
 		off_close(s, t, stop);
 	else
 		run_close(&s->wait, t, stop);
-	close_thread(&s->wait, ids_of(t));
+	close_thread(&s->wait, ids_of(t), EVIDENCE_OPEN);
 }
 
 SEC("tp_btf/sched_switch")
@@ -581,7 +581,7 @@ static __always_inline bool ran_whole_capture(struct task_struct *t)
 
 static __always_inline void close_open_run(struct wait_state *w, struct task_struct *t, __u64 stop)
 {
-	const struct wait_end e = {.how = HOW_ENDED};
+	const struct wait_end e = {.how = HOW_ENDED, .evidence = EVIDENCE_OPEN};
 
 	run_close(w, t, stop);
 	if (w->run_ns + TICK_MAX_NS > w->ran_ns)

@@ -24,7 +24,7 @@ enum wait_how {
 	HOW_YIELDED = 2,     /* sched_yield() */
 	HOW_NEW_THREAD = 3,  /* from its creation to its first run */
 	HOW_UNACCOUNTED = 4, /* RECORD_WAIT: sum of records for which no ring had room */
-	HOW_ENDED = 5,       /* no interval: a last run, which ended at off_ns */
+	HOW_ENDED = 5,       /* no interval: a last run, to off_ns (EVIDENCE_OPEN: cut off there) */
 	HOW_OBJECT = 6,      /* RECORD_WAIT without times: names a file that is waited for */
 };
 

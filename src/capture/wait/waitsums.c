@@ -12,14 +12,15 @@
 
 /* Wake-up latencies below 4 us are one class. */
 #define QUEUE_LOG2_FIRST 11
-/* By so much the two clocks can differ for one run. */
-#define OVER_MAX_NS 1000000u
+/* By so much the two clocks can differ for one run, and for one that is not corrected at once. */
+#define OVER_MAX_NS  1000000u
+#define CARRY_MAX_NS 2000u
 
 struct waitsums {
 	uint64_t epoch_ns;
 	VEC(struct waitsums_row) rows;
 	struct map index;   /* hash of the key -> row + 1 */
-	struct map over_ns; /* tid -> CPU time that did not fit into the thread's last run */
+	struct map over_ns; /* tid -> CPU time that counts for the thread's next run */
 };
 
 const char *waitsums_detail_text(enum waitsums_detail detail)
@@ -145,36 +146,59 @@ static struct waitsums_key thread_key(const struct wait_interval *i, enum table_
 }
 
 /*
- * Returns the part of a run that was not CPU time. The scheduler's clock is not read at the same
- * moment as ours, so the CPU time of a run can be above its elapsed time; it counts for the thread's
- * next run then.
+ * A run's CPU time is the scheduler's. Its clock is not read at the moment of the switch, but up to
+ * about 10 us before: at the wake-up that preempts. So the CPU time of a run can be above its elapsed
+ * time. Differences in both directions alternate, so a small one counts for the thread's next run.
  */
-static uint64_t stolen_ns(struct waitsums *s, const struct wait_run *run)
+struct cpu_time {
+	uint64_t on_ns;
+	uint64_t stolen_ns; /* part of the run that was not CPU time */
+	uint64_t moved_ns;  /* part of on_ns that is taken from the interval after the run */
+};
+
+static struct cpu_time cpu_time_of(struct waitsums *s, const struct wait_run *run)
 {
-	uint32_t *over_ns = map_put(&s->over_ns, (uint32_t)run->interval.tid, NULL);
+	const struct wait_interval *i = &run->interval;
+	bool has_exited = i->how == HOW_ENDED && !(i->evidence & EVIDENCE_OPEN);
+	uint32_t *over_ns = map_put(&s->over_ns, (uint32_t)i->tid, NULL);
 	uint64_t run_ns = run->run_ns + *over_ns;
-	*over_ns = run_ns > run->ran_ns ? (uint32_t)MIN(run_ns - run->ran_ns, OVER_MAX_NS) : 0;
-	return run->ran_ns - MIN(run_ns, run->ran_ns);
+	struct cpu_time c = {.on_ns = MIN(run_ns, run->ran_ns)};
+	c.stolen_ns = run->ran_ns - c.on_ns;
+	uint64_t left_ns = MIN(run_ns - c.on_ns, OVER_MAX_NS);
+	if (i->how == HOW_ENDED) {
+		/* No interval follows. The life of a thread that has exited includes its CPU time. */
+		c.on_ns += has_exited ? left_ns : 0;
+		(void)map_del(&s->over_ns, (uint32_t)i->tid);
+		return c;
+	}
+	if (left_ns > CARRY_MAX_NS || i->evidence & EVIDENCE_OPEN)
+		c.moved_ns =
+			MIN(left_ns, (i->how == HOW_BLOCKED ? i->woken_ns : i->on_ns) - i->off_ns);
+	c.on_ns += c.moved_ns;
+	*over_ns = (uint32_t)(left_ns - c.moved_ns);
+	return c;
 }
 
-static void add_run(struct waitsums *s, const struct wait_run *run)
+/* Returns by how much the run lasts into the interval after it. */
+static uint64_t add_run(struct waitsums *s, const struct wait_run *run)
 {
 	const struct wait_interval *i = &run->interval;
 	if (!run->ran_ns)
-		return;
-	uint64_t stolen = stolen_ns(s, run);
+		return 0;
+	struct cpu_time c = cpu_time_of(s, run);
 	struct addition a = {.start_ns = i->off_ns - MIN(run->ran_ns, i->off_ns),
-			     .end_ns = i->off_ns,
-			     .ns = run->ran_ns - stolen,
+			     .end_ns = i->off_ns + c.moved_ns,
+			     .ns = c.on_ns,
 			     .count = 1};
 	struct waitsums_key key = thread_key(i, TABLE_ON_CPU, WAIT_ON_CPU);
 	add(s, &key, &a);
-	if (!stolen)
-		return;
-	a.ns = stolen;
+	if (!c.stolen_ns)
+		return c.moved_ns;
+	a.ns = c.stolen_ns;
 	a.count = 0;
 	key = thread_key(i, TABLE_OFF_CPU, WAIT_STOLEN);
 	add(s, &key, &a);
+	return c.moved_ns;
 }
 
 /* ---- intervals off the CPU ---------------------------------------------------------------- */
@@ -249,9 +273,11 @@ static void add_off(struct waitsums *s, const struct wait_interval *i)
 
 void waitsums_add(struct waitsums *s, const struct wait_run *run)
 {
-	add_run(s, run);
-	if (run->interval.how != HOW_ENDED)
-		add_off(s, &run->interval);
+	struct wait_interval i = run->interval;
+	i.off_ns += add_run(s, run);
+	i.woken_ns = MAX(i.woken_ns, i.off_ns);
+	if (i.how != HOW_ENDED)
+		add_off(s, &i);
 }
 
 void waitsums_add_unaccounted(struct waitsums *s, const struct wait_single *r)

@@ -111,6 +111,51 @@ TEST(waitsums_differences_between_the_clocks_are_not_stolen_time)
 	waitsums_free(s);
 }
 
+/*
+ * The scheduler's clock can be read long before the switch, at the wake-up that preempts: what it
+ * counts for the run is then more than the run's elapsed time.
+ */
+TEST(waitsums_on_cpu_is_what_the_scheduler_counted)
+{
+	struct waitsums *s = waitsums_new(START);
+	struct got g;
+	add(s, 30000, 46000, START + MS, 20 * MS, 0, HOW_BLOCKED);
+	add(s, 50000, 62000, START + 22 * MS, 0, MS, HOW_PREEMPTED);
+	take(s, &g);
+	CHECK_U64(g.on_ns, 46000 + 62000);
+	CHECK_U64(g.ns[WAIT_FSYNC], 20 * MS - 16000);
+	CHECK_U64(g.ns[WAIT_RUN_QUEUE], MS - 12000);
+	CHECK_U64(g.by_second[0], 80000 + 21 * MS);
+	add(s, 80000, 90000, START + 24 * MS, 0, 0, HOW_ENDED);
+	take(s, &g);
+	CHECK_U64(g.on_ns, 90000);
+	waitsums_free(s);
+}
+
+TEST(waitsums_of_a_thread_that_lives_do_not_exceed_its_time)
+{
+	struct waitsums *s = waitsums_new(START);
+	struct got g;
+	struct wait_run run = {
+		.interval = {.off_ns = START + MS,
+			     .woken_ns = START + MS,
+			     .on_ns = START + MS,
+			     .tid = 11,
+			     .how = HOW_ENDED,
+			     .evidence = EVIDENCE_OPEN},
+		.ran_ns = 80000,
+		.run_ns = 90000,
+	};
+	waitsums_add(s, &run);
+	take(s, &g);
+	CHECK_U64(g.on_ns, 80000);
+	/* The next thread with this TID. */
+	add(s, 50000, 45000, START + 2 * MS, 0, 0, HOW_ENDED);
+	take(s, &g);
+	CHECK_U64(g.on_ns, 45000);
+	waitsums_free(s);
+}
+
 TEST(waitsums_wakeup_latencies_are_exact_by_class)
 {
 	struct waitsums *s = waitsums_new(START);
