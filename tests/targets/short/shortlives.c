@@ -1,0 +1,128 @@
+/* build: gcc -O2 -g -pthread */
+/*
+ * Threads and processes that live shortly. All times are of CLOCK_MONOTONIC; prints per thread
+ * "TID FROM TO CPU KIND": it lived at least from FROM to TO and used CPU ns (-1: not known).
+ *
+ *	shortlives exit THREADS MS      threads that sleep, yield and run until exit_group() ends them
+ *	shortlives fork MS LIFE_US      starts a child about every 400 us for MS; each sleeps LIFE_US
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX 8192
+
+struct life {
+	int tid;
+	long long from, to, cpu;
+};
+
+static struct life *lives;
+static int nr;
+
+static long long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void *run(void *arg)
+{
+	struct life *l = arg;
+	int kind = (int)(l - lives) % 4;
+	l->tid = (int)syscall(SYS_gettid);
+	__atomic_store_n(&l->from, now(), __ATOMIC_RELEASE);
+	for (;;) {
+		if (kind == 0)
+			pause();
+		else if (kind == 1)
+			usleep(1000);
+		else if (kind == 2)
+			sched_yield();
+		for (volatile int i = 0; kind == 3 && i < 100000; i++)
+			;
+		if (kind == 3)
+			usleep(3000);
+	}
+	return NULL;
+}
+
+static void print(const char *kind)
+{
+	for (int i = 0; i < nr; i++)
+		printf("%d %lld %lld %lld %s\n", lives[i].tid, lives[i].from, lives[i].to,
+		       lives[i].cpu, kind);
+	fflush(stdout);
+}
+
+static void threads(int n, int ms)
+{
+	for (nr = 0; nr < n && nr < MAX; nr++) {
+		pthread_t t;
+		pthread_create(&t, NULL, run, &lives[nr]);
+	}
+	usleep((useconds_t)ms * 1000);
+	for (int i = 0; i < nr; i++) {
+		while (!__atomic_load_n(&lives[i].from, __ATOMIC_ACQUIRE))
+			usleep(100);
+		lives[i].cpu = -1;
+	}
+	for (int i = 0; i < nr; i++)
+		lives[i].to = now();
+	print("thread");
+	_exit(0);
+}
+
+static void reap(int flags)
+{
+	struct rusage u;
+	int pid;
+	while ((pid = wait4(-1, NULL, flags, &u)) > 0)
+		for (int i = nr - 1; i >= 0; i--) {
+			if (lives[i].tid != pid)
+				continue;
+			lives[i].cpu = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000ll +
+				       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000ll;
+			break;
+		}
+}
+
+static void forks(int ms, int life_us)
+{
+	long long end = now() + ms * 1000000ll;
+	for (; now() < end && nr < MAX; nr++) {
+		int pid = fork();
+		if (!pid) {
+			lives[nr].from = now();
+			usleep((useconds_t)life_us);
+			lives[nr].to = now();
+			_exit(0);
+		}
+		lives[nr].tid = pid;
+		usleep(300);
+		reap(WNOHANG);
+	}
+	reap(0);
+	print("child");
+}
+
+int main(int argc, char **argv)
+{
+	lives = mmap(NULL, MAX * sizeof(*lives), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
+	if (argc != 4 || lives == MAP_FAILED)
+		return 2;
+	if (!strcmp(argv[1], "exit"))
+		threads(atoi(argv[2]), atoi(argv[3]));
+	else
+		forks(atoi(argv[2]), atoi(argv[3]));
+	return 0;
+}
