@@ -71,7 +71,7 @@ static const char *lock_name(struct locks *l, stack_id stack, const struct tag *
 	if (tag->object && !is_by_park)
 		return profile_text(l->sel->p, tag->object);
 	buf_clear(&l->text);
-	buf_addf(&l->text, "locked in %s", own_function(l, stack));
+	buf_addf(&l->text, LOCKED_IN "%s", own_function(l, stack));
 	return buf_str(&l->text);
 }
 

@@ -133,12 +133,13 @@ static void note_locks(const struct page *pg)
 	    !has_evidence(total->ns[WAIT_LOCK], total->nr_waits[WAIT_LOCK]))
 		return;
 	bool is_one = top[1].d >= TOP_LOCK_PCT;
+	bool is_place = is_one && !strncmp(top[7].text, LOCKED_IN, strlen(LOCKED_IN));
 	report_note(pg->r,
 		    "lock contention: %s %% of non-idle thread time was spent waiting for "
 		    "locks%s%s%s",
 		    pct_text(pct).s,
-		    is_one ? arena_fmt(&pg->r->arena, "; %s %% of that for one lock, waiters in ",
-				       pct_text(top[1].d).s)
+		    is_one ? arena_fmt(&pg->r->arena, "; %s %% of that for %s waiters in ",
+				       pct_text(top[1].d).s, is_place ? "locks with" : "one lock,")
 			   : "",
 		    is_one ? top[8].text : "",
 		    is_one && top[11].text[0]

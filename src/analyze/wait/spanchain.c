@@ -143,7 +143,8 @@ void spanchain_add(struct spanchain *s, const struct spanchain_call *call)
 	group_parts(s, call, &parts, &groups);
 	size_t nr = groups.n > ROWS_OF_CALL ? ROWS_OF_CALL + 1 : groups.n;
 	s->t->nr_rows_total += nr;
-	bool has_room = !s->max_rows || s->t->nr_rows + nr <= s->max_rows;
+	/* The first call is shown whole, however few rows are wanted. */
+	bool has_room = !s->max_rows || !s->t->nr_rows || s->t->nr_rows + nr <= s->max_rows;
 	struct chain_group other = {.reason = "<other>", .function = ""};
 	for (size_t i = 0; has_room && i < groups.n; i++) {
 		if (i < ROWS_OF_CALL)

@@ -15,6 +15,7 @@
 enum waitgroups_columns {
 	WAITGROUPS_QUANTILES = 1 << 0, /* p50, p99, longest */
 	WAITGROUPS_THREADS = 1 << 1,   /* number of waiting threads */
+	WAITGROUPS_MEAN = 1 << 2,      /* of a wait; not if a row has parts of waits */
 };
 
 struct waitgroups_table {
