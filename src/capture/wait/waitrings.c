@@ -285,7 +285,9 @@ void waitrings_end(struct waitrings *r)
 	for (unsigned i = 0; i < r->nr_rings; i++)
 		end_ring(r, &r->rings[i]);
 	size_t nr_read = r->rings[r->nr_rings].tail;
-	memmove(r->added.p, r->added.p + nr_read, (r->added.n - nr_read) * sizeof(*r->added.p));
+	if (nr_read)
+		memmove(r->added.p, r->added.p + nr_read,
+			(r->added.n - nr_read) * sizeof(*r->added.p));
 	r->added.n -= nr_read;
 	pthread_mutex_unlock(&r->lock);
 }
