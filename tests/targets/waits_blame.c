@@ -182,16 +182,6 @@ static FAR void *waiter_thread(void *arg)
 	return arg;
 }
 
-static FAR void *rival_thread(void *arg)
-{
-	begin("rival");
-	pin(0);
-	while (!is_over)
-		burn_us(1000);
-	end();
-	return arg;
-}
-
 static FAR void *middle_thread(void *arg)
 {
 	become_actor("middle", 1);

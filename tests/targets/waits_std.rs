@@ -140,18 +140,6 @@ fn give(q: &(Mutex<u64>, Condvar)) {
     q.1.notify_one();
 }
 
-fn spawn<F: FnOnce(&mut Truth) + Send + 'static>(name: &str, f: F) -> thread::JoinHandle<()> {
-    let name = name.to_string();
-    thread::Builder::new()
-        .name(name.clone())
-        .spawn(move || {
-            let mut t = Truth::new(&name);
-            f(&mut t);
-            t.end();
-        })
-        .unwrap()
-}
-
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(2.0);
     let mut all = Vec::new();

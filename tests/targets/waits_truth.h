@@ -151,4 +151,15 @@ static inline void pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+/* A thread that keeps CPU 0 busy. */
+static FAR __attribute__((unused)) void *rival_thread(void *arg)
+{
+	begin("rival");
+	pin(0);
+	while (!is_over)
+		burn_us(1000);
+	end();
+	return arg;
+}
+
 #endif

@@ -393,16 +393,6 @@ static FAR void *convoy_thread(void *arg)
 	return arg;
 }
 
-static FAR void *rival_thread(void *arg)
-{
-	begin("rival");
-	pin(0);
-	while (!is_over)
-		burn_us(1000);
-	end();
-	return arg;
-}
-
 /* ---- the truth --------------------------------------------------------------------------- */
 
 static struct span *flat[LOCKS]; /* who held the lock, in order of time, without overlaps */

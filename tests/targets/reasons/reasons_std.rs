@@ -156,18 +156,6 @@ async fn handle_requests(truth: Arc<Mutex<Truth>>) {
     }
 }
 
-fn spawn<F: FnOnce(&mut Truth) + Send + 'static>(name: &str, f: F) -> thread::JoinHandle<()> {
-    let name = name.to_string();
-    thread::Builder::new()
-        .name(name.clone())
-        .spawn(move || {
-            let mut t = Truth::new(&name);
-            f(&mut t);
-            t.end();
-        })
-        .unwrap()
-}
-
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(1.0);
     let mut all = Vec::new();
