@@ -169,7 +169,7 @@ __noinline int wait_send_single(struct wait_state *w, __u64 ids, const struct wa
 	RETURN_NOTHING();
 }
 
-/* Tells user space of the thread. @ns_tid: see struct wait_thread. */
+/* Reports the thread to user space. @ns_tid: see struct wait_thread. */
 static __always_inline void thread_send(struct wait_state *w, __u64 ids, __s32 ns_tid)
 {
 	struct wait_thread *t = bpf_ringbuf_reserve(&ring, sizeof(*t), 0);

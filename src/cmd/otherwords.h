@@ -27,7 +27,7 @@ bool hint_launch(struct err *err, const char *command, int argc, char **argv, in
  */
 bool hint_first_word(struct err *err, int argc, char **argv);
 
-/* Offers the words of other tools that stand for commands ("record"). */
+/* Offers the words of other tools that correspond to commands ("record"). */
 void other_offer(struct suggest *s);
 
 #endif

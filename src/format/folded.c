@@ -202,7 +202,7 @@ struct root {
 	int32_t tid;
 };
 
-/* Whether it is comm-PID or comm-PID/TID; "?" stands for an unknown PID. */
+/* Whether it is comm-PID or comm-PID/TID; "?" is an unknown PID. */
 static bool parse_ids(struct sv text, struct root *ret_root)
 {
 	struct root root = {.pid = -1, .tid = -1};

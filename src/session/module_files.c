@@ -176,7 +176,7 @@ static int open_from_perf_cache(struct byte_source *ret_s, const struct event_ma
 		buf_addf(&path, "%02x", map->build_id[i]);
 	buf_add_str(&path, "/elf");
 	TRY(hostfile_open_path(ret_s, -1, buf_str(&path)));
-	/* HOME may be another user's (sudo -E), whose files must not stand for the system's. */
+	/* HOME may be another user's (sudo -E), whose files must not be taken for the system's. */
 	if (!ret_s->st.st_uid || ret_s->st.st_uid == geteuid())
 		return 0;
 	source_close(ret_s);

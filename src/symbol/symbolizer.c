@@ -28,7 +28,7 @@ struct symbolizer {
 	const struct debug_search *search;
 	unsigned flags;
 	struct symtab *names;
-	struct symtab *stubs; /* PLT entries */
+	struct symtab *plt; /* PLT entries */
 	struct symtab *guesses;
 	struct dwarf *dwarf;
 	char *cache_dir; /* NULL: no cache */
@@ -83,7 +83,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->cache_dir);
 	dwarf_free(s->dwarf);
 	symtab_free(s->names);
-	symtab_free(s->stubs);
+	symtab_free(s->plt);
 	symtab_free(s->guesses);
 	elf_free(s->mini);
 	elf_free(s->debug);
@@ -223,15 +223,15 @@ static uint64_t nr_code_bytes(const struct elf *e)
 	return sum;
 }
 
-const struct symtab *symbolizer_stubs(struct symbolizer *s)
+const struct symtab *symbolizer_plt(struct symbolizer *s)
 {
-	if (s->stubs)
-		return s->stubs;
-	s->stubs = symtab_new();
-	if (plt_add(s->stubs, s->elf, symbolizer_functions(s), SYMBOL_PLT, NULL))
+	if (s->plt)
+		return s->plt;
+	s->plt = symtab_new();
+	if (plt_add(s->plt, s->elf, symbolizer_functions(s), SYMBOL_PLT, NULL))
 		s->stats.nr_bad_sections++;
-	symtab_seal(s->stubs);
-	return s->stubs;
+	symtab_seal(s->plt);
+	return s->plt;
 }
 
 static void open_guesses(struct symbolizer *s)
@@ -274,7 +274,7 @@ static enum symbol_source name_physical(struct symbolizer *s, struct symbol_fram
 		return SYMBOL_DWARF;
 	if (!has_symbol) {
 		open_guesses(s);
-		has_symbol = symtab_find(symbolizer_stubs(s), vaddr, &hit) ||
+		has_symbol = symtab_find(symbolizer_plt(s), vaddr, &hit) ||
 			     symtab_find(s->guesses, vaddr, &hit);
 		f->is_guessed = has_symbol;
 	}

@@ -94,7 +94,7 @@ bool symbolizer_is_silent(const struct symbolizer *s);
  */
 struct elf *symbolizer_elf(const struct symbolizer *s);
 const struct symtab *symbolizer_functions(struct symbolizer *s);
-const struct symtab *symbolizer_stubs(struct symbolizer *s);
+const struct symtab *symbolizer_plt(struct symbolizer *s);
 /*
  * Looks up @nr link-time addresses. For a return address the caller passes address - 1, so that it
  * lies within the call instruction.

@@ -37,7 +37,7 @@ struct tailcode {
 	struct symbolizer *symbolizer;
 	struct elf *elf;
 	const struct symtab *functions; /* NULL: not opened yet */
-	const struct symtab *stubs;     /* PLT entries */
+	const struct symtab *plt;       /* PLT entries */
 	struct got *got;                /* NULL: not read yet */
 	struct map code_idx;            /* start -> index + 1 into codes */
 	struct map name_idx;            /* hash of a name -> index + 1 into named */
@@ -82,7 +82,7 @@ static int64_t sign_extend(uint64_t v, unsigned nr_bits)
 	return (int64_t)(v << (64 - nr_bits)) >> (64 - nr_bits);
 }
 
-/* What a slot of .got leads to: a function of the binary, or the slot itself (find_stub); 0: unknown. */
+/* What a slot of .got leads to: a function of the binary, or the slot itself (find_plt_entry); 0: unknown. */
 static uint64_t slot_target(struct tailcode *t, uint64_t slot)
 {
 	uint64_t vaddr;
@@ -129,17 +129,17 @@ static void open_functions(struct tailcode *t)
 	if (t->functions)
 		return;
 	t->functions = symbolizer_functions(t->symbolizer);
-	t->stubs = symbolizer_stubs(t->symbolizer);
+	t->plt = symbolizer_plt(t->symbolizer);
 }
 
 /* Name of the function that a PLT entry or a slot of .got leads to. */
-static bool find_stub(struct tailcode *t, uint64_t vaddr, struct sv *ret_name)
+static bool find_plt_entry(struct tailcode *t, uint64_t vaddr, struct sv *ret_name)
 {
 	struct symtab_hit hit;
 	uint64_t local;
 	if (t->got && got_find(t->got, vaddr, &local, ret_name))
 		return !local;
-	if (!symtab_find(t->stubs, vaddr, &hit))
+	if (!symtab_find(t->plt, vaddr, &hit))
 		return false;
 	*ret_name = hit.name;
 	if (sv_has_suffix(hit.name, SV("@plt")))
@@ -380,10 +380,10 @@ static void visit(struct search *s, struct place at);
 static void follow(struct search *s, struct place at, const struct jump *jump)
 {
 	struct place to = {.in = at.in, .start = jump->to};
-	struct sv stub;
+	struct sv plt_name;
 	s->path[s->nr_path - 1].jump = jump->from;
-	if (find_stub(at.in, jump->to, &stub)) {
-		if (!find_named(s, at.in, stub, &to)) {
+	if (find_plt_entry(at.in, jump->to, &plt_name)) {
+		if (!find_named(s, at.in, plt_name, &to)) {
 			s->is_unsure = true;
 			return;
 		}
@@ -438,13 +438,13 @@ static size_t whole_functions(const struct search *s, struct place *path, size_t
 
 /* The function that a call enters: itself, or what a PLT entry leads to. */
 static bool find_entered(const struct search *s, struct tailcode *caller, uint64_t target,
-			 struct place *ret_to, bool *ret_is_stub)
+			 struct place *ret_to, bool *ret_is_plt)
 {
-	struct sv stub;
+	struct sv plt_name;
 	*ret_to = (struct place){.in = caller, .start = target};
-	*ret_is_stub = find_stub(caller, target, &stub);
-	return *ret_is_stub ? find_named(s, caller, stub, ret_to)
-			    : function_at(caller, target) != UINT32_MAX;
+	*ret_is_plt = find_plt_entry(caller, target, &plt_name);
+	return *ret_is_plt ? find_named(s, caller, plt_name, ret_to)
+			   : function_at(caller, target) != UINT32_MAX;
 }
 
 size_t tailcode_hidden(struct tailcode *caller, uint64_t target, struct tailcode *callee,
@@ -454,13 +454,13 @@ size_t tailcode_hidden(struct tailcode *caller, uint64_t target, struct tailcode
 	open_functions(callee);
 	struct search s = {.goal = {.in = callee, .start = start}};
 	struct place entered;
-	bool is_stub;
-	if (!name_at(callee, start).n || !find_entered(&s, caller, target, &entered, &is_stub) ||
+	bool is_plt;
+	if (!name_at(callee, start).n || !find_entered(&s, caller, target, &entered, &is_plt) ||
 	    is_same_function(entered.in, entered.start, callee, start) ||
 	    is_added_code(name_at(entered.in, entered.start)))
 		return 0;
 	visit(&s, entered);
-	if (!s.nr_found && (is_stub || !s.is_unsure))
+	if (!s.nr_found && (is_plt || !s.is_unsure))
 		return 0;
 	bool is_sure = s.nr_found == 1 && !s.is_unsure;
 	struct place *path = is_sure ? s.found : &entered;

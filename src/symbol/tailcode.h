@@ -10,7 +10,7 @@
  * no jump could have led elsewhere, the functions between them are certain as well.
  *
  * Not found: functions that are called by name (PLT, .got) unless direct jumps lead from them to F,
- * since lazy binding passes through the dynamic linker; stubs that compilers and linkers add (outlined
+ * since lazy binding passes through the dynamic linker; code that compilers and linkers add (outlined
  * code, range extension, retpolines); functions without symbols. Fragments of a function (foo.cold,
  * foo.part.0) and the function are one.
  *

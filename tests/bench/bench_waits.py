@@ -213,7 +213,7 @@ class Postgres:
 def row_waitcost():
     """BPF time of a context switch and its wake-up together, and the CPU time of the recorder, with pgbench."""
     if not glob.glob('/usr/lib/postgresql/*/bin/pgbench'):
-        print('waitcost  no PostgreSQL here, left out')
+        print('waitcost  no PostgreSQL here, not measured')
         return
     with BpfStats(), Postgres() as pg:
         load = pg.load(25)

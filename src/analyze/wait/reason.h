@@ -39,7 +39,7 @@ bool reason_blocks_executor(struct reasons *rs, stack_id stack, enum wait_reason
 /*
  * Classifies a futex wait by the frames of its stack alone. SYNC_LOCK_BY_PARK: a lock whose waiters
  * park on a futex word of their own, so the word does not identify the lock. SYNC_UNKNOWN,
- * SYNC_UNCLEAR, SYNC_JOIN_AROUND: the frames do not tell.
+ * SYNC_UNCLEAR, SYNC_JOIN_AROUND: the frames do not show which.
  */
 enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack);
 

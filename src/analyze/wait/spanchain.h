@@ -31,7 +31,7 @@ struct spanchain {
 /*
  * Adds the table "span_chains" to s->r; nothing if no single waits were kept. The caller has set r,
  * p, reasons, frames and max_rows, and then adds calls, slowest first. The rows of a call add up to
- * its time; a call whose rows exceed the limit is left out.
+ * its time; a call whose rows exceed the limit is omitted.
  */
 void spanchain_begin(struct spanchain *s, struct arena *a);
 void spanchain_add(struct spanchain *s, const struct spanchain_call *call);

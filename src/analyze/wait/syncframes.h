@@ -40,7 +40,7 @@ enum sync_kind {
 	SYNC_JOIN_AROUND,
 	/* A semaphore, of which other things are built as well: like SYNC_PARK_PART. */
 	SYNC_PERMIT_PART,
-	/* Locks, condition variables and joins are built of it: only an outer frame can tell. */
+	/* Locks, condition variables and joins are built of it: only an outer frame shows which. */
 	SYNC_UNCLEAR,
 };
 

@@ -171,7 +171,7 @@ struct opt_exclusion {
 struct opt_other {
 	const char *commands; /* names of the commands that the row is for, by blanks; NULL: all */
 	const char *word;     /* as typed: "--duration", "-d" */
-	const char *hint;     /* what to type here; @ stands for the command's name */
+	const char *hint;     /* what to type here; @ is replaced by the command's name */
 };
 
 #define OPT_GROUPS_MAX 16

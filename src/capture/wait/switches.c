@@ -348,7 +348,7 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 
 /*
  * A thread without an event was on the CPU all the time or waits all the time. If it may not be polled
- * (/proc/PID/syscall needs the right to trace it), its state tells which.
+ * (/proc/PID/syscall needs the right to trace it), its state shows which.
  */
 static void mark_blocked(const struct switches *s, struct waitaccount_thread *t)
 {

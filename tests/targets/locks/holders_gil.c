@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-uint64_t nap(uint64_t ns);
+uint64_t sleep_ns(uint64_t ns);
 uint64_t holding_burn(uint64_t ns);
 uint64_t holding_sleep(uint64_t ns);
 
@@ -18,7 +18,7 @@ static uint64_t mono_ns(void)
 }
 
 /* Each returns when it ended: what follows is the wait for the lock. */
-uint64_t nap(uint64_t ns)
+uint64_t sleep_ns(uint64_t ns)
 {
 	struct timespec ts = {.tv_sec = 0, .tv_nsec = (long)ns};
 	nanosleep(&ts, NULL);
@@ -35,5 +35,5 @@ uint64_t holding_burn(uint64_t ns)
 
 uint64_t holding_sleep(uint64_t ns)
 {
-	return nap(ns);
+	return sleep_ns(ns);
 }

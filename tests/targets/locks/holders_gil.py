@@ -9,8 +9,8 @@ import time
 
 library, seconds, doing = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 free, held = ctypes.CDLL(library), ctypes.PyDLL(library)
-nap, holding = free.nap, getattr(held, 'holding_' + doing)
-for f in (nap, holding):
+sleep_ns, holding = free.sleep_ns, getattr(held, 'holding_' + doing)
+for f in (sleep_ns, holding):
     f.restype, f.argtypes = ctypes.c_uint64, [ctypes.c_uint64]
 now = time.monotonic_ns
 end = now() + int(seconds * 1e9)
@@ -29,14 +29,14 @@ def holder():
         start = now()
         holding(2000000)
         holds.append((start, now()))
-        nap(300000)
+        sleep_ns(300000)
 
 
 def waiter(name):
     begin(name)
     mine = waits.setdefault(name, [])
     while now() < end:
-        start = nap(200000)
+        start = sleep_ns(200000)
         mine.append((start, now()))
 
 

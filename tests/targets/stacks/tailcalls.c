@@ -29,7 +29,7 @@ static NOINLINE void sleep_sometimes(void)
 		usleep(2000);
 }
 
-/* One leaf per scenario: its name tells the true chain. */
+/* One leaf per scenario: its name is the true chain. */
 #define SPIN(name)                                           \
 	NOINLINE uint64_t name(uint64_t n)                   \
 	{                                                    \

@@ -110,7 +110,7 @@ TEST(hostfile_reads_proc)
 	source_close(&mem);
 }
 
-/* A stopped reader stands for one that waits for a file: neither answers. */
+/* A stopped reader does not answer, like one that waits for a file. */
 TEST(hostfile_does_not_wait_for_ever)
 {
 	struct byte_source hung;
