@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void bug_at(const char *file, int line, const char *fmt, ...)
@@ -35,6 +36,18 @@ void *xcalloc(size_t nr, size_t n)
 	void *p = calloc(nr ? nr : 1, n ? n : 1);
 	if (UNLIKELY(!p))
 		mem_die(nr * n);
+	return p;
+}
+
+#define HUGE_BYTES ((size_t)2 << 20)
+
+void *xcalloc_huge(size_t nr, size_t n)
+{
+	char *p = xcalloc(nr, n);
+	char *end = p + nr * n;
+	char *first = p + (-(uintptr_t)p & (HUGE_BYTES - 1));
+	if (first < end) /* where it fails, pages are small */
+		(void)madvise(first, (size_t)(end - first) & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);
 	return p;
 }
 

@@ -192,21 +192,6 @@ static struct blame_culprit culprit_owner(const struct wait_interval *v)
 	return (struct blame_culprit){.tgid = v->tgid, .tid = v->owner_tid};
 }
 
-/* The interval of the same thread before (@step -1) or after (1) this one, or NULL. */
-static struct blamehistory_entry *neighbour(const struct blamechain *bc,
-					    const struct blamehistory_entry *e, int step)
-{
-	struct blamehistory_thread *t = blamehistory_thread(&bc->h, e->v.tid);
-	uint64_t seq = blamehistory_seq(&bc->h, e);
-	if (!t)
-		return NULL;
-	size_t lo = t->list.head;
-	size_t at = lo + u64_lower_bound(t->list.seqs.p + lo, t->list.seqs.n - lo, seq);
-	if (step < 0 ? at == lo : at + 1 >= t->list.seqs.n)
-		return NULL;
-	return blamehistory_get(&bc->h, t->list.seqs.p[step < 0 ? at - 1 : at + 1]);
-}
-
 /* Whether the thread waited again at once for what it had waited for in @e. */
 static bool is_continued(const struct blamehistory_entry *e, const struct blamehistory_entry *next)
 {
@@ -247,7 +232,7 @@ static struct blame_culprit culprit_of(const struct blamechain *bc,
 	struct blame_culprit c = {v->waker_tgid, v->waker_tid, v->waker_ref, v->waker_ref != 0};
 	if (!v->owner_tid || v->owner_tid == v->waker_tid || v->owner_tid == v->tid)
 		return c;
-	const struct blamehistory_entry *next = neighbour(bc, e, 1);
+	const struct blamehistory_entry *next = blamehistory_after(&bc->h, e);
 	if (next && is_continued(e, next) && next->v.owner_tid == v->owner_tid &&
 	    !last_wait_for(bc, v->waker_tid, e->object_key, v->off_ns, v->woken_ns))
 		return culprit_owner(v);
@@ -349,8 +334,11 @@ static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, 
 	uint64_t first = second_of(bc, v->off_ns);
 	uint64_t last = second_of(bc, v->woken_ns - 1);
 	uint64_t from_ns = v->off_ns;
-	struct blamerows_at at = {.site = blamerows_site(&bc->rows, v), .lock = lock};
-	for (uint64_t s = first; s <= last; s++) {
+	struct blamerows_at at = {blamerows_site(&bc->rows, v), lock, (uint32_t)last};
+	bool is_one = first == last && e->nr_parts == 1; /* nothing to cut or to merge */
+	if (is_one)
+		blamerows_add(&bc->rows, &at, parts, 1);
+	for (uint64_t s = first; s <= last && !is_one; s++) {
 		uint64_t to_ns = s == last ? v->woken_ns : bc->epoch_ns + (s + 1) * NS_PER_SEC;
 		blameparts_clear(some);
 		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, from_ns, to_ns, 0);
@@ -447,7 +435,7 @@ static void account_continued(struct blamechain *bc, const struct blamehistory_e
 {
 	const struct blamehistory_entry *next = e;
 	for (;;) {
-		struct blamehistory_entry *before = neighbour(bc, next, -1);
+		struct blamehistory_entry *before = blamehistory_before(&bc->h, next);
 		if (!before || before->state != ENTRY_NEW || before->v.on_ns == before->v.off_ns)
 			return;
 		if (is_yield_before(before, next)) {
@@ -471,7 +459,8 @@ static void attribute(struct blamechain *bc, struct blamehistory_entry *e)
 		account_continued(bc, e, &by);
 		return;
 	}
-	const struct blamehistory_entry *next = has_timed_out(&e->v) ? neighbour(bc, e, 1) : NULL;
+	const struct blamehistory_entry *next =
+		has_timed_out(&e->v) ? blamehistory_after(&bc->h, e) : NULL;
 	if (next && is_continued(e, next))
 		return;
 	if (is_for_owner(&e->v)) {

@@ -43,8 +43,8 @@ void blamehistory_init(struct blamehistory *h, uint64_t nr_intervals, uint64_t n
 	ASSERT(is_power_of_two(nr_intervals) && is_power_of_two(nr_parts));
 	*h = (struct blamehistory){
 		.nr_max = nr_intervals, .first = 1, .next = 1, .nr_parts_max = nr_parts};
-	h->entries = xcalloc(nr_intervals, sizeof(*h->entries));
-	h->parts = xcalloc(nr_parts, sizeof(*h->parts));
+	h->entries = xcalloc_huge(nr_intervals, sizeof(*h->entries));
+	h->parts = xcalloc_huge(nr_parts, sizeof(*h->parts));
 }
 
 void blamehistory_release(struct blamehistory *h)
@@ -74,12 +74,6 @@ static struct blamehistory_entry *entry_at(const struct blamehistory *h, uint64_
 struct blamehistory_entry *blamehistory_get(const struct blamehistory *h, uint64_t seq)
 {
 	return seq >= h->first && seq < h->next ? entry_at(h, seq) : NULL;
-}
-
-uint64_t blamehistory_seq(const struct blamehistory *h, const struct blamehistory_entry *e)
-{
-	uint64_t at = (uint64_t)(e - h->entries);
-	return h->first + ((at - h->first) & (h->nr_max - 1));
 }
 
 struct blamehistory_entry *blamehistory_oldest_if_full(struct blamehistory *h)
@@ -188,7 +182,9 @@ struct blamehistory_entry *blamehistory_add(struct blamehistory *h, const struct
 	struct blamehistory_entry *e = entry_at(h, seq);
 	*e = (struct blamehistory_entry){.v = *v, .object_key = object_key};
 	e->thread = thread_put(h, v->tid);
-	vec_push(&h->threads.p[e->thread].list.seqs, seq);
+	struct blamehistory_list *l = &h->threads.p[e->thread].list;
+	e->prev = list_is_empty(l) ? 0 : *vec_last(&l->seqs);
+	vec_push(&l->seqs, seq);
 	if (object_key)
 		add_wake(h, e, seq);
 	return e;
@@ -205,6 +201,27 @@ struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, in
 uint64_t blamehistory_lost_ns(const struct blamehistory *h, const struct blamehistory_thread *t)
 {
 	return t ? t->lost_ns : h->lost_ns;
+}
+
+struct blamehistory_entry *blamehistory_before(const struct blamehistory *h,
+					       const struct blamehistory_entry *e)
+{
+	return blamehistory_get(h, e->prev);
+}
+
+static uint64_t seq_of(const struct blamehistory *h, const struct blamehistory_entry *e)
+{
+	uint64_t at = (uint64_t)(e - h->entries);
+	return h->first + ((at - h->first) & (h->nr_max - 1));
+}
+
+struct blamehistory_entry *blamehistory_after(const struct blamehistory *h,
+					      const struct blamehistory_entry *e)
+{
+	const struct blamehistory_list *l = &h->threads.p[e->thread].list;
+	size_t at =
+		l->head + u64_lower_bound(l->seqs.p + l->head, l->seqs.n - l->head, seq_of(h, e));
+	return at + 1 < l->seqs.n ? blamehistory_get(h, l->seqs.p[at + 1]) : NULL;
 }
 
 void blamehistory_lose(struct blamehistory *h, int32_t tid, uint64_t until_ns)

@@ -27,6 +27,7 @@ struct blamehistory_entry {
 	struct wait_interval v;
 	uint64_t object_key; /* 0: none */
 	uint64_t parts;      /* sequence number of the first part */
+	uint64_t prev;       /* the thread's interval before; 0: none */
 	uint32_t nr_parts;
 	uint32_t thread; /* index */
 	uint32_t object; /* index, if object_key */
@@ -86,7 +87,11 @@ struct blamehistory_entry *blamehistory_add(struct blamehistory *h, const struct
 struct blamehistory_entry *blamehistory_oldest_if_full(struct blamehistory *h);
 /* Returns the entry, or NULL if it was dropped. */
 struct blamehistory_entry *blamehistory_get(const struct blamehistory *h, uint64_t seq);
-uint64_t blamehistory_seq(const struct blamehistory *h, const struct blamehistory_entry *e);
+/* The interval of the same thread before or after this one, or NULL. */
+struct blamehistory_entry *blamehistory_before(const struct blamehistory *h,
+					       const struct blamehistory_entry *e);
+struct blamehistory_entry *blamehistory_after(const struct blamehistory *h,
+					      const struct blamehistory_entry *e);
 
 /* Returns the thread, or NULL if it has no interval in the history. */
 struct blamehistory_thread *blamehistory_thread(const struct blamehistory *h, int32_t tid);

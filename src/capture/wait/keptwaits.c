@@ -19,8 +19,7 @@
 #include "base/vec.h"
 #include "model/wait.h"
 
-#define FIRST_ROOM 1024u
-#define DEPTH_MAX  16 /* threads of a chain */
+#define DEPTH_MAX 16 /* threads of a chain */
 /* How many intervals one wait or span keeps. */
 #define STEPS_OF_WAIT 512u
 #define STEPS_OF_SPAN 8192u
@@ -46,8 +45,7 @@ struct window {
 
 struct keptwaits {
 	struct keptwaits_options o;
-	struct kept *ring; /* of `room` elements, a power of two */
-	uint32_t room;
+	struct kept *ring; /* of o.nr_recent elements, a power of two */
 	uint32_t first_seq;
 	uint32_t n;
 	struct map last; /* TID -> sequence number of its last interval */
@@ -64,6 +62,7 @@ struct keptwaits *keptwaits_new(const struct keptwaits_options *o)
 	k->o.nr_recent = o->nr_recent ? o->nr_recent : KEPTWAITS_RECENT;
 	k->o.nr_chains = o->nr_chains ? o->nr_chains : KEPTWAITS_CHAINS;
 	k->o.recent_ns = o->recent_ns ? o->recent_ns : KEPTWAITS_SECONDS * NS_PER_SEC;
+	k->ring = xcalloc_huge(k->o.nr_recent, sizeof(*k->ring));
 	k->first_seq = 1;
 	k->windows_from_ns = UINT64_MAX;
 	return k;
@@ -82,7 +81,7 @@ void keptwaits_free(struct keptwaits *k)
 
 static struct kept *at(const struct keptwaits *k, uint32_t seq)
 {
-	return &k->ring[seq & (k->room - 1)];
+	return &k->ring[seq & (k->o.nr_recent - 1)];
 }
 
 /* The interval with a sequence number if it is still there and of that thread, else NULL. */
@@ -180,24 +179,11 @@ static void drop_first(struct keptwaits *k)
 	k->n--;
 }
 
-static void grow(struct keptwaits *k)
-{
-	uint32_t room = k->room ? k->room * 2 : MIN(FIRST_ROOM, k->o.nr_recent);
-	struct kept *ring = xreallocarray(NULL, room, sizeof(*ring));
-	for (uint32_t i = 0; i < k->n; i++)
-		ring[(k->first_seq + i) & (room - 1)] = *at(k, k->first_seq + i);
-	free(k->ring);
-	k->ring = ring;
-	k->room = room;
-}
-
 void keptwaits_add(struct keptwaits *k, const struct wait_interval *i, uint64_t ran_ns)
 {
 	while (k->n && (k->n == k->o.nr_recent ||
 			at(k, k->first_seq)->interval.on_ns + k->o.recent_ns < i->on_ns))
 		drop_first(k);
-	if (k->n == k->room)
-		grow(k);
 	uint32_t seq = k->first_seq + k->n++;
 	struct kept *e = at(k, seq);
 	*e = (struct kept){.interval = *i, .ran_ns = ran_ns};

@@ -12,7 +12,7 @@
  * child) nor a futex wait that timed out.
  *
  * Memory is bounded: KEPTWAITS_RECENT intervals of the last minute and KEPTWAITS_CHAINS of chains, of
- * about 120 bytes each, allocated as needed. Used by one thread. There are no errors.
+ * about 120 bytes each, which are touched as needed. Used by one thread. There are no errors.
  */
 #ifndef ASSAY_CAPTURE_WAIT_KEPTWAITS_H
 #define ASSAY_CAPTURE_WAIT_KEPTWAITS_H

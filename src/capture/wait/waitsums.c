@@ -16,11 +16,28 @@
 #define OVER_MAX_NS  1000000u
 #define CARRY_MAX_NS 2000u
 
+/* A row that has no other key than the thread, the table and the reason. */
+struct thread_row {
+	uint32_t row; /* + 1, of s->rows; 0: none since the last waitsums_emit */
+	uint32_t second;
+};
+
+/* The rows to which each run of a thread adds: they need no look-up by key. */
+struct thread_sums {
+	int32_t tid;
+	int32_t tgid;
+	uint32_t over_ns; /* CPU time that counts for the thread's next run */
+	struct thread_row on_cpu;
+	struct thread_row stolen;
+};
+
 struct waitsums {
 	uint64_t epoch_ns;
 	VEC(struct waitsums_row) rows;
-	struct map index;   /* hash of the key -> row + 1 */
-	struct map over_ns; /* tid -> CPU time that counts for the thread's next run */
+	struct map index;     /* hash of the key -> row + 1 */
+	struct map thread_of; /* tid -> index */
+	VEC(struct thread_sums) threads;
+	VEC(uint32_t) free_threads;
 };
 
 const char *waitsums_detail_text(enum waitsums_detail detail)
@@ -53,7 +70,9 @@ void waitsums_free(struct waitsums *s)
 		return;
 	vec_release(&s->rows);
 	map_release(&s->index);
-	map_release(&s->over_ns);
+	map_release(&s->thread_of);
+	vec_release(&s->threads);
+	vec_release(&s->free_threads);
 	free(s);
 }
 
@@ -64,12 +83,13 @@ _Static_assert(sizeof(struct waitsums_key) == 56, "key without padding");
 
 static uint64_t hash_key(const struct waitsums_key *key)
 {
-	uint64_t words[KEY_WORDS];
-	memcpy(words, key, sizeof(words));
-	uint64_t hash = 0;
-	for (size_t i = 0; i < KEY_WORDS; i++)
-		hash = hash_mix(hash, words[i]);
-	return hash;
+	uint64_t w[KEY_WORDS];
+	memcpy(w, key, sizeof(w));
+	/* Products that do not depend on each other. */
+	uint64_t a = hash_mix(w[0], w[1]);
+	uint64_t b = hash_mix(w[2], w[3]);
+	uint64_t c = hash_mix(w[4], w[5]);
+	return hash_mix(a ^ w[6], b + (c << 1 | c >> 63));
 }
 
 static struct waitsums_row *row_of(struct waitsums *s, const struct waitsums_key *key)
@@ -98,10 +118,8 @@ struct addition {
 	uint64_t kernel_ref;
 };
 
-static void add_row(struct waitsums *s, const struct waitsums_key *key, const struct addition *a,
-		    uint64_t ns, uint32_t count)
+static void add_to(struct waitsums_row *r, const struct addition *a, uint64_t ns, uint32_t count)
 {
-	struct waitsums_row *r = row_of(s, key);
 	r->other_tgid = a->other_tgid;
 	r->kernel_ref = a->kernel_ref;
 	r->count += count;
@@ -109,24 +127,76 @@ static void add_row(struct waitsums *s, const struct waitsums_key *key, const st
 	r->longest_ns = MAX(r->longest_ns, (int64_t)a->ns);
 }
 
+static uint64_t first_second(const struct waitsums *s, const struct addition *a)
+{
+	return a->start_ns > s->epoch_ns ? (a->start_ns - s->epoch_ns) / NS_PER_SEC : 0;
+}
+
+/* An interval that ends exactly at the end of a second belongs to that second. */
+static uint64_t last_second(const struct waitsums *s, const struct addition *a)
+{
+	uint64_t end = a->end_ns > s->epoch_ns ? a->end_ns - s->epoch_ns : 0;
+	return (end - (end && a->end_ns > a->start_ns)) / NS_PER_SEC;
+}
+
 /* Splits the time at the ends of seconds; it is counted in the last one. */
 static void add(struct waitsums *s, struct waitsums_key *key, const struct addition *a)
 {
 	uint64_t start = a->start_ns > s->epoch_ns ? a->start_ns - s->epoch_ns : 0;
 	uint64_t end = a->end_ns > s->epoch_ns ? a->end_ns - s->epoch_ns : 0;
-	/* An interval that ends exactly at the end of a second belongs to that second. */
-	uint64_t last = end > start ? (end - 1) / NS_PER_SEC : end / NS_PER_SEC;
+	uint64_t last = last_second(s, a);
 	uint64_t left_ns = a->ns;
-	for (uint64_t second = start / NS_PER_SEC; second < last; second++) {
+	for (uint64_t second = first_second(s, a); second < last; second++) {
 		uint64_t part_ns = (second + 1) * NS_PER_SEC - MAX(start, second * NS_PER_SEC);
 		if (a->ns != end - start)
 			part_ns = (uint64_t)((unsigned __int128)a->ns * part_ns / (end - start));
 		key->second = (uint32_t)second;
-		add_row(s, key, a, part_ns, 0);
+		add_to(row_of(s, key), a, part_ns, 0);
 		left_ns -= part_ns;
 	}
 	key->second = (uint32_t)last;
-	add_row(s, key, a, left_ns, a->count);
+	add_to(row_of(s, key), a, left_ns, a->count);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static struct thread_sums *thread_of(struct waitsums *s, const struct wait_interval *i)
+{
+	bool is_new;
+	uint32_t *at = map_put(&s->thread_of, (uint32_t)i->tid, &is_new);
+	if (is_new && s->free_threads.n) {
+		*at = s->free_threads.p[--s->free_threads.n];
+	} else if (is_new) {
+		*at = (uint32_t)s->threads.n;
+		(void)vec_add(&s->threads);
+	}
+	struct thread_sums *t = &s->threads.p[*at];
+	if (is_new || t->tgid != i->tgid)
+		*t = (struct thread_sums){.tid = i->tid, .tgid = i->tgid};
+	return t;
+}
+
+static void thread_forget(struct waitsums *s, const struct thread_sums *t)
+{
+	(void)map_del(&s->thread_of, (uint32_t)t->tid);
+	vec_push(&s->free_threads, (uint32_t)(t - s->threads.p));
+}
+
+/* As add; @at finds the row if the time is in one second. */
+static void add_of_thread(struct waitsums *s, struct thread_row *at, struct waitsums_key *key,
+			  const struct addition *a)
+{
+	uint32_t second = (uint32_t)last_second(s, a);
+	if (first_second(s, a) < second) {
+		add(s, key, a);
+		return;
+	}
+	if (!at->row || at->second != second) {
+		key->second = second;
+		at->row = (uint32_t)(row_of(s, key) - s->rows.p) + 1;
+		at->second = second;
+	}
+	add_to(&s->rows.p[at->row - 1], a, a->ns, a->count);
 }
 
 /* ---- runs --------------------------------------------------------------------------------- */
@@ -156,26 +226,25 @@ struct cpu_time {
 	uint64_t moved_ns;  /* part of on_ns that is taken from the interval after the run */
 };
 
-static struct cpu_time cpu_time_of(struct waitsums *s, const struct wait_run *run)
+static struct cpu_time cpu_time_of(struct thread_sums *t, const struct wait_run *run)
 {
 	const struct wait_interval *i = &run->interval;
 	bool has_exited = i->how == HOW_ENDED && !(i->evidence & EVIDENCE_OPEN);
-	uint32_t *over_ns = map_put(&s->over_ns, (uint32_t)i->tid, NULL);
-	uint64_t run_ns = run->run_ns + *over_ns;
+	uint64_t run_ns = run->run_ns + t->over_ns;
 	struct cpu_time c = {.on_ns = MIN(run_ns, run->ran_ns)};
 	c.stolen_ns = run->ran_ns - c.on_ns;
 	uint64_t left_ns = MIN(run_ns - c.on_ns, OVER_MAX_NS);
 	if (i->how == HOW_ENDED) {
 		/* No interval follows. The life of a thread that has exited includes its CPU time. */
 		c.on_ns += has_exited ? left_ns : 0;
-		(void)map_del(&s->over_ns, (uint32_t)i->tid);
+		t->over_ns = 0;
 		return c;
 	}
 	if (left_ns > CARRY_MAX_NS || i->evidence & EVIDENCE_OPEN)
 		c.moved_ns =
 			MIN(left_ns, (i->how == HOW_BLOCKED ? i->woken_ns : i->on_ns) - i->off_ns);
 	c.on_ns += c.moved_ns;
-	*over_ns = (uint32_t)(left_ns - c.moved_ns);
+	t->over_ns = (uint32_t)(left_ns - c.moved_ns);
 	return c;
 }
 
@@ -185,19 +254,22 @@ static uint64_t add_run(struct waitsums *s, const struct wait_run *run)
 	const struct wait_interval *i = &run->interval;
 	if (!run->ran_ns)
 		return 0;
-	struct cpu_time c = cpu_time_of(s, run);
+	struct thread_sums *t = thread_of(s, i);
+	struct cpu_time c = cpu_time_of(t, run);
 	struct addition a = {.start_ns = i->off_ns - MIN(run->ran_ns, i->off_ns),
 			     .end_ns = i->off_ns + c.moved_ns,
 			     .ns = c.on_ns,
 			     .count = 1};
 	struct waitsums_key key = thread_key(i, TABLE_ON_CPU, WAIT_ON_CPU);
-	add(s, &key, &a);
-	if (!c.stolen_ns)
-		return c.moved_ns;
-	a.ns = c.stolen_ns;
-	a.count = 0;
-	key = thread_key(i, TABLE_OFF_CPU, WAIT_STOLEN);
-	add(s, &key, &a);
+	add_of_thread(s, &t->on_cpu, &key, &a);
+	if (c.stolen_ns) {
+		a.ns = c.stolen_ns;
+		a.count = 0;
+		key = thread_key(i, TABLE_OFF_CPU, WAIT_STOLEN);
+		add_of_thread(s, &t->stolen, &key, &a);
+	}
+	if (i->how == HOW_ENDED)
+		thread_forget(s, t);
 	return c.moved_ns;
 }
 
@@ -314,5 +386,7 @@ int waitsums_emit(struct waitsums *s,
 		rc = fn(ctx, &s->rows.p[i], err);
 	vec_clear(&s->rows);
 	map_clear(&s->index);
+	vec_foreach(t, &s->threads)
+		t->on_cpu.row = t->stolen.row = 0;
 	return rc;
 }
