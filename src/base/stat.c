@@ -54,14 +54,31 @@ double stat_median(double *v, size_t n)
 	return stat_quantile(v, n, 0.5);
 }
 
+double stat_z_of_family(size_t nr)
+{
+	double tails = 0.05 / (double)MAX(nr, (size_t)1);
+	double low = STAT_Z95;
+	double high = 38; /* erfc(38 / sqrt(2)) is the smallest that a double holds */
+	for (int i = 0; nr > 1 && i < 64; i++) {
+		double mid = (low + high) / 2;
+		*(erfc(mid / sqrt(2)) > tails ? &low : &high) = mid;
+	}
+	return low;
+}
+
 struct stat_interval stat_wilson(double hits, double n)
+{
+	return stat_wilson_at(hits, n, STAT_Z95);
+}
+
+struct stat_interval stat_wilson_at(double hits, double n, double z)
 {
 	if (!(n > 0))
 		return (struct stat_interval){0, 1};
 	double p = MIN(MAX(hits / n, 0.0), 1.0);
-	double z2 = STAT_Z95 * STAT_Z95;
+	double z2 = z * z;
 	double mid = (p + z2 / (2 * n)) / (1 + z2 / n);
-	double half = STAT_Z95 / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+	double half = z / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
 	return (struct stat_interval){MAX(mid - half, 0.0), MIN(mid + half, 1.0)};
 }
 
@@ -71,14 +88,19 @@ double stat_share_pct_error(double hits, double n)
 	return (i.high - i.low) * 50;
 }
 
-/* Exact quantiles of a Poisson count lie within 1 % of these from a count of 1 on. */
 struct stat_interval stat_estimate(double sum, double variance)
+{
+	return stat_estimate_at(sum, variance, STAT_Z95);
+}
+
+/* Exact quantiles of a Poisson count lie within 1 % of these from a count of 1 on. */
+struct stat_interval stat_estimate_at(double sum, double variance, double z)
 {
 	if (!(sum > 0) || !(variance > 0))
 		return (struct stat_interval){sum, sum};
 	double n = sum * sum / variance;
-	double down = 1 - 1 / (9 * n) - STAT_Z95 / (3 * sqrt(n));
-	double up = 1 - 1 / (9 * (n + 1)) + STAT_Z95 / (3 * sqrt(n + 1));
+	double down = 1 - 1 / (9 * n) - z / (3 * sqrt(n));
+	double up = 1 - 1 / (9 * (n + 1)) + z / (3 * sqrt(n + 1));
 	double low = down > 0 ? n * down * down * down : 0;
 	double high = (n + 1) * up * up * up;
 	return (struct stat_interval){sum * low / n, sum * high / n};

@@ -37,8 +37,15 @@ struct stat_interval {
 	double high;
 };
 
+/*
+ * Two-sided quantile of the normal distribution for @nr intervals that shall all hold together with
+ * 95 % (Bonferroni's correction); STAT_Z95 for one.
+ */
+double stat_z_of_family(size_t nr);
+
 /* Interval of the share hits / n, within 0..1; n = 0 gives [0, 1]. @hits: samples of the row. */
 struct stat_interval stat_wilson(double hits, double n);
+struct stat_interval stat_wilson_at(double hits, double n, double z);
 /* Half the width of the 95 % interval in percentage points, for printing after "+-". */
 double stat_share_pct_error(double hits, double n);
 
@@ -49,6 +56,7 @@ double stat_share_pct_error(double hits, double n);
  * weight w gives 0.02 w .. 5.6 w, many give sum +- 1.96 sqrt(variance). variance 0: exact.
  */
 struct stat_interval stat_estimate(double sum, double variance);
+struct stat_interval stat_estimate_at(double sum, double variance, double z);
 /* The larger half of that interval: sum +- this holds in at least 95 % of all cases. */
 double stat_estimate_error(double sum, double variance);
 /* Two-sided 95 % quantile of Student's t distribution; infinite for 0 degrees of freedom. */

@@ -136,32 +136,18 @@ static void scale(struct weight *w, double by)
 	w->variance *= by * by;
 }
 
-/* Half width of the interval of one side, in the unit of the comparison. */
-static double error_of(const struct diff_spec *s, const struct selection *sel,
-		       const struct weight *w)
-{
-	if (s->how != DIFF_SHARES) {
-		double variance = w->variance;
-		if (!view_is_exact(sel) && !sel->variance && w->nr_samples)
-			variance = (double)w->weight * (double)w->weight / view_effective(sel, *w);
-		return stat_estimate_error((double)w->weight, variance);
-	}
-	double error = view_error(sel, *w, view_all(sel));
-	return isnan(error) ? 0 : error;
-}
-
 /*
- * An amount without samples is not necessarily 0: with 95 % it is below three sampling intervals,
- * the limit of a Poisson count of 0.
+ * An amount without samples is not necessarily 0: it is below @z's quantile of the exponential
+ * distribution of sampling intervals, three of them for 95 %, the limit of a Poisson count of 0.
  */
-static double unseen(const struct selection *sel, const struct weight *w, double scaled_by)
+static double unseen(const struct selection *sel, double scaled_by, double z)
 {
 	const char *sampling = profile_get_fact(sel->p, FACT_HEAP_SAMPLING);
 	uint64_t interval;
-	if (w->weight || !sel->variance || sel->unit != UNIT_BYTES || !sampling ||
+	if (!sel->variance || sel->unit != UNIT_BYTES || !sampling ||
 	    !sv_to_u64(sv_from_str(sampling), &interval))
 		return 0;
-	return 3 * (double)interval * scaled_by;
+	return -log(erfc(z / sqrt(2))) * (double)interval * scaled_by;
 }
 
 static double amount_of(const struct diff_spec *s, const struct selection *sel,
@@ -170,17 +156,48 @@ static double amount_of(const struct diff_spec *s, const struct selection *sel,
 	return s->how == DIFF_SHARES ? view_pct(w->weight, sel->weight) : (double)w->weight;
 }
 
-static void compare(const struct diff_spec *s, const struct weight pair[2], double scaled_by,
-		    double *ret_change, double *ret_error)
+/* The interval of one side, in the unit of the comparison. */
+static struct stat_interval interval_of(const struct diff_spec *s, const struct selection *sel,
+					const struct weight *w, double scaled_by, double z)
 {
-	double a = error_of(s, s->before, &pair[BEFORE]);
-	double b = error_of(s, s->after, &pair[AFTER]);
-	if (s->how != DIFF_SHARES && (pair[BEFORE].weight || pair[AFTER].weight)) {
-		a = MAX(a, unseen(s->before, &pair[BEFORE], scaled_by));
-		b = MAX(b, unseen(s->after, &pair[AFTER], 1));
+	bool is_exact = view_is_exact(sel);
+	double amount = (double)w->weight;
+	struct stat_interval i = {amount, amount};
+	if (sel->variance && s->how != DIFF_SHARES && !w->weight)
+		i.high = unseen(sel, scaled_by, z);
+	else if (sel->variance)
+		i = stat_estimate_at(amount, w->variance, z);
+	else if (!is_exact && s->how != DIFF_SHARES && w->nr_samples)
+		i = stat_estimate_at(amount, amount * amount / view_effective(sel, *w), z);
+	if (s->how != DIFF_SHARES)
+		return i;
+	if (!sel->weight)
+		return (struct stat_interval){0, 0};
+	double n = view_effective(sel, view_all(sel));
+	if (!sel->variance && !is_exact)
+		i = stat_wilson_at(amount / (double)sel->weight * n, n, z);
+	double to_pct = sel->variance || is_exact ? 100 / (double)sel->weight : 100;
+	return (struct stat_interval){i.low * to_pct, i.high * to_pct};
+}
+
+/*
+ * Interval of the difference of two independent amounts from the intervals of both (R. G. Newcombe,
+ * Statistics in Medicine 17, 1998, method 10). It is skewed; the wider half is the error.
+ */
+static void compare(const struct diff *d, const struct weight pair[2], double z, double *ret_change,
+		    double *ret_error)
+{
+	const struct diff_spec *s = &d->spec;
+	double a = amount_of(s, s->before, &pair[BEFORE]);
+	double b = amount_of(s, s->after, &pair[AFTER]);
+	struct stat_interval ia = {a, a};
+	struct stat_interval ib = {b, b};
+	if (pair[BEFORE].weight || pair[AFTER].weight) {
+		ia = interval_of(s, s->before, &pair[BEFORE], d->scale, z);
+		ib = interval_of(s, s->after, &pair[AFTER], 1, z);
 	}
-	*ret_change = amount_of(s, s->after, &pair[AFTER]) - amount_of(s, s->before, &pair[BEFORE]);
-	*ret_error = sqrt(a * a + b * b);
+	*ret_change = b - a;
+	*ret_error = MAX(hypot(b - ib.low, ia.high - a), hypot(ib.high - b, a - ia.low));
 }
 
 static int by_change(const void *x, const void *y)
@@ -193,14 +210,15 @@ static int by_change(const void *x, const void *y)
 		       ?: strcmp(a->module, b->module);
 }
 
-static void finish_item(const struct diff *d, struct diff_item *it)
+static void finish_item(const struct diff *d, struct diff_item *it, size_t nr_compared)
 {
+	double z = stat_z_of_family(nr_compared);
 	if (d->scale != 1) {
 		scale(&it->self[BEFORE], d->scale);
 		scale(&it->total[BEFORE], d->scale);
 	}
-	compare(&d->spec, it->self, d->scale, &it->change, &it->error);
-	compare(&d->spec, it->total, d->scale, &it->total_change, &it->total_error);
+	compare(d, it->self, z, &it->change, &it->error);
+	compare(d, it->total, z, &it->total_change, &it->total_error);
 }
 
 static struct weight all_of(const struct selection *sel)
@@ -228,10 +246,10 @@ void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec
 		d.all.self[side] = d.all.total[side] = all_of(sides[side]);
 	}
 	vec_foreach(it, &al.items)
-		finish_item(&d, it);
+		finish_item(&d, it, al.items.n);
 	d.all.name = "<total>";
 	d.all.module = "";
-	finish_item(&d, &d.all);
+	finish_item(&d, &d.all, 1);
 	if (al.items.n)
 		qsort(al.items.p, al.items.n, sizeof(*al.items.p), by_change);
 	d.n = al.items.n;
@@ -283,15 +301,14 @@ static bool is_none(const struct weight *w)
 	return !w->weight && !w->nr_samples;
 }
 
-/* Insignificant differences get only this note. */
+/* Of the row's own change; "total only": its own may be random, that with callees is not. */
 static const char *note_of(const struct diff_item *it)
 {
-	bool is_certain = diff_is_significant(it->change, it->error) ||
-			  diff_is_significant(it->total_change, it->total_error);
 	if (it->change == 0 && it->total_change == 0)
 		return "same";
-	if (!is_certain)
-		return "within noise";
+	if (!diff_is_significant(it->change, it->error))
+		return diff_is_significant(it->total_change, it->total_error) ? "total only"
+									      : "within noise";
 	if (is_none(&it->total[BEFORE]))
 		return "new";
 	return is_none(&it->total[AFTER]) ? "gone" : "";
@@ -359,7 +376,8 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 		{"after_pct", "after %", CELL_PERCENT, "share of all after", OF_SHARES},
 		{"change_points", "change", CELL_FLOAT, "percentage points", OF_SHARES},
 		{"change_error_points", "+-", CELL_FLOAT,
-		 "half width of its 95 % confidence interval", OF_SHARES},
+		 "half width of its confidence interval; those of all rows hold together with 95 %",
+		 OF_SHARES},
 		{"total_change_points", "total change", CELL_FLOAT, "change with callees included",
 		 HAS_SHARE_TOTAL},
 		{"change", "change", change, "after - before", OF_AMOUNTS},
@@ -369,11 +387,21 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 		{"after", "after", amount, NULL, OF_AMOUNTS},
 		{"total_change", "total change", change, "change with callees included",
 		 HAS_AMOUNT_TOTAL},
-		{"note", "note", CELL_TEXT, "new, gone, same, within noise"},
+		{"note", "note", CELL_TEXT, "new, gone, same, total only, within noise"},
 		{name, strcmp(name, "crate") ? name : "module or crate", CELL_TEXT},
 		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
 	};
 	return report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), flags);
+}
+
+static const char *same_text(struct report *r, size_t nr, size_t nr_callers)
+{
+	const char *callers =
+		nr_callers ? arena_fmt(&r->arena, ", %s of them with a change in callees",
+				       num_count(nr_callers).s)
+			   : "";
+	return arena_fmt(&r->arena, "left out: %s row%s without a change of self%s",
+			 num_count(nr).s, nr == 1 ? "" : "s", callers);
 }
 
 static void add_items(struct report *r, const struct diff *d, unsigned flags,
@@ -384,10 +412,13 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 	struct report_table *t =
 		add_table(r, d, flags, kinds[by].key, kinds[by].title, kinds[by].name);
 	size_t nr_left = 0;
+	size_t nr_callers = 0;
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diff_item *it = &d->items[i];
-		if (it->change == 0 && it->total_change == 0)
+		if (it->change == 0) {
+			nr_callers += it->total_change != 0;
 			continue;
+		}
 		t->nr_rows_total++;
 		if (!limits->max_rows || t->nr_rows < limits->max_rows) {
 			add_item(r, t, d, it, it->name);
@@ -396,6 +427,8 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 		add_into(&other, it);
 		nr_left++;
 	}
+	if (t->nr_rows_total < d->n)
+		t->note = same_text(r, d->n - t->nr_rows_total, nr_callers);
 	if (!nr_left)
 		return;
 	for (int side = BEFORE; side <= AFTER; side++)
@@ -425,8 +458,11 @@ static void add_notes(struct report *r, const struct diff *d)
 		break;
 	}
 	if (d->spec.before->variance || d->spec.after->variance || d->spec.how == DIFF_SHARES)
-		report_note(r, "'within noise': the change is smaller than the half width of "
-			       "its 95 %% confidence interval, so it may be random");
+		report_note(r,
+			    "+-: half width of the confidence interval of the change, so wide that "
+			    "all %s rows together hold with 95 %%; a smaller change is marked "
+			    "'within noise': it may be random",
+			    num_count(d->n).s);
 }
 
 void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits)

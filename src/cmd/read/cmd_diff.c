@@ -63,8 +63,8 @@ static const struct opt_group diff_group = {"Comparison", diff_options};
 static const char details[] =
 	"BEFORE and AFTER are recordings, allocator dumps, or other profiles of one kind. Rows "
 	"are aligned by name and sorted by the size of the change. A change of sampled numbers "
-	"has half of its 95 % confidence interval beside it; a change smaller than that is "
-	"marked, because it may be chance.\n"
+	"has half of its confidence interval beside it (for all rows together 95 %); a change "
+	"smaller than that is marked, because it may be chance.\n"
 	"\n"
 	"Memory is compared in bytes, after scaling: live bytes (--weight live) if both "
 	"profiles have them. Allocated bytes and calls, which grow with time, are compared per "

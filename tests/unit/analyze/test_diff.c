@@ -147,8 +147,8 @@ TEST(diff_of_samples_knows_what_is_chance)
 	CHECK(diff_is_significant(many->change, many->error));
 	/* both doubled; two samples that became none prove nothing */
 	CHECK(!diff_is_significant(rare->change, rare->error));
-	/* 1.96 sqrt(1200) intervals, and a little for skew */
-	CHECK(many->error > 67 * (double)r && many->error < 72 * (double)r);
+	/* four rows: 2.50 sqrt(1200) intervals, and a little for skew */
+	CHECK(many->error > 86 * (double)r && many->error < 93 * (double)r);
 }
 
 TEST(diff_of_flows_is_per_time_unless_both_ran_to_their_end)
@@ -212,6 +212,89 @@ TEST(diff_of_cpu_samples_is_by_share)
 	compare(&few, &(struct select_spec){0}, -1, BY_FUNCTION);
 	a = find(&few.d, "a");
 	CHECK(!diff_is_significant(a->change, a->error));
+}
+
+/* Samples over @nr functions, the weight of each half of that of the one before, down to 1 / 256. */
+static struct profile *drawn_profile(uint64_t *seed, unsigned nr, unsigned samples)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+	struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 1);
+	int64_t counts[ARRAY_LEN(names)] = {0};
+	for (unsigned i = 0; i < samples; i++) {
+		*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+		unsigned at = (unsigned)__builtin_clzll((*seed >> 20) | 1) - 20;
+		counts[at % nr]++;
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		CLEANUP(buf_release) struct buf stack = {0};
+		buf_addf(&stack, "main;%s", names[i]);
+		if (counts[i])
+			made_sample(p, t,
+				    &(struct made){.stack = buf_str(&stack),
+						   .nr = counts[i],
+						   .ns = 1 + i});
+	}
+	return p;
+}
+
+TEST(diff_of_the_same_behaviour_marks_one_run_of_twenty_at_most)
+{
+	enum { RUNS = 1000, ROWS = 10 };
+	uint64_t seed = 1;
+	unsigned nr_marked_runs = 0;
+	unsigned nr_marked_rows = 0;
+	for (unsigned run = 0; run < RUNS; run++) {
+		CLEANUP(pair_release)
+		struct pair x = {.p = {drawn_profile(&seed, ROWS, 500 + run),
+				       drawn_profile(&seed, ROWS, 2000)}};
+		compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
+		unsigned nr = 0;
+		for (size_t i = 0; i < x.d.n; i++)
+			nr += diff_is_significant(x.d.items[i].change, x.d.items[i].error);
+		nr_marked_runs += nr != 0;
+		nr_marked_rows += nr;
+	}
+	CHECK(nr_marked_runs <= RUNS * 5 / 100);
+	CHECK(nr_marked_rows > 0 && nr_marked_rows < RUNS * ROWS / 100); /* not too wide either */
+}
+
+TEST(diff_finds_a_change_of_one_row_of_many)
+{
+	uint64_t seed = 7;
+	CLEANUP(pair_release)
+	struct pair x = {.p = {drawn_profile(&seed, 10, 4000), drawn_profile(&seed, 10, 3600)}};
+	made_sample(x.p[1], 0, &(struct made){.stack = "main;slower", .nr = 40, .ns = 99});
+	compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
+	const struct diff_item *it = find(&x.d, "slower");
+	CHECK(it->change > 1 && it->error < it->change &&
+	      diff_is_significant(it->change, it->error));
+}
+
+static const char *table_text(const struct report_table *t, size_t row, const char *key)
+{
+	for (size_t c = 0; c < t->nr_columns; c++)
+		if (!strcmp(t->columns[c].key, key))
+			return t->cells[row * t->nr_columns + c].text;
+	tap_fail(__FILE__, __LINE__, "no column '%s'", key);
+	return "";
+}
+
+TEST(diff_leaves_out_and_counts_rows_without_a_change)
+{
+	static const struct madeheap before = {
+		.table = TABLE_LIVE, .size = 64, .nr = 1, .stack = "main;serve;grow"};
+	static const struct madeheap after = {
+		.table = TABLE_LIVE, .size = 64, .nr = 9, .stack = "main;serve;grow"};
+	CLEANUP(pair_release)
+	struct pair x = {.p = {heap_with(10, 0, &before, 1), heap_with(10, 0, &after, 1)}};
+	compare(&x, &(struct select_spec){.heap = {.weight = "live"}}, -1, BY_FUNCTION);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
+	const struct report_table *t = &r->tables.p[1];
+	CHECK_U64(t->nr_rows, 1);
+	CHECK_STR(table_text(t, 0, "function"), "grow");
+	CHECK(strstr(t->note, "left out: 2 rows without a change of self, 2 of them"));
 }
 
 /* ---- growth -------------------------------------------------------------------------------- */
