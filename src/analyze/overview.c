@@ -28,7 +28,9 @@ static void add_facts(struct report *r, const struct selection *sel)
 	report_fact_duration(r, view_duration_ns(sel));
 	if (cpus >= 0)
 		report_fact(r, FACT_CPUS_IN_USE,
-			    arena_fmt(&r->arena, "%s on average", cpus_text(cpus).s));
+			    view_of_selection(r, sel,
+					      arena_fmt(&r->arena, "%s on average",
+							cpus_text(cpus).s)));
 }
 
 /* Returns the likely cause of few samples, or "". */
@@ -36,10 +38,7 @@ static const char *few_samples_cause(struct arena *a, const struct selection *se
 {
 	double cpus = view_cpus(sel, view_all(sel));
 	uint64_t ns = view_duration_ns(sel);
-	uint64_t nr_out = 0;
-	for (size_t i = 0; i < SELECT_OUT_NR; i++)
-		nr_out += sel->nr_out[i];
-	if (nr_out + sel->nr_samples >= OVERVIEW_FEW_SAMPLES)
+	if (view_nr_out(sel)) /* what is said of the selection is not so of the target */
 		return "; the filters removed the others";
 	if (cpus >= 0 && cpus < IDLE_CPUS && ns)
 		return arena_fmt(a,

@@ -15,7 +15,7 @@
 
 enum cell_kind {
 	CELL_TEXT,
-	CELL_COUNT,   /* u64 */
+	CELL_COUNT,   /* u64; CELL_NO_COUNT: not counted */
 	CELL_NS,      /* u64; CELL_NS_NONE: not known */
 	CELL_BYTES,   /* u64 */
 	CELL_PERCENT, /* double, 0..100 */
@@ -32,6 +32,7 @@ enum cell_kind {
 
 #define CELL_NO_ID       UINT64_MAX
 #define CELL_NS_NONE     UINT64_MAX
+#define CELL_NO_COUNT    UINT64_MAX
 #define CELL_NO_ESTIMATE UINT64_MAX
 #define CELL_NO_CHANGE   INT64_MIN
 

@@ -250,10 +250,24 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 
 /* ---- what stands above all tables ------------------------------------------------------ */
 
-static void note_filtered(struct report *r, const struct selection *sel)
+uint64_t view_nr_out(const struct selection *sel)
+{
+	uint64_t nr = 0;
+	for (enum select_out i = 0; i < SELECT_OUT_NR; i++)
+		nr += i == SELECT_OUT_IDLE ? 0 : sel->nr_out[i];
+	return nr;
+}
+
+const char *view_of_selection(struct report *r, const struct selection *sel, const char *value)
+{
+	return view_nr_out(sel) ? arena_fmt(&r->arena, "%s (of the selection)", value) : value;
+}
+
+void view_note_filtered(struct report *r, const struct selection *sel)
 {
 	uint64_t nr_out = 0;
-	bool is_wait_time = sel->tagged && sel->unit == UNIT_NS;
+	bool is_wait_time =
+		(sel->id == TABLE_OFF_CPU || sel->id == TABLE_BLAME) && sel->unit == UNIT_NS;
 	CLEANUP(buf_release) struct buf b = {0};
 	for (size_t i = 0; i < SELECT_OUT_NR; i++) {
 		if (!sel->nr_out[i])
@@ -287,5 +301,5 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	if (sel->p->is_incomplete)
 		report_note(r, "the recording is incomplete: the recorder was killed or the "
 			       "file was truncated");
-	note_filtered(r, sel);
+	view_note_filtered(r, sel);
 }

@@ -70,6 +70,14 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
  */
 void view_begin(struct report *r, const struct selection *sel, const char *title);
 
+/* Adds a note: what of the selection's table is shown, and what each filter left out. */
+void view_note_filtered(struct report *r, const struct selection *sel);
+
+/* Marks the value of a fact as one of the selection, if filters left something out. */
+const char *view_of_selection(struct report *r, const struct selection *sel, const char *value);
+/* Samples that filters left out; idle waits, which are hidden by default, are not counted. */
+uint64_t view_nr_out(const struct selection *sel);
+
 /* Average number of CPUs in use over the time window; negative: not known. */
 double view_cpus(const struct selection *sel, struct weight w);
 /* Returns the length of the time window; 0: the profile has no timestamps. */

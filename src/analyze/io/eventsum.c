@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/io/eventplaces.h"
+#include "analyze/select/window.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text/num.h"
@@ -24,6 +25,7 @@ struct event_count {
 	bool has_bytes;
 	uint64_t nr;
 	uint64_t nr_placed; /* hits with a stack */
+	uint64_t nr_out;    /* excluded by filters */
 	uint64_t amount;
 	struct outcome outcomes[OUTCOMES_MAX];
 	size_t nr_outcomes;
@@ -55,10 +57,12 @@ static void count_rows(const struct profile *p, struct event_count *e, const str
 {
 	const struct table *t = &p->tables.p[e->table];
 	for (size_t i = 0; i < t->n; i++) {
-		if (!select_has(s, i))
-			continue;
 		const int64_t *v = &t->values[i * t->nr_columns];
 		uint64_t nr = (uint64_t)MAX(v[0], (int64_t)0);
+		if (!select_has(s, i)) {
+			e->nr_out += nr;
+			continue;
+		}
 		uint64_t amount = t->nr_columns > 1 ? (uint64_t)MAX(v[1], (int64_t)0) : 0;
 		e->nr += nr;
 		e->nr_placed += t->stack[i] ? nr : 0;
@@ -383,9 +387,16 @@ static void add_events(struct report *r, const struct summary *s)
 
 /* ---- the page ----------------------------------------------------------------------------- */
 
-static double seconds_of(const struct profile *p)
+static int find_seconds(struct summary *s, const struct select_spec *spec, struct err *err)
 {
-	return p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / NS_PER_SEC : 0;
+	struct window all = window_of_profile(s->p);
+	struct window w = all;
+	if (spec->time && window_parse(s->p, spec->time, &w, err))
+		return err_wrap(err, "--time");
+	uint64_t from_ns = MAX(w.from_ns, all.from_ns);
+	uint64_t to_ns = MIN(w.to_ns, all.to_ns);
+	s->seconds = to_ns > from_ns ? (double)(to_ns - from_ns) / NS_PER_SEC : 0;
+	return 0;
 }
 
 static uint64_t count_of(const struct summary *s, const char *event)
@@ -442,9 +453,17 @@ static void begin(struct report *r, const struct summary *s)
 	r->noun = "events";
 	r->losses = p->losses;
 	report_facts(r, p);
-	for (size_t i = 0; i < s->n; i++)
+	uint64_t nr_out = 0;
+	for (size_t i = 0; i < s->n; i++) {
 		r->nr_samples += s->events[i].nr;
+		nr_out += s->events[i].nr_out;
+	}
 	r->total = r->nr_samples;
+	if (nr_out)
+		report_note(r,
+			    "shown: %s of %s events; those without a call stack or thread pass no "
+			    "filter on it",
+			    num_count(r->nr_samples).s, num_count(r->nr_samples + nr_out).s);
 	r->unit = UNIT_COUNT;
 	if (p->is_incomplete)
 		report_note(r, "the recording is incomplete: the recorder was killed or the "
@@ -456,7 +475,8 @@ int eventsum_report(struct report *r, const struct profile *p, const struct sele
 		    struct err *err)
 {
 	CLEANUP(arena_release) struct arena scratch = {0};
-	struct summary s = {.p = p, .seconds = seconds_of(p)};
+	struct summary s = {.p = p};
+	TRY(find_seconds(&s, spec, err));
 	TRY(count_all(&s, &scratch, spec, err));
 	const char **seen = arena_calloc(&scratch, s.n + 1, sizeof(const char *));
 	struct event_places places = {

@@ -52,6 +52,7 @@ struct iosum {
 	const struct view_limits *limits;
 	struct arena *a;
 	double seconds;
+	const struct selection *sel;
 	struct waitframes *frames;
 	struct tag_groups calls;
 	struct tag_groups files;
@@ -205,8 +206,11 @@ static int add_block(struct iosum *s, const struct select_spec *spec, struct err
 				       profile_text(s->p, row.tag->object)};
 		amount_add(tag_groups_at(&groups, texts, 3)->amounts, &row);
 	}
+	struct tag_table table = block_table;
+	if (select_scope(spec) != SELECT_ALL)
+		table.title = "block device requests (of the selection)";
 	if (groups.groups.n)
-		add_table(s, &block_table, &groups);
+		add_table(s, &table, &groups);
 	return 0;
 }
 
@@ -222,7 +226,7 @@ static void add_ratio(struct iosum *s)
 	buf_addf(&text, "%.1f %% of bytes read, %.1f %% written",
 		 view_pct(rd->bytes, rd->bytes + wr->bytes),
 		 view_pct(wr->bytes, rd->bytes + wr->bytes));
-	report_fact(s->r, FACT_READ_WRITE, buf_str(&text));
+	report_fact(s->r, FACT_READ_WRITE, view_of_selection(s->r, s->sel, buf_str(&text)));
 }
 
 static void add_notes(struct iosum *s, const char *input)
@@ -277,6 +281,7 @@ int iosum_report(struct report *r, const struct profile *p, const struct select_
 	struct iosum s = {
 		.r = r,
 		.p = p,
+		.sel = &sel,
 		.limits = limits,
 		.a = &scratch,
 		.seconds = (double)view_duration_ns(&sel) / 1e9,

@@ -20,7 +20,9 @@ int tag_rows_open(struct tag_rows *ret_r, struct arena *a, const struct profile 
 			     .ns_col = table_column(t, COLUMN_TIME),
 			     .longest_col = table_column(t, COLUMN_LONGEST),
 			     .pages_col = table_column(t, COLUMN_PAGES)};
-	TRY(select_compile(a, p, (uint32_t)(t - p->tables.p), spec, &r.row_filter, err));
+	int rc = select_compile(a, p, (uint32_t)(t - p->tables.p), spec, &r.row_filter, err);
+	if (rc) /* a filter on what the table has not: as if there were none */
+		return rc == -ENODATA ? -ENOENT : rc;
 	*ret_r = r;
 	return 0;
 }

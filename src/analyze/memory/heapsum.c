@@ -35,6 +35,7 @@ struct page {
 	struct report *r;
 	struct heapfigures *f;
 	double seconds;
+	enum select_scope scope; /* with filters, figures of the whole process are left out */
 };
 
 struct total {
@@ -159,6 +160,7 @@ static void add_totals(const struct page *g)
 	const struct heapfigures *f = g->f;
 	const struct heap_sum *of = f->total.of;
 	bool has_flow = tables_find_rows(f->p, TABLE_ALLOCATED) != NULL;
+	bool is_whole = g->scope == SELECT_ALL;
 	bool has_heap = of[HEAP_SUM_ALLOCATED].nr > 0 || of[HEAP_SUM_LIVE].nr > 0;
 	bool has[HEAP_SUM_NR];
 	for (size_t i = 0; i < HEAP_SUM_NR; i++)
@@ -171,8 +173,8 @@ static void add_totals(const struct page *g)
 					 : "mmap calls of the program and its allocator";
 	const struct total rows[] = {
 		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated", ""},
-		{has_flow && f->is_sampled && counted.nr && counted.bytes, FLOW, &counted,
-		 "counted", "exact count of all allocations; filters do not apply"},
+		{has_flow && f->is_sampled && counted.nr && counted.bytes && is_whole, FLOW,
+		 &counted, "counted", "exact count of all allocations"},
 		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
 		 "temporary",
 		 share_note(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
@@ -201,7 +203,8 @@ static void add_totals(const struct page *g)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
 			add_total(g, to, &rows[i]);
-	add_resident(g, to);
+	if (is_whole)
+		add_resident(g, to);
 	to->nr_rows_total = to->nr_rows;
 }
 
@@ -384,7 +387,10 @@ static int open_page(struct page *g, struct heapfigures *f, struct arena *a, str
 	struct selection sel;
 	TRY(heapweights_select(a, p, spec, &sel, err));
 	TRY(heapfigures_collect(f, a, p, spec, err));
-	*g = (struct page){.r = r, .f = f, .seconds = (double)view_duration_ns(&sel) / 1e9};
+	*g = (struct page){.r = r,
+			   .f = f,
+			   .seconds = (double)view_duration_ns(&sel) / 1e9,
+			   .scope = select_scope(spec)};
 	heapsum_begin(r, p, &sel);
 	return 0;
 }

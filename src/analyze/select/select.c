@@ -71,6 +71,14 @@ const char *select_noun(const struct selection *s)
 	return profile_text(s->p, s->p->tables.p[s->table].columns[0].name);
 }
 
+enum select_scope select_scope(const struct select_spec *spec)
+{
+	if (selecttags_is_needed(spec) || spec->module || spec->function || spec->exclude ||
+	    spec->within || spec->phase || spec->mode)
+		return SELECT_ROWS;
+	return spec->time || spec->thread || spec->pid || spec->comm ? SELECT_THREADS : SELECT_ALL;
+}
+
 /* ---- the event ------------------------------------------------------------------------- */
 
 static int unknown_event(const struct profile *p, const char *name, struct err *err)

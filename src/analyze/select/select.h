@@ -62,6 +62,15 @@ struct select_spec {
 	size_t nr_rules;
 };
 
+/* What the filters of a spec leave: decides which numbers a page can still make. */
+enum select_scope {
+	SELECT_ALL,     /* everything; idle waits may be hidden */
+	SELECT_THREADS, /* whole threads, in a time window: their total time is known */
+	SELECT_ROWS,    /* some samples or waits of threads: shares of thread time are not */
+};
+
+enum select_scope select_scope(const struct select_spec *spec);
+
 enum select_flags {
 	/* Rows in time order; only equal neighbours are merged. */
 	SELECT_TIME_ORDER = 1 << 0,

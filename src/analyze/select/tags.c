@@ -183,6 +183,30 @@ static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan
 	return near_hint(&near, err);
 }
 
+static bool has_reason(const struct tag *tag)
+{
+	return tag->reason != WAIT_NONE;
+}
+
+static bool has_duration(const struct tag *tag)
+{
+	return tag->log2_ns != LOG2_NONE;
+}
+
+/* Refuses a filter on what no row of the table has; an empty table passes. */
+static int need(const struct selection *sel, const char *option, const char *what,
+		bool (*has)(const struct tag *tag), struct err *err)
+{
+	const struct table *t = &sel->p->tables.p[sel->table];
+	for (size_t i = 0; i < t->n; i++)
+		if (has(&sel->p->tags.p[t->tag[i]]))
+			return 0;
+	if (!t->n)
+		return 0;
+	err_set(err, -ENODATA, "%s: event '%s' has no %s", option, sel->event, what);
+	return err_hint(err, "waits have them: assay offcpu, assay cpu --offcpu");
+}
+
 int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
 		       struct selection *sel, struct err *err)
 {
@@ -200,11 +224,16 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	plan->is_of_waits = plan->is_blame || t->id == TABLE_OFF_CPU;
 	plan->hides_idle = plan->is_of_waits && !spec->reason && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
-	if (spec->reason)
+	if (spec->reason) {
 		TRY(parse_reasons(spec->reason, &plan->reasons_shown, err));
+		TRY(need(sel, "--reason", "wait reasons", has_reason, err));
+	}
 	plan->rejected = arena_calloc(a, sel->p->tags.n, 1);
-	if (spec->min_duration || spec->max_duration)
+	if (spec->min_duration || spec->max_duration) {
 		TRY(keep_durations(spec, plan, sel, err));
+		TRY(need(sel, spec->min_duration ? "--min-duration" : "--max-duration", "durations",
+			 has_duration, err));
+	}
 	if (spec->object)
 		TRY(keep_objects(spec->object, plan, err));
 	return spec->waker ? keep_wakers(a, spec->waker, plan, err) : 0;

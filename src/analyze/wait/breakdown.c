@@ -131,19 +131,6 @@ static void add_threads(struct maker *m)
 	}
 }
 
-/* Keeps only filters that select whole threads or whole seconds. */
-static struct select_spec threads_only(const struct select_spec *spec, const char *event)
-{
-	return (struct select_spec){
-		.event = event,
-		.time = spec->time,
-		.thread = spec->thread,
-		.pid = spec->pid,
-		.comm = spec->comm,
-		.flags = SELECT_IDLE,
-	};
-}
-
 static uint64_t value_of(const struct select_tagged *row, size_t column)
 {
 	return (uint64_t)MAX(row->values[column], 0);
@@ -156,7 +143,6 @@ static void add_on_cpu(struct maker *m, const struct selection *sel)
 		struct breakdown_row *row = &m->l->rows[m->row_of[t->task]];
 		row->ns[WAIT_ON_CPU] += value_of(t, 1);
 		row->nr_runs += value_of(t, 0);
-		m->l->on_cpu_ns[t->task] += value_of(t, 1);
 		m->is_in[m->row_of[t->task]] = true;
 	}
 }
@@ -239,10 +225,13 @@ static void extend_walls(struct maker *m)
 static void finish(struct maker *m)
 {
 	size_t n = 0;
-	extend_walls(m);
+	if (!m->l->is_of_waits)
+		extend_walls(m);
 	for (size_t i = 0; i < m->l->nr_rows; i++) {
 		if (!m->is_in[i])
 			continue;
+		if (m->l->is_of_waits)
+			m->l->rows[i].wall_ns = breakdown_sum_ns(&m->l->rows[i]);
 		breakdown_add(&m->l->total, &m->l->rows[i]);
 		m->l->rows[n++] = m->l->rows[i];
 	}
@@ -254,18 +243,19 @@ static void finish(struct maker *m)
 int breakdown_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		   struct breakdown *ret_l, struct err *err)
 {
-	struct breakdown l = {0};
+	struct breakdown l = {.is_of_waits = select_scope(spec) == SELECT_ROWS};
 	struct maker m = {.arena = a, .p = p, .l = &l};
-	l.on_cpu_ns = arena_calloc(a, p->tasks.n, sizeof(*l.on_cpu_ns));
 	TRY(find_window(&m, spec, err));
 	add_threads(&m);
 	add_walls(&m);
 	static const enum table_id ids[] = {TABLE_ON_CPU, TABLE_OFF_CPU};
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
-		struct select_spec only = threads_only(spec, table_key(ids[i]));
+		struct select_spec only = *spec;
 		struct selection sel;
-		if (!tables_has_rows(p, ids[i]))
+		if (!tables_has_rows(p, ids[i]) || (l.is_of_waits && ids[i] == TABLE_ON_CPU))
 			continue;
+		only.event = table_key(ids[i]);
+		only.flags |= l.is_of_waits ? 0 : SELECT_IDLE;
 		TRY(select_run(a, p, &only, &sel, err));
 		if (i)
 			add_off_cpu(&m, &sel);

@@ -1,7 +1,7 @@
 /*
  * Breaks down the time of threads: on a CPU + in the run queue + waiting, by reason = total thread
- * time. Reads the tables "on-cpu" and "off-cpu". Filters on stacks do not apply: time without a
- * stack would be missing, and the sum would not match the total.
+ * time. Reads the tables "on-cpu" and "off-cpu". If the filters select only some of the waits of
+ * threads (SELECT_ROWS), it breaks down those: their sum is the total.
  *
  * A thread is a (pid, tid); it is shown with its last name. Its total time is from its first event
  * to its end, within the time window. A breakdown lives in the caller's arena.
@@ -40,13 +40,13 @@ struct breakdown {
 	struct quantile waits[WAIT_NR]; /* of all threads; RUN_QUEUE: preempted and woken */
 	struct quantile preempted;
 	struct quantile woken;
-	uint64_t *on_cpu_ns;  /* by task_id: on-CPU time within the window */
 	uint64_t window_ns;   /* length of the window: whole seconds of the tables */
 	uint64_t at_start_ns; /* recorded time of waits that had begun before the capture */
 	uint64_t polled_ns;   /* wait time from polls of /proc, not from context switches */
+	bool is_of_waits;     /* of selected waits only: no on-CPU time, total = sum of the waits */
 };
 
-/* Applies only the time, thread and process filters of @spec. Errors as select_run. */
+/* Applies the filters of @spec, but hides no idle waits of whole threads. Errors as select_run. */
 int breakdown_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		   struct breakdown *ret_l, struct err *err);
 

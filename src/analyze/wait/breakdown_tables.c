@@ -21,7 +21,7 @@ static double nan_cell(void)
 
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "of all threads together"},
-	{"pct", "%", CELL_PERCENT, "share of total thread time"},
+	{"pct", "%", CELL_PERCENT, "share of the total, the last row"},
 	{"threads", "avg threads", CELL_FLOAT, "average number of threads in this state"},
 	{"count", "count", CELL_COUNT, "runs, or waits that ended in the window"},
 	{"mean_ns", "mean", CELL_NS, NULL},
@@ -59,9 +59,9 @@ static void add_line(struct report *r, struct report_table *t, const struct brea
 		{.d = view_pct(line->ns, l->total.wall_ns)},
 		{.d = l->window_ns ? (double)line->ns / (double)l->window_ns : nan_cell()},
 		{.u = line->nr},
-		{.u = q          ? quantile_mean(q)
-		      : line->nr ? line->ns / line->nr
-				 : CELL_NS_NONE},
+		{.u = q                                       ? quantile_mean(q)
+		      : line->nr && line->nr != CELL_NO_COUNT ? line->ns / line->nr
+							      : CELL_NS_NONE},
 		{.u = q ? quantile_at(q, 0.5) : CELL_NS_NONE},
 		{.u = q ? quantile_at(q, 0.99) : CELL_NS_NONE},
 		{.u = q && q->longest_ns ? q->longest_ns : CELL_NS_NONE},
@@ -124,6 +124,7 @@ static void add_rest(struct report *r, struct report_table *t, const struct brea
 	if (off < -CLOSES_PCT)
 		add_line(r, t, l,
 			 &(struct line){.ns = l->total.wall_ns - sum,
+					.nr = CELL_NO_COUNT,
 					.reason = "-",
 					.what = "not accounted for"});
 	if (off > CLOSES_PCT)
@@ -136,7 +137,9 @@ static void add_rest(struct report *r, struct report_table *t, const struct brea
 void breakdown_report(struct report *r, const struct breakdown *l)
 {
 	const struct breakdown_row *total = &l->total;
-	const char *title = arena_fmt(&r->arena, "thread time breakdown (%" PRIu64 " thread%s)",
+	const char *title = arena_fmt(&r->arena, "%s (%" PRIu64 " thread%s)",
+				      l->is_of_waits ? "breakdown of the selected waits"
+						     : "thread time breakdown",
 				      total->nr_threads, total->nr_threads == 1 ? "" : "s");
 	struct report_table *t =
 		report_add_table(r, "breakdown", title, columns, ARRAY_LEN(columns));
@@ -163,9 +166,10 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 	add_rest(r, t, l);
 	add_line(r, t, l,
 		 &(struct line){.ns = total->wall_ns,
-				.nr = 0,
+				.nr = CELL_NO_COUNT,
 				.reason = "total",
-				.what = "total thread time"});
+				.what = l->is_of_waits ? "total time of the selected waits"
+						       : "total thread time"});
 }
 
 /* ---- a row a thread ------------------------------------------------------------------------ */
@@ -176,7 +180,9 @@ enum {
 	OF_GROUPS = 1 << 1,
 	HAS_OTHER = 1 << 2,
 	HAS_COVERED = 1 << 3,
-	SHOWN = 4
+	HAS_ON_CPU = 1 << 4,
+	HAS_IDLE = 1 << 5,
+	SHOWN = 6
 };
 
 static bool closes(const struct breakdown_row *row)
@@ -192,15 +198,16 @@ static struct report_table *begin_threads(struct report *r, unsigned bits,
 	bool is_grouped = bits & OF_GROUPS;
 	struct report_column c[] = {
 		{"total_ns", "total", CELL_NS,
-		 "total thread time: from its first to its last event"},
-		{"on_cpu_ns", "on CPU", CELL_NS},
+		 bits & HAS_ON_CPU ? "total thread time: from its first to its last event"
+				   : "of the selected waits"},
+		{"on_cpu_ns", "on CPU", CELL_NS, NULL, HAS_ON_CPU},
 		{"run_queue_ns", "run queue", CELL_NS, "runnable, waiting for a CPU", OF_GROUPS},
 		{"preempted_ns", "preempted", CELL_NS, "preempted, waiting for a CPU", OF_THREADS},
 		{"woken_ns", "wake-up", CELL_NS, "wake-up latency: woken, waiting for a CPU",
 		 OF_THREADS},
 		[REASONS_AT + REASON_COLUMNS] = {"other_waits_ns", "other", CELL_NS,
 						 "waits for other reasons", HAS_OTHER},
-		{"idle_ns", "idle", CELL_NS, "idle waits: park, poll, sleep ..."},
+		{"idle_ns", "idle", CELL_NS, "idle waits: park, poll, sleep ...", HAS_IDLE},
 		{"covered_pct", "covered %", CELL_PERCENT,
 		 "sum of these columns as a share of total thread time", HAS_COVERED},
 		{"voluntary", "times blocked", CELL_COUNT, "voluntary context switches"},
@@ -289,6 +296,8 @@ void breakdown_threads_report(struct report *r, const struct breakdown *l, unsig
 	size_t nr_reasons = rank_reasons(l, false, ranked);
 	unsigned bits = is_grouped ? OF_GROUPS : OF_THREADS;
 	bits |= nr_reasons > REASON_COLUMNS ? HAS_OTHER : 0;
+	bits |= l->is_of_waits ? 0 : HAS_ON_CPU;
+	bits |= l->is_of_waits && !breakdown_idle_ns(&l->total) ? 0 : HAS_IDLE;
 	for (size_t i = 0; i < nr_reasons && i < REASON_COLUMNS; i++) {
 		shown[i] = ranked[i].reason;
 		bits |= 1u << (SHOWN + i);

@@ -29,6 +29,8 @@ struct page {
 	const struct breakdown *l;
 	const struct selection *sel;
 	uint64_t active_ns;
+	const char *active; /* what active_ns is, for sentences */
+	enum select_scope scope;
 };
 
 static double active_pct(const struct page *pg, uint64_t ns)
@@ -93,11 +95,13 @@ static bool note_idle(const struct page *pg)
 	double idle = view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total));
 	if (idle < IDLE_PCT)
 		return false;
-	report_note(
-		pg->r,
-		"mostly idle: %s %% of thread time was spent in idle waits (park, poll, sleep); "
-		"record under load to see what slows the program down",
-		pct_text(idle).s);
+	report_note(pg->r,
+		    "%smostly idle: %s %% of %s was spent in idle waits (park, poll, sleep)%s",
+		    pg->scope == SELECT_ALL ? "" : "what is selected was ", pct_text(idle).s,
+		    pg->scope == SELECT_ALL ? "thread time" : "its thread time",
+		    pg->scope == SELECT_ALL
+			    ? "; record under load to see what slows the program down"
+			    : "");
 	return true;
 }
 
@@ -108,10 +112,8 @@ static void note_cpu_shortage(const struct page *pg)
 	if (pct < STARVED_PCT ||
 	    !has_evidence(total->ns[WAIT_RUN_QUEUE], total->nr_waits[WAIT_RUN_QUEUE]))
 		return;
-	report_note(
-		pg->r,
-		"CPU shortage: %s %% of non-idle thread time was spent runnable in the run queue",
-		pct_text(pct).s);
+	report_note(pg->r, "CPU shortage: %s %% of %s was spent runnable in the run queue",
+		    pct_text(pct).s, pg->active);
 }
 
 /* Returns the table with a key, or NULL if there is none or it has no rows. */
@@ -134,10 +136,8 @@ static void note_locks(const struct page *pg)
 		return;
 	bool is_one = top[1].d >= TOP_LOCK_PCT;
 	bool is_place = is_one && !strncmp(top[7].text, LOCKED_IN, strlen(LOCKED_IN));
-	report_note(pg->r,
-		    "lock contention: %s %% of non-idle thread time was spent waiting for "
-		    "locks%s%s%s",
-		    pct_text(pct).s,
+	report_note(pg->r, "lock contention: %s %% of %s was spent waiting for locks%s%s%s",
+		    pct_text(pct).s, pg->active,
 		    is_one ? arena_fmt(&pg->r->arena, "; %s %% of that for %s waiters in ",
 				       pct_text(top[1].d).s, is_place ? "locks with" : "one lock,")
 			   : "",
@@ -182,7 +182,7 @@ static unsigned note_findings(const struct page *pg, const struct finding *kinds
 		double pct = active_pct(pg, ns);
 		if (pct < IO_PCT || !has_evidence(ns, pg->l->total.nr_waits[kinds[i].reason]))
 			continue;
-		report_note(pg->r, "%s %% of non-idle thread time was spent %s%s", pct_text(pct).s,
+		report_note(pg->r, "%s %% of %s was spent %s%s", pct_text(pct).s, pg->active,
 			    kinds[i].text, most_in(pg, kinds[i].reason));
 		nr++;
 	}
@@ -222,10 +222,10 @@ static void note_executors(const struct page *pg)
 		return;
 	size_t at = column_of(t, "reason");
 	report_note(pg->r,
-		    "blocked executor: %s %% of non-idle thread time was spent in calls that block "
-		    "below the poll of an async task, so that no other task of the thread runs; "
-		    "most in %s (%s)",
-		    pct_text(active_pct(pg, ns)).s, t->cells[at + 1].text, t->cells[at].text);
+		    "blocked executor: %s %% of %s was spent in calls that block below the poll of "
+		    "an async task, so that no other task of the thread runs; most in %s (%s)",
+		    pct_text(active_pct(pg, ns)).s, pg->active, t->cells[at + 1].text,
+		    t->cells[at].text);
 }
 
 /* Adds up, of one blamed thread's name, function and activity. */
@@ -283,11 +283,12 @@ static void note_culprits(const struct page *pg, const struct select_spec *spec)
 	double pct = active_pct(pg, ns);
 	if (pct < OTHERS_PCT || !top.ns || !has_evidence(ns, 0))
 		return;
-	report_note(pg->r,
-		    "waiting for other threads, not for locks: %s %% of non-idle thread time; the "
-		    "largest part (%s %%) for %s in %s (%s)",
-		    pct_text(pct).s, pct_text(view_pct(top.ns, ns)).s, top.thread, top.function,
-		    top.doing == WAIT_ON_CPU ? "on CPU" : wait_text(top.doing));
+	report_note(
+		pg->r,
+		"waiting for other threads, not for locks: %s %% of %s; the largest part (%s %%) "
+		"for %s in %s (%s)",
+		pct_text(pct).s, pg->active, pct_text(view_pct(top.ns, ns)).s, top.thread,
+		top.function, top.doing == WAIT_ON_CPU ? "on CPU" : wait_text(top.doing));
 }
 
 static void note_io(const struct page *pg)
@@ -310,9 +311,11 @@ static void note_io(const struct page *pg)
 static void add_facts(const struct page *pg)
 {
 	const struct breakdown_row *total = &pg->l->total;
+	uint64_t nr = total->nr_voluntary + total->nr_involuntary;
 	report_fact_duration(pg->r, pg->l->window_ns);
-	report_fact(pg->r, FACT_CONTEXT_SWITCHES,
-		    num_count(total->nr_voluntary + total->nr_involuntary).s);
+	if (pg->scope != SELECT_ROWS)
+		report_fact(pg->r, FACT_CONTEXT_SWITCHES,
+			    view_of_selection(pg->r, pg->sel, num_count(nr).s));
 }
 
 static void add_hints(struct report *r, const struct profile *p, const char *input)
@@ -332,6 +335,21 @@ static int select_waits(struct arena *a, const struct profile *p, const struct s
 	return select_run(a, p, &own, ret_sel, err);
 }
 
+/* Sentences on the whole of threads' time: not from a part of their waits. */
+static void note_causes(const struct page *pg, const struct select_spec *spec)
+{
+	if (pg->scope == SELECT_ROWS)
+		return;
+	note_executors(pg);
+	bool is_limited = note_others(pg);
+	if (!is_limited && note_idle(pg))
+		return;
+	note_cpu_shortage(pg);
+	note_locks(pg);
+	note_culprits(pg, spec);
+	note_io(pg);
+}
+
 static int fill_page(struct report *r, const struct select_spec *spec, const struct selection *sel,
 		     const struct view_limits *limits, struct err *err)
 {
@@ -339,7 +357,15 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	const struct profile *p = sel->p;
 	struct breakdown l;
 	TRY(breakdown_make(&a, p, spec, &l, err));
-	struct page pg = {r, p, &l, sel, breakdown_sum_ns(&l.total) - breakdown_idle_ns(&l.total)};
+	struct page pg = {.r = r,
+			  .p = p,
+			  .l = &l,
+			  .sel = sel,
+			  .active_ns = breakdown_sum_ns(&l.total) - breakdown_idle_ns(&l.total),
+			  .active = "non-idle thread time",
+			  .scope = select_scope(spec)};
+	if (pg.scope == SELECT_THREADS)
+		pg.active = "the selection's non-idle thread time";
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
 	add_facts(&pg);
@@ -349,14 +375,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	waits_table(r, sel, WAITS_EXECUTORS, &few);
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
-	note_executors(&pg);
-	bool is_limited = note_others(&pg);
-	if (is_limited || !note_idle(&pg)) {
-		note_cpu_shortage(&pg);
-		note_locks(&pg);
-		note_culprits(&pg, spec);
-		note_io(&pg);
-	}
+	note_causes(&pg, spec);
 	note_accuracy(&pg);
 	note_window(&pg, spec);
 	return 0;
@@ -368,6 +387,7 @@ int waits_page(struct report *r, const struct profile *p, const struct select_sp
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
 	TRY(select_waits(&a, p, spec, &sel, err));
+	view_note_filtered(r, &sel);
 	return fill_page(r, spec, &sel, limits, err);
 }
 

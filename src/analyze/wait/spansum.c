@@ -19,6 +19,7 @@ struct spansum {
 	const struct view_limits *limits;
 	struct arena *a;
 	double seconds;
+	enum select_scope scope;
 	struct tag_groups *spans;
 	struct reasons *reasons;
 	struct waitframes *frames;
@@ -384,8 +385,8 @@ static void add_coverage(struct spansum *s)
 		nr += (uint64_t)MAX(t->values[i * t->nr_columns], (int64_t)0);
 	uint64_t nr_all = nr + lost[LOSS_SPANS_UNFINISHED] + lost[LOSS_SPANS_NO_ROW];
 	CLEANUP(buf_release) struct buf text = {0};
-	buf_addf(&text, "%s of %s calls that began during the capture", num_count(nr).s,
-		 num_count(nr_all).s);
+	buf_addf(&text, "%s of %s calls that began during the capture%s", num_count(nr).s,
+		 num_count(nr_all).s, s->scope == SELECT_ALL ? "" : " (of the whole recording)");
 	if (lost[LOSS_SPANS_INSIDE])
 		buf_addf(&text, "; %s more, made inside of a measured call, are part of its time",
 			 num_count(lost[LOSS_SPANS_INSIDE]).s);
@@ -428,6 +429,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 		.limits = limits,
 		.a = &scratch,
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
+		.scope = select_scope(spec),
 		.spans = &spans,
 		.reasons = reasons_new(&scratch, p),
 		.frames = waitframes_new(&scratch, p),

@@ -124,11 +124,13 @@ TEST(breakdown_of_a_window_and_a_thread_closes_too)
 	CHECK_U64(f.l.window_ns, 1000 * MS);
 }
 
-TEST(breakdown_ignores_filters_that_time_without_a_stack_cannot_pass)
+TEST(breakdown_of_some_waits_is_of_these_only)
 {
 	struct select_spec spec = {.function = "fsync", .reason = "fsync"};
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &spec);
-	CHECK_U64(breakdown_sum_ns(&f.l.total), 16000 * MS);
+	CHECK(f.l.is_of_waits);
+	CHECK_U64(breakdown_sum_ns(&f.l.total), 1500 * MS);
+	CHECK_U64(f.l.total.wall_ns, 1500 * MS);
 	CHECK_U64(f.sel.weight, 1500 * MS);
 }
 
