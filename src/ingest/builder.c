@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ingest/invoked.h"
 #include "ingest/stackbuild.h"
 #include "ingest/stackrefs.h"
 #include "unwind/space.h"
@@ -44,6 +45,7 @@ struct builder {
 	struct profile *p;
 	struct builder_options options;
 	struct modules modules;
+	struct invoked invoked;
 	struct spaces spaces;
 	struct stackbuild *stackbuild;
 	struct stackrefs refs;
@@ -87,6 +89,7 @@ void builder_free(struct builder *b)
 	stackrefs_release(&b->refs);
 	spaces_release(&b->spaces);
 	modules_release(&b->modules);
+	invoked_release(&b->invoked);
 	map_release(&b->thread_by_tid);
 	map_release(&b->nr_alive);
 	map_release(&b->listed);
@@ -305,6 +308,17 @@ static void list_mapping(struct builder *b, const struct event *ev, const struct
 						   .to_ns = UINT64_MAX});
 }
 
+/* The mapping of a program is called by the name by which the program was started. */
+static const char *path_of_map(struct builder *b, const struct event *ev)
+{
+	const uint32_t *main_thread = map_get(&b->thread_by_tid, (uint32_t)ev->pid);
+	const struct thread *t = main_thread ? &b->threads.p[*main_thread] : NULL;
+	if (!t || t->pid != ev->pid || !b->options.files)
+		return ev->map.path;
+	return invoked_path(&b->invoked, b->options.files, ev->pid, profile_text(b->p, t->comm),
+			    ev->map.path);
+}
+
 static void on_map(struct builder *b, const struct event *ev)
 {
 	const struct event_map *m = &ev->map;
@@ -312,7 +326,9 @@ static void on_map(struct builder *b, const struct event *ev)
 		return;
 	if (!strcmp(m->path, "[vsyscall]"))
 		return;
-	struct ingest_module *im = modules_for_map(&b->modules, ev->pid, m);
+	struct event_map named = *m;
+	named.path = path_of_map(b, ev);
+	struct ingest_module *im = modules_for_map(&b->modules, ev->pid, &named);
 	struct space *sp = spaces_get(&b->spaces, ev->pid);
 	struct space_map map = {.start = m->start,
 				.end = m->start + m->len,

@@ -19,6 +19,12 @@ struct file_access {
 	int (*open)(void *ctx, struct byte_source *ret_s, int32_t pid, const struct event_map *map);
 	/* Opens debug files (struct debug_search). */
 	int (*open_path)(struct byte_source *ret_s, int root_fd, const char *path);
+	/*
+	 * Appends the path of another name of the program @mapped by which the process, named
+	 * @comm, was started. -errno: none is known. NULL: recordings hold no such names.
+	 */
+	int (*invoked)(void *ctx, int32_t pid, const char *comm, const char *mapped,
+		       struct buf *to);
 	/* Returns the process's root directory, for debug files, or -1; borrowed. */
 	int (*root)(void *ctx, int32_t pid);
 	/* The following append the content of a file; -errno. */

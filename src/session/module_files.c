@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "host/proc.h"
 #include "host/reader/hostfile.h"
@@ -104,6 +105,51 @@ static int live_open(void *ctx, struct byte_source *ret_s, int32_t pid, const st
 	return 0;
 }
 
+/* Whether a path in the process's root directory leads to the file of @st. */
+static bool leads_to(int root_fd, const char *path, const struct stat *st)
+{
+	CLEANUP(source_close) struct byte_source source = {0};
+	return path[0] == '/' && !hostfile_open_path(&source, root_fd, path) &&
+	       source.st.st_dev == st->st_dev && source.st.st_ino == st->st_ino;
+}
+
+/*
+ * Tries the first argument, then its base name, or the process's name, in the folder of the file and
+ * in the usual ones. The first argument is free text, and a process may rename itself: but what is
+ * used is a name of the file.
+ */
+static int live_invoked(void *ctx, int32_t pid, const char *comm, const char *mapped,
+			struct buf *to)
+{
+	static const char *const folders[] = {"/usr/bin", "/usr/sbin",      "/bin",
+					      "/sbin",    "/usr/local/bin", "/usr/local/sbin"};
+	int root_fd = process_of(ctx, pid)->root_fd;
+	CLEANUP(source_close) struct byte_source file = {0};
+	TRY(hostfile_open_path(&file, root_fd, mapped));
+	CLEANUP(buf_release) struct buf first = {0};
+	(void)proc_argv0(&first, pid, NULL);
+	const char *arg = buf_str(&first);
+	if (leads_to(root_fd, arg, &file.st)) {
+		buf_add_str(to, arg);
+		return 0;
+	}
+	const char *name = path_base(arg);
+	if (strncmp(name, comm, 15) != 0)
+		name = comm;
+	if (strchr(name, '/'))
+		return -ENOENT;
+	CLEANUP(buf_release) struct buf path = {0};
+	buf_addf(&path, "%.*s%s", (int)(path_base(mapped) - mapped), mapped, name);
+	for (size_t i = 0; !leads_to(root_fd, buf_str(&path), &file.st); i++) {
+		if (i == sizeof(folders) / sizeof(*folders))
+			return -ENOENT;
+		buf_clear(&path);
+		buf_addf(&path, "%s/%s", folders[i], name);
+	}
+	buf_add_sv(to, buf_sv(&path));
+	return 0;
+}
+
 static int live_root(void *ctx, int32_t pid)
 {
 	return process_of(ctx, pid)->root_fd;
@@ -145,6 +191,7 @@ void live_files_init(struct live_files *l)
 {
 	*l = (struct live_files){.access = {.open = live_open,
 					    .open_path = hostfile_open_path,
+					    .invoked = live_invoked,
 					    .root = live_root,
 					    .read_kallsyms = read_kallsyms,
 					    .open_perfmap = live_perfmap,

@@ -22,6 +22,13 @@ timeout 60 sh -c '"$0" cpu --match "$1" 0.5 -o wrapped.assay; exit $?' "$ASSAY" 
 $ASSAY cpu --match no-such-line-here-either 0.5 -o no.assay > out 2>&1
 [ $? = 2 ] || [ ! -e no.assay ] || fail "a pattern that only we have: $(cat out)"
 
+# A program is called by the link by which it was started, also one of another folder and a long name.
+mkdir links
+long=links/ae2e-a-long-name-of-a-link
+ln -s ../$a $long
+$ASSAY cpu -o link.assay 5 -- "$PWD/$long" burn 0.5 > link.out 2>&1 || fail "link: $(cat link.out)"
+grep -q 'just_burn  *ae2e-a-long-name-of-a-link$' link.out || fail "by link: $(cat link.out)"
+
 $ASSAY cpu $twin 1 > out 2>&1
 [ $? = 2 ] || fail "an ambiguous name must be a usage error"
 grep -q "2 processes are named '$twin'" out && grep -q "$two" out && grep -q "$three" out ||

@@ -121,6 +121,48 @@ static void check_sum(const struct fixture *f)
 	CHECK_U64(nr[LOSS_WRITTEN], samples(f)->n);
 }
 
+/* /bin/applets was started as "list" or "sort"; asked about a library it fails the test. */
+static int find_started(void *ctx, int32_t pid, const char *comm, const char *mapped,
+			struct buf *to)
+{
+	(void)ctx;
+	(void)pid;
+	CHECK_STR(mapped, "/bin/applets");
+	if (strcmp(comm, "list") != 0 && strcmp(comm, "sort") != 0)
+		return -ENOENT;
+	buf_addf(to, "/opt/links/%s", comm);
+	return 0;
+}
+
+TEST(builder_names_a_program_as_it_was_started)
+{
+	static const struct file_access started = {.open = open_nothing, .invoked = find_started};
+	static const struct {
+		const char *comm;
+		const char *module;
+	} cases[] = {{"list", "list"},
+		     {"sort", "sort"},
+		     {"list", "list"},
+		     {"renamed", "applets"},
+		     {"applets", "applets"}};
+	struct fixture f = set_up();
+	builder_free(f.b);
+	f.b = builder_new(f.p, &(struct builder_options){.files = &started});
+	builder_set_table(f.b, 2, f.table);
+	for (int i = 0; i < 5; i++) {
+		emit_comm(&f, 10 + i, cases[i].comm, true);
+		emit_map(&f, 10 + i, CODE, 0x1000, "/bin/applets");
+		emit_map(&f, 10 + i, CODE + 0x1000, 0x1000, "/lib/libx.so.6");
+		emit_sample(&f, 10 + i, 100 + 2 * (uint64_t)i, CODE + 1);
+		emit_sample(&f, 10 + i, 101 + 2 * (uint64_t)i, CODE + 0x1001);
+	}
+	for (size_t i = 0; i < 5; i++) {
+		CHECK_STR(module_of(&f, 2 * i), cases[i].module);
+		CHECK_STR(module_of(&f, 2 * i + 1), "libx.so.6");
+	}
+	tear_down(&f);
+}
+
 TEST(builder_maps_addresses_to_files_by_process)
 {
 	struct fixture f = set_up();
