@@ -79,7 +79,7 @@ enum memmap_kind {
 	MEMMAP_KIND_NR
 };
 
-/* What an anonymous mapping is used for, as far as host/memory/anon.h can determine. */
+/* What anonymous memory is used for, as far as host/memory/anon.h can determine. */
 enum memanon_owner {
 	MEMANON_UNKNOWN = 0,
 	MEMANON_GLIBC_ARENA,
@@ -87,12 +87,22 @@ enum memanon_owner {
 	MEMANON_V8,
 	MEMANON_GO,
 	MEMANON_BSS,
+	MEMANON_PYMALLOC,
+	MEMANON_INNODB,
+	MEMANON_REFERENCED,
 	MEMANON_NR
 };
 
+struct memanon_part {
+	uint64_t virtual_bytes;
+	uint64_t resident_bytes;
+	uint64_t used_bytes; /* of malloc's large blocks and of pymalloc: in use by the program */
+};
+
+/* What belongs to each owner; the part of MEMANON_UNKNOWN is 0. */
 struct memanon {
-	enum memanon_owner owner;
-	uint64_t owned_bytes; /* bytes of the mapping that belong to the owner */
+	struct memanon_part of[MEMANON_NR];
+	uint32_t referrer; /* of MEMANON_REFERENCED: id of a binary in memmaps.paths; 0 = none */
 };
 
 struct memmap {

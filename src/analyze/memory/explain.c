@@ -38,19 +38,13 @@ void memexplain_free_p(struct memexplain **e)
 }
 
 static const char *const kind_names[] = {
-	[MEMEXPLAIN_HEAP] = "heap",
-	[MEMEXPLAIN_ALLOCATOR] = "allocator",
-	[MEMEXPLAIN_RUNTIME] = "runtime",
-	[MEMEXPLAIN_STACKS] = "stacks",
-	[MEMEXPLAIN_CODE] = "code",
-	[MEMEXPLAIN_DATA] = "data",
-	[MEMEXPLAIN_FILES] = "file",
-	[MEMEXPLAIN_SHMEM] = "shared memory",
-	[MEMEXPLAIN_JIT] = "JIT code",
-	[MEMEXPLAIN_NAMED] = "named",
-	[MEMEXPLAIN_KERNEL] = "kernel",
-	[MEMEXPLAIN_LIKELY] = "likely heap",
-	[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
+	[MEMEXPLAIN_HEAP] = "heap",          [MEMEXPLAIN_ALLOCATOR] = "allocator",
+	[MEMEXPLAIN_RUNTIME] = "runtime",    [MEMEXPLAIN_STACKS] = "stacks",
+	[MEMEXPLAIN_CODE] = "code",          [MEMEXPLAIN_DATA] = "data",
+	[MEMEXPLAIN_FILES] = "file",         [MEMEXPLAIN_SHMEM] = "shared memory",
+	[MEMEXPLAIN_JIT] = "JIT code",       [MEMEXPLAIN_NAMED] = "named",
+	[MEMEXPLAIN_MAPPED] = "mapped by",   [MEMEXPLAIN_KERNEL] = "kernel",
+	[MEMEXPLAIN_LIKELY] = "likely heap", [MEMEXPLAIN_UNKNOWN] = "[unexplained]",
 };
 
 static const char *keep_name(struct memexplain *e, const char *name)
@@ -96,7 +90,38 @@ static struct memexplain_part part_of(const struct memmap *one, enum memexplain_
 	};
 }
 
-static void add_anon(struct memexplain *e, const struct memmap *one)
+static uint64_t take(uint64_t *from, uint64_t nr_bytes)
+{
+	uint64_t taken = MIN(*from, nr_bytes);
+	*from -= taken;
+	return taken;
+}
+
+/* Swapped pages stay in @rest: which they are is not known. */
+static struct memexplain_part split_off(struct memexplain_part *rest, uint64_t rss_bytes,
+					uint64_t virtual_bytes)
+{
+	struct memexplain_part part = {.nr_mappings = 1};
+	uint64_t had = rest->rss_bytes;
+	part.rss_bytes = take(&rest->rss_bytes, rss_bytes);
+	part.virtual_bytes = take(&rest->virtual_bytes, virtual_bytes);
+	/* PSS and anonymous bytes by page are not known either. */
+	double share = had ? (double)part.rss_bytes / (double)had : 0;
+	part.pss_bytes = take(&rest->pss_bytes, (uint64_t)(share * (double)rest->pss_bytes));
+	part.anon_bytes = take(&rest->anon_bytes, (uint64_t)(share * (double)rest->anon_bytes));
+	if (!rest->rss_bytes && !rest->virtual_bytes)
+		part.swap_bytes = take(&rest->swap_bytes, rest->swap_bytes);
+	return part;
+}
+
+static const char *referenced_name(const char *path)
+{
+	return strstr(path, "/libjvm.so") ? "Java heap and other memory of the JVM (libjvm.so)"
+					  : path;
+}
+
+static void add_anon(struct memexplain *e, const struct memmaps *m, const struct memmap *one,
+		     unsigned flags)
 {
 	static const struct {
 		enum memexplain_kind kind;
@@ -108,32 +133,30 @@ static void add_anon(struct memexplain *e, const struct memmap *one)
 		[MEMANON_V8] = {MEMEXPLAIN_RUNTIME, "V8 heap"},
 		[MEMANON_GO] = {MEMEXPLAIN_RUNTIME, "Go heap"},
 		[MEMANON_BSS] = {MEMEXPLAIN_DATA, "zeroed data of binaries (.bss)"},
+		[MEMANON_PYMALLOC] = {MEMEXPLAIN_RUNTIME, "Python objects (pymalloc)"},
+		[MEMANON_INNODB] = {MEMEXPLAIN_RUNTIME, "InnoDB buffer pool"},
+		[MEMANON_REFERENCED] = {MEMEXPLAIN_MAPPED, NULL},
 	};
-	struct memanon who = one->anon;
-	struct memexplain_part owned = part_of(one, owners[who.owner].kind, owners[who.owner].name);
-	uint64_t len = one->end - one->start;
-	if (who.owner == MEMANON_UNKNOWN || who.owned_bytes >= len) {
-		memexplain_add(e, &owned);
-		return;
-	}
-	/*
-	 * Which pages of the mapping are resident is not known: at most as many bytes as are owned.
-	 */
 	struct memexplain_part rest = part_of(one, MEMEXPLAIN_UNKNOWN, owners[0].name);
-	owned.rss_bytes = MIN(owned.rss_bytes, who.owned_bytes);
-	owned.anon_bytes = MIN(owned.anon_bytes, owned.rss_bytes);
-	owned.pss_bytes = MIN(owned.pss_bytes, owned.rss_bytes);
-	owned.virtual_bytes = who.owned_bytes;
-	owned.swap_bytes = 0;
-	rest.rss_bytes -= owned.rss_bytes;
-	rest.anon_bytes -= MIN(owned.anon_bytes, rest.anon_bytes);
-	rest.pss_bytes -= MIN(owned.pss_bytes, rest.pss_bytes);
-	rest.virtual_bytes -= owned.virtual_bytes;
-	memexplain_add(e, &owned);
-	memexplain_add(e, &rest);
+	for (size_t i = MEMANON_UNKNOWN + 1; i < MEMANON_NR; i++) {
+		const struct memanon_part *of = &one->anon.of[i];
+		if (i == MEMANON_REFERENCED && flags & MEMEXPLAIN_NO_REFERENCES)
+			continue;
+		struct memexplain_part part =
+			split_off(&rest, of->resident_bytes, of->virtual_bytes);
+		if (!of->virtual_bytes)
+			continue;
+		part.kind = owners[i].kind;
+		part.name = owners[i].name
+				    ?: referenced_name(intern_str(&m->paths, one->anon.referrer));
+		memexplain_add(e, &part);
+	}
+	if (rest.rss_bytes || rest.virtual_bytes)
+		memexplain_add(e, &rest);
 }
 
-static void add_map(struct memexplain *e, const struct memmaps *m, const struct memmap *one)
+static void add_map(struct memexplain *e, const struct memmaps *m, const struct memmap *one,
+		    unsigned flags)
 {
 	static const enum memexplain_kind kinds[] = {
 		[MEMMAP_ANON] = MEMEXPLAIN_UNKNOWN,  [MEMMAP_HEAP] = MEMEXPLAIN_HEAP,
@@ -144,7 +167,7 @@ static void add_map(struct memexplain *e, const struct memmaps *m, const struct 
 		[MEMMAP_HUGETLB] = MEMEXPLAIN_SHMEM,
 	};
 	if (one->kind == MEMMAP_ANON) {
-		add_anon(e, one);
+		add_anon(e, m, one, flags);
 		return;
 	}
 	const char *name = memmaps_path(m, one);
@@ -158,10 +181,10 @@ static void add_map(struct memexplain *e, const struct memmaps *m, const struct 
 	memexplain_add(e, &part);
 }
 
-void memexplain_maps(struct memexplain *e, const struct memmaps *m)
+void memexplain_maps(struct memexplain *e, const struct memmaps *m, unsigned flags)
 {
 	vec_foreach(one, &m->list)
-		add_map(e, m, one);
+		add_map(e, m, one, flags);
 }
 
 /* ---- what allocators have ------------------------------------------------------------------- */
@@ -260,6 +283,14 @@ static void add_other(struct report *r, struct report_table *t, struct memexplai
 	*other = (struct memexplain_part){.name = "<other>"};
 }
 
+static bool has_kind(const struct memexplain *e, enum memexplain_kind kind)
+{
+	vec_foreach(g, &e->groups)
+		if (g->sum.kind == kind && g->sum.rss_bytes)
+			return true;
+	return false;
+}
+
 static void set_sum_note(struct report *r, struct report_table *t, const struct memexplain *e,
 			 uint64_t rss_bytes, uint64_t page_table_bytes)
 {
@@ -271,6 +302,8 @@ static void set_sum_note(struct report *r, struct report_table *t, const struct 
 		buf_addf(&b,
 			 ", another %s %% is likely the allocator's heap (verify with --allocator)",
 			 num_pct(view_pct(s.likely_bytes, s.rss_bytes)).s);
+	if (has_kind(e, MEMEXPLAIN_MAPPED))
+		buf_addf(&b, "; mapped by: variables of the binary point to the memory");
 	if (page_table_bytes)
 		buf_addf(&b, "; page tables, not included, take %s", num_bytes(page_table_bytes).s);
 	if (rss_bytes > s.rss_bytes + s.rss_bytes / 50)

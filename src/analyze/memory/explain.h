@@ -26,6 +26,7 @@ enum memexplain_kind {
 	MEMEXPLAIN_SHMEM,
 	MEMEXPLAIN_JIT,
 	MEMEXPLAIN_NAMED,   /* anonymous, named by the program (PR_SET_VMA_ANON_NAME) */
+	MEMEXPLAIN_MAPPED,  /* anonymous, variables of this binary point to it */
 	MEMEXPLAIN_KERNEL,  /* mappings of the kernel: [vdso], [vvar] */
 	MEMEXPLAIN_LIKELY,  /* likely an allocator's, by elimination; not counted as explained */
 	MEMEXPLAIN_UNKNOWN, /* other anonymous memory */
@@ -49,8 +50,14 @@ struct memexplain *memexplain_new(void);
 void memexplain_free_p(struct memexplain **e);
 /* Adds a mapping or a part of one. Parts of equal kind and name are summed. */
 void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
-/* Adds all mappings of a process, after memanon_classify_all has set the owners. */
-void memexplain_maps(struct memexplain *e, const struct memmaps *m);
+enum memexplain_flags {
+	MEMEXPLAIN_NO_REFERENCES = 1 << 0, /* leave memory that variables point to unexplained */
+};
+/*
+ * Adds all mappings of a process, after memanon_classify_all has set the owners. An allocator that
+ * uses mmap has variables that point to the memory it manages: pass MEMEXPLAIN_NO_REFERENCES.
+ */
+void memexplain_maps(struct memexplain *e, const struct memmaps *m, unsigned flags);
 /* Sets the resident bytes of the allocator. Call once, after all parts are added. */
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);
 

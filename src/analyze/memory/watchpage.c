@@ -67,7 +67,7 @@ static void explain(struct report *r, const struct watchpage *p)
 	}
 	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
 	for (size_t i = 0; i < p->nr_maps; i++)
-		memexplain_maps(e, &p->maps[i]);
+		memexplain_maps(e, &p->maps[i], p->maps_itself ? MEMEXPLAIN_NO_REFERENCES : 0);
 	if (p->allocator && p->last.allocator.is_known)
 		memexplain_allocator(e, p->allocator, p->last.allocator.resident_bytes);
 	else if (p->allocator && p->maps_itself)

@@ -1,38 +1,63 @@
 /*
- * Determines the owner of an anonymous mapping (which allocator or runtime) from its first words,
- * its address and the mapping before it. Reads 32 bytes of a page (process_vm_readv), and only of
- * pages that /proc/PID/pagemap shows as resident, so that no page is faulted in. Values that are
- * read are checked against the mapping's bounds. Nothing outside of the mapping is read.
+ * Determines the owners of an anonymous mapping (which allocators or runtimes), page by page, from
+ * the first bytes of its resident pages (pagehead.h), its address and the mapping before it. One
+ * mapping may have several owners, because the kernel merges adjacent ones. Values that are read
+ * are checked against the mapping's bounds.
  *
  *	glibc arena  at a multiple of 64 MiB a heap_info {arena, previous, size, protected size}
  *	             whose sizes fit the mapping (malloc/arena.c of glibc)
  *	glibc mmap   large blocks of malloc: the second word of a block's first page is its size
- *	             with flag 2 (malloc/malloc.c: IS_MMAPPED). The search goes from block to
- *	             block, and by one page where no block begins. It reads at most
- *	             MEMANON_PROBES pages of a process
+ *	             with flag 2 (malloc/malloc.c: IS_MMAPPED)
  *	V8           a MemoryChunk at a multiple of 256 KiB: its length in the first word, the
  *	             address of its objects in the fourth (src/heap/basic-memory-chunk.h)
+ *	pymalloc     pools of CPython's object allocator, at multiples of 16 KiB (before 3.10:
+ *	             4 KiB): blocks in use, first free block, size class, and two offsets that
+ *	             follow from the size class (Objects/obmalloc.c: struct pool_header)
+ *	InnoDB       frames of the buffer pool, at multiples of 16 KiB: index pages (type 17855)
+ *	             with the record "infimum" at byte 99. Pages of other types count if they
+ *	             are between two index pages
  *	Go           addresses 0xc000000000 to 0xe000000000, where its runtime puts its heap
- *	bss          the mapping starts where the writable mapping of a binary ends
+ *	bss          the mapping starts where the writable mapping of a binary ends, or read-only
+ *	             ones behind that
+ *	referenced   a variable of a binary (.data, .bss) holds the address of the first page; up
+ *	             to the next page with an owner
  */
 #ifndef ASSAY_HOST_MEMORY_ANON_H
 #define ASSAY_HOST_MEMORY_ANON_H
 
 #include "base/base.h"
+#include "base/vec.h"
 #include "host/memory/maps.h"
+#include "host/memory/pagehead.h"
 
-#define MEMANON_PROBES 16384
+/* A word of a binary's data that holds the address of a page. */
+struct memanon_reference {
+	uint64_t to;
+	uint32_t path; /* the binary, in memmaps.paths */
+};
+struct memanon_references {
+	VEC(struct memanon_reference) list; /* by address */
+};
+
+/* Resident pages of a process whose heads are read at most; 4 GiB. Takes about 0.5 s. */
+#define MEMANON_PAGES_MAX ((uint32_t)1 << 20)
 
 /*
- * Sets the owner (memmap.anon) of all mappings of kind MEMMAP_ANON. Without permission to read
+ * Sets the owners (memmap.anon) of all mappings of kind MEMMAP_ANON. Without permission to read
  * @pid's memory only addresses and the mappings before them are used.
  */
 void memanon_classify_all(struct memmaps *m, int32_t pid);
 
-/* Reads memory of the target; false: the page is not resident or cannot be read. */
-typedef bool (*memanon_read_fn)(void *ctx, uint64_t addr, void *to, size_t nr_bytes);
-/* Returns the owner of mapping @i. *nr_left: pages that may still be read. Public for tests. */
-struct memanon memanon_classify(const struct memmaps *m, size_t i, memanon_read_fn read, void *ctx,
-				uint32_t *nr_left);
+typedef void (*memanon_read_fn)(void *ctx, uint64_t addr, size_t nr_pages, struct pagehead *to);
+/* What memanon_classify reads with. Public for tests. */
+struct memanon_source {
+	memanon_read_fn read;
+	void *ctx;
+	uint32_t nr_left; /* pages that may still be read */
+	struct memanon_references refs;
+};
+void memanon_source_release(struct memanon_source *s);
+/* Returns the owners of mapping @i. */
+struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memanon_source *from);
 
 #endif

@@ -12,19 +12,22 @@
 
 /* ---- whose anonymous memory is ------------------------------------------------------------ */
 
+#define AT ((uint64_t)0x7f0000000000)
+
+/* Pages that are resident; those without an address are read as 0. */
 struct fake {
 	uint64_t addr;
-	uint64_t words[4];
+	struct pagehead head;
 };
 
-static bool read_fake(void *ctx, uint64_t addr, void *to, size_t nr_bytes)
+static void read_fake(void *ctx, uint64_t addr, size_t nr_pages, struct pagehead *to)
 {
-	for (const struct fake *f = ctx; f->addr; f++)
-		if (f->addr == addr && nr_bytes == sizeof(f->words)) {
-			memcpy(to, f->words, nr_bytes);
-			return true;
-		}
-	return false;
+	for (size_t i = 0; i < nr_pages; i++) {
+		to[i] = (struct pagehead){.is_resident = true, .is_read = true};
+		for (const struct fake *f = ctx; f->addr; f++)
+			if (f->addr == addr + i * PAGEHEAD_PAGE)
+				memcpy(to[i].bytes, f->head.bytes, PAGEHEAD_BYTES);
+	}
 }
 
 static struct memanon judge(uint64_t start, uint64_t len, struct fake *memory)
@@ -34,54 +37,147 @@ static struct memanon judge(uint64_t start, uint64_t len, struct fake *memory)
 			     .end = start + len,
 			     .is_readable = true,
 			     .is_writable = true,
-			     .rss_bytes = 4096};
+			     .rss_bytes = len};
 	vec_push(&m.list, one);
-	uint32_t nr_left = 1000;
-	return memanon_classify(&m, 0, read_fake, memory, &nr_left);
+	struct memanon_source from = {read_fake, memory, 1 << 20, {{0}}};
+	return memanon_classify(&m, 0, &from);
 }
 
-TEST(memanon_knows_mallocs_arenas_and_blocks)
+static uint64_t owned(uint64_t start, uint64_t len, struct fake *memory, enum memanon_owner owner)
 {
-	const uint64_t at = 0x7f0000000000;
-	struct fake arena[] = {{at, {at + 0x30, 0, 0x21000, 0x30000}}, {0}};
-	CHECK(judge(at, 0x30000, arena).owner == MEMANON_GLIBC_ARENA);
-	CHECK(judge(at + 0x1000, 0x30000, arena).owner == MEMANON_UNKNOWN);
-	arena[0].words[3] = 0x40000; /* more than is mapped */
-	CHECK(judge(at, 0x30000, arena).owner == MEMANON_UNKNOWN);
-	struct fake second[] = {{at, {0x7e0000000030, at - (64ull << 20), 0x1000, 0x30000}}, {0}};
-	CHECK(judge(at, 0x30000, second).owner == MEMANON_GLIBC_ARENA);
-	struct fake blocks[] = {{at, {0, 0x21002, 1, 1}}, {at + 0x21000, {0, 0x41002, 1, 1}}, {0}};
-	struct memanon who = judge(at, 0x62000, blocks);
-	CHECK(who.owner == MEMANON_GLIBC_MMAP && who.owned_bytes == 0x62000);
-	who = judge(at, 0x70000, blocks); /* what follows is not malloc's */
-	CHECK(who.owner == MEMANON_GLIBC_MMAP && who.owned_bytes == 0x62000);
-	who = judge(at, 0x30000, blocks); /* the second says more than is mapped */
-	CHECK(who.owned_bytes == 0x21000);
-	struct fake aligned[] = {{at, {0xff0, 0x20010 | 2, 0, 0}}, {0}};
-	CHECK_U64(judge(at, 0x21000, aligned).owned_bytes, 0x21000);
-	struct fake endless[] = {{at, {0, 2, 0, 0}}, {0}};
-	CHECK(judge(at, 0x21000, endless).owner == MEMANON_UNKNOWN);
-	struct fake later[] = {{at + 0x5000, {0, 0x21002, 1, 1}}, {0}};
-	CHECK_U64(judge(at, 0x30000, later).owned_bytes, 0x21000);
-	struct fake huge[] = {{at, {UINT64_MAX & ~15ull, UINT64_MAX & ~5ull, 0, 0}}, {0}};
-	CHECK(judge(at, 0x21000, huge).owner == MEMANON_UNKNOWN);
+	struct memanon who = judge(start, len, memory);
+	return who.of[owner].resident_bytes;
+}
+
+#define WORDS(...)                       \
+	{                                \
+		.words = { __VA_ARGS__ } \
+	}
+
+TEST(memanon_knows_mallocs_arenas)
+{
+	struct fake arena[] = {{AT, WORDS(AT + 0x30, 0, 0x21000, 0x30000)}, {0}};
+	CHECK_U64(owned(AT, 0x30000, arena, MEMANON_GLIBC_ARENA), 0x30000);
+	arena[0].head.words[3] = 0x40000; /* more than is mapped */
+	CHECK_U64(owned(AT, 0x30000, arena, MEMANON_GLIBC_ARENA), 0);
+	/* Two heaps that fill their 64 MiB are one mapping. */
+	const uint64_t len = 64 << 20;
+	struct fake full[] = {{AT, WORDS(AT + 0x30, 0, len, len)},
+			      {AT + len, WORDS(AT + 0x30, AT, 0x1000, 0x21000)},
+			      {0}};
+	CHECK_U64(owned(AT, len + 0x21000, full, MEMANON_GLIBC_ARENA), len + 0x21000);
+}
+
+TEST(memanon_knows_mallocs_large_blocks)
+{
+	struct fake blocks[] = {
+		{AT, WORDS(0, 0x21002, 1, 1)}, {AT + 0x21000, WORDS(0, 0x41002, 1, 1)}, {0}};
+	CHECK_U64(owned(AT, 0x62000, blocks, MEMANON_GLIBC_MMAP), 0x62000);
+	/* What follows is not malloc's. */
+	CHECK_U64(owned(AT, 0x70000, blocks, MEMANON_GLIBC_MMAP), 0x62000);
+	/* The second says more than is mapped. */
+	CHECK_U64(owned(AT, 0x30000, blocks, MEMANON_GLIBC_MMAP), 0x21000);
+	struct fake aligned[] = {{AT, WORDS(0xff0, 0x20010 | 2, 0, 0)}, {0}};
+	CHECK_U64(owned(AT, 0x21000, aligned, MEMANON_GLIBC_MMAP), 0x21000);
+	struct fake endless[] = {{AT, WORDS(0, 2, 0, 0)}, {0}};
+	CHECK_U64(owned(AT, 0x21000, endless, MEMANON_GLIBC_MMAP), 0);
+	/* Behind more memory of others than one read fetches. */
+	struct fake later[] = {{AT + 0x20000000, WORDS(0, 0x21002, 1, 1)}, {0}};
+	CHECK_U64(owned(AT, 0x20030000, later, MEMANON_GLIBC_MMAP), 0x21000);
+	struct fake huge[] = {{AT, WORDS(UINT64_MAX & ~15ull, UINT64_MAX & ~5ull, 0, 0)}, {0}};
+	CHECK_U64(owned(AT, 0x21000, huge, MEMANON_GLIBC_MMAP), 0);
+}
+
+static struct fake pool(uint64_t addr, uint32_t pool_bytes, uint32_t class_idx, uint32_t nr_used)
+{
+	struct fake f = {addr, {0}};
+	f.head.halves[0] = nr_used;
+	f.head.words[1] = addr + 48;
+	f.head.halves[9] = class_idx;
+	f.head.halves[10] = 48 + nr_used * (class_idx + 1) * 16;
+	f.head.halves[11] = pool_bytes - (class_idx + 1) * 16;
+	return f;
+}
+
+TEST(memanon_knows_pools_of_python)
+{
+	/* Arenas are not aligned to pools. */
+	struct fake pools[] = {
+		pool(AT + 0x4000, 0x4000, 0, 100), pool(AT + 0x8000, 0x4000, 31, 3), {0}};
+	struct memanon who = judge(AT + 0x1000, 0x10000, pools);
+	CHECK_U64(who.of[MEMANON_PYMALLOC].resident_bytes, 0x8000);
+	CHECK_U64(who.of[MEMANON_PYMALLOC].used_bytes, 100 * 16 + 3 * 512);
+	struct fake older[] = {pool(AT + 0x3000, 0x1000, 3, 2), {0}};
+	CHECK_U64(owned(AT, 0x10000, older, MEMANON_PYMALLOC), 0x1000);
+	pools[0].head.halves[11] -= 16; /* of another size class */
+	pools[1].head.halves[0] = 100;  /* more than fit */
+	CHECK_U64(owned(AT, 0x10000, pools, MEMANON_PYMALLOC), 0);
+}
+
+TEST(memanon_knows_the_buffer_pool_of_innodb)
+{
+	struct fake frames[] = {{AT + 0x4000, {0}}, {AT + 0xc000, {0}}, {0}};
+	for (size_t i = 0; i < 2; i++) {
+		frames[i].head.bytes[24] = 0x45;
+		frames[i].head.bytes[25] = 0xbf;
+		memcpy(frames[i].head.bytes + 99, "infimum", 8);
+	}
+	/* The page of another type between the two counts, those around them do not. */
+	CHECK_U64(owned(AT, 0x40000, frames, MEMANON_INNODB), 0xc000);
+	frames[1].head.bytes[25] = 0;
+	CHECK_U64(owned(AT, 0x40000, frames, MEMANON_INNODB), 0x4000);
+}
+
+TEST(memanon_attributes_memory_to_variables_that_point_to_it)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	struct memmap one = {.start = AT,
+			     .end = AT + 0x40000,
+			     .is_readable = true,
+			     .is_writable = true,
+			     .rss_bytes = 0x40000};
+	vec_push(&m.list, one);
+	struct fake block[] = {{AT + 0x20000, WORDS(0, 0x10002, 1, 1)}, {0}};
+	CLEANUP(memanon_source_release)
+	struct memanon_source from = {read_fake, block, 1000, {{0}}};
+	vec_push(&from.refs.list, (struct memanon_reference){AT - 0x1000, 3});
+	vec_push(&from.refs.list, (struct memanon_reference){AT + 0x8000, 7});
+	vec_push(&from.refs.list, (struct memanon_reference){AT + 0x24000, 3}); /* malloc's */
+	struct memanon who = memanon_classify(&m, 0, &from);
+	CHECK_U64(who.of[MEMANON_GLIBC_MMAP].resident_bytes, 0x10000);
+	CHECK_U64(who.of[MEMANON_REFERENCED].resident_bytes, 0x18000);
+	CHECK_U64(who.referrer, 7);
 }
 
 TEST(memanon_knows_runtimes_and_bss)
 {
-	struct fake chunk[] = {{0x5501240000, {0x40000, 4, 0x3ce4e040, 0x5501241148}}, {0}};
-	CHECK(judge(0x5501240000, 0x40000, chunk).owner == MEMANON_V8);
-	CHECK(judge(0x5501240000, 0x80000, chunk).owner == MEMANON_UNKNOWN);
+	const uint64_t at = 0x5501240000;
+	struct fake chunk[] = {{at, WORDS(0x40000, 4, 0x3ce4e040, 0x5501241148)}, {0}};
+	CHECK_U64(owned(at, 0x40000, chunk, MEMANON_V8), 0x40000);
+	CHECK_U64(owned(at, 0x30000, chunk, MEMANON_V8), 0);
 	struct fake none[] = {{0}};
-	CHECK(judge(0xc000000000, 0x400000, none).owner == MEMANON_GO);
-	CHECK(judge(0x1000000, 0x400000, none).owner == MEMANON_UNKNOWN);
+	CHECK_U64(owned(0xc000000000, 0x400000, none, MEMANON_GO), 0x400000);
+	CHECK_U64(owned(0x1000000, 0x400000, none, MEMANON_GO), 0);
 	CLEANUP(memmaps_release) struct memmaps m = {0};
 	memmaps_parse(&m, sv_from_str("00400000-00401000 r-xp 00000000 fe:00 10 /bin/a\n"
 				      "00601000-00602000 rw-p 00001000 fe:00 10 /bin/a\n"
 				      "00602000-00702000 rw-p 00000000 00:00 0 \n"));
 	CHECK_U64(m.list.n, 3);
-	uint32_t nr_left = 10;
-	CHECK(memanon_classify(&m, 2, read_fake, none, &nr_left).owner == MEMANON_BSS);
+	struct memanon_source from = {read_fake, none, 10, {{0}}};
+	struct memanon who = memanon_classify(&m, 2, &from);
+	CHECK_U64(who.of[MEMANON_BSS].virtual_bytes, 0x100000);
+	/* The program has protected a page of its data. */
+	CLEANUP(memmaps_release) struct memmaps more = {0};
+	memmaps_parse(&more, sv_from_str("00400000-00401000 r-xp 00000000 fe:00 10 /bin/a\n"
+					 "00601000-00602000 rw-p 00001000 fe:00 10 /bin/a\n"
+					 "00602000-00603000 r--p 00002000 fe:00 10 /bin/a\n"
+					 "00603000-00703000 rw-p 00000000 00:00 0 \n"
+					 "00801000-00802000 r--p 00001000 fe:00 10 /bin/a\n"
+					 "00802000-00803000 rw-p 00000000 00:00 0 \n"));
+	who = memanon_classify(&more, 3, &from);
+	CHECK_U64(who.of[MEMANON_BSS].virtual_bytes, 0x100000);
+	who = memanon_classify(&more, 5, &from);
+	CHECK_U64(who.of[MEMANON_BSS].virtual_bytes, 0);
 }
 
 TEST(memanon_finds_a_large_block_of_this_process)
@@ -98,8 +194,7 @@ TEST(memanon_finds_a_large_block_of_this_process)
 		const struct memmap *one = &m.list.p[i];
 		if ((uintptr_t)block < one->start || (uintptr_t)block >= one->end)
 			continue;
-		is_found =
-			one->anon.owner == MEMANON_GLIBC_MMAP && one->anon.owned_bytes >= nr_bytes;
+		is_found = one->anon.of[MEMANON_GLIBC_MMAP].resident_bytes >= nr_bytes;
 	}
 #ifdef __SANITIZE_ADDRESS__
 	is_found = true; /* its own allocator */
@@ -136,7 +231,7 @@ TEST(memexplain_names_the_recorder_of_assay)
 			     "7f0000100000-7f0000110000 r-xp 00000000 00:01 8 "
 			     "/memfd:other (deleted)\nRss: 64 kB\n"));
 	struct memexplain *e CLEANUP(memexplain_free_p) = memexplain_new();
-	memexplain_maps(e, &m);
+	memexplain_maps(e, &m, 0);
 	CLEANUP(report_free_p) struct report *r = report_new();
 	const struct report_table *t = report(r, e, 10);
 	bool is_named = false;
