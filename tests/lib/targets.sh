@@ -64,6 +64,7 @@ build() {
 		-ltcmalloc_minimal) ls /usr/lib/*/libtcmalloc_minimal.so > /dev/null 2>&1 || word=missing ;;
 		-lmimalloc) ls /usr/lib/*/libmimalloc.so > /dev/null 2>&1 || word=missing ;;
 		-ljemalloc) ls /usr/lib/*/libjemalloc.so > /dev/null 2>&1 || word=missing ;;
+		-laio) [ -f /usr/include/libaio.h ] || word=missing ;;
 		esac
 		[ $word != missing ] || { left_out "$name" "a library of it is missing"; return; }
 	done
