@@ -547,17 +547,38 @@ static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t
 	}
 }
 
+/* A row for each sample. Waits end without the scheduler's frames, as in aggregated rows. */
+static void add_single_rows(const struct row_filter *plan, const uint32_t *in, size_t n,
+			    select_rows *rows)
+{
+	const struct table *t = plan->t;
+	struct selecttags_stacks stacks = selecttags_stacks(&plan->tags);
+	for (size_t k = 0; k < n; k++) {
+		size_t i = in[k];
+		enum wait_reason reason;
+		(void)selecttags_test(&plan->tags, i, &reason); /* it is selected */
+		struct select_row *row = new_row(rows, selecttags_stack(&stacks, t->stack[i]),
+						 t->task[i], select_phase(plan, i));
+		row->synth_leaf = reason;
+		row->source = (uint32_t)i;
+		add_to_row(row, t, i);
+	}
+	selecttags_stacks_release(&stacks);
+}
+
 static void scan(struct arena *a, const struct row_filter *plan, const struct select_spec *spec,
 		 struct selection *sel)
 {
 	size_t n;
 	CLEANUP(free_p) uint32_t *in = samples_in_view(plan, sel, &n);
 	select_rows rows = {0};
-	if (plan->tags.t && !(spec->flags & SELECT_TIME_ORDER)) {
+	if (plan->tags.t && !(spec->flags & (SELECT_TIME_ORDER | SELECT_SINGLE_ROWS))) {
 		selecttags_aggregate(a, &plan->tags, sel, in, n, plan);
 		return;
 	}
-	if (spec->flags & SELECT_TIME_ORDER) {
+	if (spec->flags & SELECT_SINGLE_ROWS) {
+		add_single_rows(plan, in, n, &rows);
+	} else if (spec->flags & SELECT_TIME_ORDER) {
 		merge_runs(plan, in, n, &rows);
 	} else {
 		CLEANUP(by_stack_release)

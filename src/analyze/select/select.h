@@ -80,6 +80,8 @@ enum select_flags {
 	 * Memory: stacks end at the allocating function, allocator frames removed (heapframes.h).
 	 */
 	SELECT_CUT_STACKS = 1 << 2,
+	/* A row for each row of the table, in its order; select_row.source says which. */
+	SELECT_SINGLE_ROWS = 1 << 3,
 };
 
 /* Which filter excluded a sample; the first one that applies is counted. */
@@ -118,6 +120,7 @@ struct select_row {
 	uint32_t phase : 24; /* index into rules, or nr_rules for "<other>" */
 	uint32_t
 		synth_leaf : 8; /* enum wait_reason or enum select_leaf; 0: the leaf is a function */
+	uint32_t source;        /* with SELECT_SINGLE_ROWS: index of the row in its table */
 	uint64_t nr_samples;
 	uint64_t weight; /* in the selection's unit */
 };

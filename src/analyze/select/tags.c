@@ -359,20 +359,39 @@ stack_id select_without_scheduler(const struct profile *p, stack_id stack)
 	return without_scheduler(p, NULL, stack);
 }
 
+struct selecttags_stacks selecttags_stacks(const struct tagplan *plan)
+{
+	struct selecttags_stacks s = {.p = plan->p,
+				      .has_scheduler = plan->is_of_waits ||
+						       (plan->t && plan->t->id == TABLE_SPAN_TIME)};
+	if (s.has_scheduler)
+		s.memo = xcalloc(s.p->functions.n + 1, 1);
+	return s;
+}
+
+stack_id selecttags_stack(struct selecttags_stacks *s, stack_id stack)
+{
+	return s->has_scheduler ? without_scheduler(s->p, s->memo, stack) : stack;
+}
+
+void selecttags_stacks_release(struct selecttags_stacks *s)
+{
+	free(s->memo);
+}
+
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
 			  const uint32_t *samples, size_t n, const struct row_filter *row_filter)
 {
 	const struct table *t = plan->t;
-	bool has_scheduler = plan->is_of_waits || t->id == TABLE_SPAN_TIME;
+	struct selecttags_stacks stacks = selecttags_stacks(plan);
 	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
-	CLEANUP(free_p) uint8_t *memo = xcalloc(plan->p->functions.n + 1, 1);
 	for (size_t k = 0; k < n; k++) {
 		uint32_t i = samples[k];
-		stack_id stack =
-			has_scheduler ? without_scheduler(plan->p, memo, t->stack[i]) : t->stack[i];
+		stack_id stack = selecttags_stack(&stacks, t->stack[i]);
 		keys[k] = (struct keyed){stack, t->task[i], select_phase(row_filter, i), t->tag[i],
 					 i};
 	}
+	selecttags_stacks_release(&stacks);
 	qsort(keys, n, sizeof(*keys), by_key);
 	VEC(struct select_tagged) tagged = {0};
 	for (size_t k = 0; k < n; k++) {

@@ -34,6 +34,15 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 		       struct selection *sel, struct err *err);
 /* Tests row @i. Returns 0 if it passes, else 1 + enum select_out; sets *ret_reason. */
 unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
+/* Removes the scheduler's frames from the leaf of stacks, where the table's rows have them. */
+struct selecttags_stacks {
+	const struct profile *p;
+	bool has_scheduler; /* else stacks stay as they are */
+	uint8_t *memo;      /* by function: 0: not checked yet, else 1 + is it of the scheduler */
+};
+struct selecttags_stacks selecttags_stacks(const struct tagplan *plan);
+stack_id selecttags_stack(struct selecttags_stacks *s, stack_id stack);
+void selecttags_stacks_release(struct selecttags_stacks *s);
 /* Aggregates @samples (row numbers) into sel->rows and sel->tagged, sorted by stack. */
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
 			  const uint32_t *samples, size_t n, const struct row_filter *row_filter);

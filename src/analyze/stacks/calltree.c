@@ -31,6 +31,8 @@ struct calltree {
 	struct map children;               /* parent << 32 | name -> node */
 	size_t nr_indexed;                 /* nodes that are in `children` */
 	VEC(uint32_t) open;                /* time order: the path of the last sample */
+	uint32_t *place; /* by node: its index in the tree that was finished; with is_placed */
+	bool is_placed;
 	uint64_t nr_samples;
 	bool has_input; /* a selection, whose samples are known */
 };
@@ -65,6 +67,7 @@ void calltree_free(struct calltree *ct)
 	vec_release(&ct->nodes);
 	vec_release(&ct->open);
 	map_release(&ct->children);
+	free(ct->place);
 	free(ct);
 }
 
@@ -317,7 +320,7 @@ static uint32_t add_synth_leaf(struct input *in, uint32_t at, unsigned synth_lea
 	return child(in->ct, at, root_step(intern_add_str(&in->ct->r->names, name)));
 }
 
-static void add_row(struct input *in, const struct select_row *row, str_id root)
+static uint32_t add_row(struct input *in, const struct select_row *row, str_id root)
 {
 	struct calltree *ct = in->ct;
 	unsigned flags = ct->flags;
@@ -332,6 +335,7 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	if (root && is_synth_leaf)
 		at = child(ct, at, step);
 	add_weight(ct, at, row->weight, in->is_before);
+	return at;
 }
 
 /* Sorts rows by root frame, so that tree_nodes are valid for one root at a time. */
@@ -373,7 +377,8 @@ static bool has_distinct_names(const struct input *in)
 	return is_distinct;
 }
 
-static void add_rows(struct input *in)
+/* @ret_nodes: by row; may be NULL. */
+static void add_rows(struct input *in, uint32_t *ret_nodes)
 {
 	CLEANUP(free_p) struct grouped *g = group_rows(in, in->sel->rows, in->sel->nr_rows);
 	size_t nr_stacks = in->p->stacks.n;
@@ -385,7 +390,9 @@ static void add_rows(struct input *in)
 	for (size_t i = 0; i < in->sel->nr_rows; i++) {
 		if (i && g[i].root != g[i - 1].root)
 			memset(in->tree_nodes, 0, nr_stacks * sizeof(*in->tree_nodes));
-		add_row(in, &in->sel->rows[g[i].row], g[i].root);
+		uint32_t at = add_row(in, &in->sel->rows[g[i].row], g[i].root);
+		if (ret_nodes)
+			ret_nodes[g[i].row] = at;
 	}
 }
 
@@ -509,12 +516,24 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 	if (ct->flags & CALLTREE_TIME_ORDER)
 		add_in_time(&in);
 	else
-		add_rows(&in);
+		add_rows(&in, NULL);
 }
 
 void calltree_add(struct calltree *ct, const struct selection *sel)
 {
 	add_input(ct, sel, false);
+}
+
+void calltree_add_placed(struct calltree *ct, const struct selection *sel, uint32_t *ret_nodes)
+{
+	CLEANUP(input_release) struct input in = open_input(ct, sel, false);
+	ct->is_placed = true;
+	add_rows(&in, ret_nodes);
+}
+
+uint32_t calltree_place(const struct calltree *ct, uint32_t node)
+{
+	return ct->place[node];
 }
 
 void calltree_add_before(struct calltree *ct, const struct selection *sel)
@@ -600,7 +619,9 @@ struct report_tree *calltree_finish(struct calltree *ct, const char *key, const 
 	t->is_normalised = ct->has_before && ct->flags & CALLTREE_NORMALISE;
 	t->is_reversed = ct->flags & CALLTREE_REVERSE;
 	t->is_time_ordered = ct->flags & CALLTREE_TIME_ORDER;
-	treelayout_fill(t, ct->nodes.p, &r->names);
+	if (ct->is_placed)
+		ct->place = xreallocarray(ct->place, n, sizeof(*ct->place));
+	treelayout_fill(t, ct->nodes.p, &r->names, ct->place);
 	r->total = t->nodes[0].total;
 	if (ct->has_input)
 		r->nr_samples = ct->nr_samples;

@@ -41,6 +41,10 @@ void calltree_free_p(struct calltree **ct);
 
 /* Adds the rows of a selection. Keeps no reference to it or its profile. */
 void calltree_add(struct calltree *ct, const struct selection *sel);
+/*
+ * As calltree_add, and stores the node of each row; calltree_place translates it after calltree_finish.
+ */
+void calltree_add_placed(struct calltree *ct, const struct selection *sel, uint32_t *ret_nodes);
 /* Adds the rows of the baseline; makes the tree a differential one. */
 void calltree_add_before(struct calltree *ct, const struct selection *sel);
 /* Part of a composed stack: a synthetic frame (text) or a stack of the profile. */
@@ -66,5 +70,8 @@ void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, 
 
 /* Adds the tree to the report, which owns it, and returns it. @ct is empty afterwards. */
 struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title);
+
+/* Index in the tree's nodes of a node that calltree_add_placed stored. Valid until calltree_free. */
+uint32_t calltree_place(const struct calltree *ct, uint32_t node);
 
 #endif

@@ -75,6 +75,7 @@ struct hot {
 	task_id task;
 	uint64_t slice;
 	stack_id stack; /* 0 with is_budget */
+	uint32_t source;
 	uint32_t phase;
 	bool is_budget;
 	bool is_in; /* passes the filters on stacks */
@@ -131,6 +132,7 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 				     .task = t->task[i],
 				     .slice = slice_of(m->p, t->time_ns[i]),
 				     .stack = t->stack[i],
+				     .source = (uint32_t)i,
 				     .phase = select_phase(filter, i),
 				     .is_in = select_has(filter, i),
 				     .nr = (uint64_t)MAX(v[0], 0),
@@ -156,6 +158,7 @@ static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
 			vec_push(to, (struct hot){
 					     .task = t->task[i],
 					     .slice = slice_of(m->p, t->time_ns[i]),
+					     .source = (uint32_t)i,
 					     .phase = (uint32_t)spec->nr_rules,
 					     .is_budget = true,
 					     .is_in = is_in,
@@ -188,6 +191,7 @@ static void add_second(struct mixer *m, const struct hot *hot, size_t n)
 			add_row(m, &(struct select_row){.task = hot->task,
 							.phase = hot->phase & 0xffffff,
 							.synth_leaf = SELECT_LEAF_UNSAMPLED,
+							.source = hot->source,
 							.weight = budget});
 		return;
 	}
@@ -202,6 +206,7 @@ static void add_second(struct mixer *m, const struct hot *hot, size_t n)
 			add_row(m, &(struct select_row){.stack = hot[i].stack,
 							.task = hot[i].task,
 							.phase = hot[i].phase & 0xffffff,
+							.source = hot[i].source,
 							.nr_samples = hot[i].nr,
 							.weight = upto - given});
 		given = upto;
@@ -246,7 +251,8 @@ static int add_cold(struct mixer *m, struct err *err)
 		return select_run(m->arena, m->p, &spec, &m->off, err);
 	}
 	TRY(select_run(m->arena, m->p, &spec, &m->off, err));
-	bool folds_idle = spec.flags & SELECT_IDLE && !spec.reason;
+	bool folds_idle =
+		spec.flags & SELECT_IDLE && !spec.reason && !(spec.flags & SELECT_SINGLE_ROWS);
 	for (size_t i = 0; i < m->off.nr_rows; i++) {
 		struct select_row row = m->off.rows[i];
 		if (folds_idle && row.synth_leaf < WAIT_NR &&
@@ -300,7 +306,8 @@ int hotcold_run(struct arena *a, const struct profile *p, const struct select_sp
 	TRY(add_cold(&m, err));
 	if (wants_hot(spec))
 		TRY(add_hot(&m, err));
-	merge_rows(&m.rows);
+	if (!(spec->flags & SELECT_SINGLE_ROWS))
+		merge_rows(&m.rows);
 	*ret_sel = m.off;
 	ret_sel->p = p;
 	ret_sel->rows = arena_dup(a, m.rows.p, m.rows.n * sizeof(*m.rows.p));
@@ -314,4 +321,15 @@ int hotcold_run(struct arena *a, const struct profile *p, const struct select_sp
 	ret_sel->event = table_key(TABLE_THREAD_TIME);
 	ret_sel->noun = "samples and waits";
 	return 0;
+}
+
+const struct table *hotcold_table(const struct selection *sel, const struct select_row *row)
+{
+	if (row->synth_leaf == SELECT_LEAF_UNSAMPLED)
+		return tables_find(sel->p, TABLE_ON_CPU);
+	if (row->synth_leaf)
+		return tables_find(sel->p, TABLE_OFF_CPU);
+	uint32_t at = 0;
+	(void)find_cpu_table(sel->p, &at); /* the selection was made from it */
+	return &sel->p->tables.p[at];
 }

@@ -6,7 +6,8 @@
  * Waits are added under their stacks. Idle waits are one frame "[idle]" per thread, or excluded.
  * The weight of the selection is the sum of the breakdown, without idle time if that is excluded.
  *
- * nr_samples counts samples for on-CPU rows and waits for off-CPU rows.
+ * nr_samples counts samples for on-CPU rows and waits for off-CPU rows. With SELECT_SINGLE_ROWS, rows
+ * are those of three tables (hotcold_table), and idle waits keep their stacks and reasons.
  */
 #ifndef ASSAY_ANALYZE_STACKS_HOTCOLD_H
 #define ASSAY_ANALYZE_STACKS_HOTCOLD_H
@@ -24,5 +25,8 @@ bool hotcold_exists(const struct profile *p);
  */
 int hotcold_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		struct selection *ret_sel, struct err *err);
+
+/* The table that select_row.source of a row refers to (SELECT_SINGLE_ROWS). */
+const struct table *hotcold_table(const struct selection *sel, const struct select_row *row);
 
 #endif

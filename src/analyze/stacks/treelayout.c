@@ -115,11 +115,10 @@ static uint32_t *preorder(const struct input *in, bool is_time_ordered)
 	return order;
 }
 
-static void place_nodes(const struct input *in, struct report_tree *t)
+static void place_nodes(const struct input *in, struct report_tree *t, uint32_t *place)
 {
 	size_t n = in->n;
 	uint32_t *order = preorder(in, t->is_time_ordered);
-	uint32_t *place = xreallocarray(NULL, n, sizeof(*place));
 	uint32_t *last = xcalloc(n, sizeof(*last)); /* by preorder index: last child so far */
 	for (uint32_t i = 0; i < n; i++) {
 		const struct treelayout_node *b = &in->nodes[order[i]];
@@ -144,7 +143,6 @@ static void place_nodes(const struct input *in, struct report_tree *t)
 		last[parent] = i;
 	}
 	free(last);
-	free(place);
 	free(order);
 }
 
@@ -188,10 +186,12 @@ static void set_deltas(struct report_tree *t)
 }
 
 void treelayout_fill(struct report_tree *t, const struct treelayout_node *nodes,
-		     const struct intern *names)
+		     const struct intern *names, uint32_t *ret_place)
 {
 	const struct input in = {nodes, t->nr_nodes, names};
-	place_nodes(&in, t);
+	CLEANUP(free_p)
+	uint32_t *place = ret_place ? NULL : xreallocarray(NULL, in.n, sizeof(*place));
+	place_nodes(&in, t, ret_place ? ret_place : place);
 	for (size_t i = in.n; i-- > 1;) {
 		uint32_t parent = t->nodes[i].parent;
 		t->nodes[parent].total = u64_add(t->nodes[parent].total, t->nodes[i].total);

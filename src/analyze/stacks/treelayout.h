@@ -21,9 +21,10 @@ struct treelayout_node {
 
 /*
  * Fills t->nodes and t->before, which have room for t->nr_nodes nodes (t->before may be NULL). Node
- * 0 is the root. Uses is_time_ordered and is_normalised of @t.
+ * 0 is the root. Uses is_time_ordered and is_normalised of @t. Stores in ret_place[i] where node i was
+ * put; NULL: not wanted.
  */
 void treelayout_fill(struct report_tree *t, const struct treelayout_node *nodes,
-		     const struct intern *names);
+		     const struct intern *names, uint32_t *ret_place);
 
 #endif
