@@ -1,41 +1,11 @@
 /*
- * Flame graphs in a real browser. Arguments: the program, a scratch folder, the folder with
- * playwright-core in its node_modules. TAP on stdout.
- * Truth for searches is a grep over the folded lines, by frame.
+ * Flame graphs in a real browser. Truth for searches is a grep over the folded lines, by frame.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { createRequire } from 'node:module';
-
-const [assay, dir, modules] = process.argv.slice(2);
-const { chromium } = createRequire(path.resolve(modules, 'x.js'))('playwright-core');
-
-let nr = 0, failed = 0;
-function check(isOk, text) {
-	nr++;
-	failed += isOk ? 0 : 1;
-	console.log(`${isOk ? 'ok' : 'not ok'} ${nr} - ${text}`);
-}
-
-/* A small generator with a fixed seed: the same profile in every run. */
-let seed = 12345;
-function random() {
-	seed = Math.imul(seed ^ seed >>> 15, 0x2c1b3c6d);
-	seed = Math.imul(seed ^ seed >>> 12, 0x297a2d39);
-	seed ^= seed >>> 15;
-	return (seed >>> 0) / 4294967296;
-}
-function pick(list) {
-	return list[Math.floor(random() * random() * list.length)];
-}
-
-const words = ['poll', 'futex', 'lock', 'alloc', 'free', 'read', 'write', 'trie', 'hash', 'node',
-	'db', 'page_fault', 'exec', 'block', 'keccak', 'insert'];
-const names = [];
-for (let i = 0; i < 400; i++)
-	names.push(i % 3 ? `${pick(words)}_${pick(words)}${i % 7 ? '' : i}` :
-		`${pick(words)}::<T as ${pick(words)}>::${pick(words)}${i}`);
+import { assay, check, dir, finish, grep, names, open, pick, random, words, write }
+	from '../../lib/browserkit.mjs';
 
 function profile(nrStacks) {
 	const stacks = new Map();
@@ -49,38 +19,10 @@ function profile(nrStacks) {
 	return stacks;
 }
 
-function write(file, stacks) {
-	const text = [...stacks].map(([k, v]) => `${k} ${v}\n`).sort().join('');
-	fs.writeFileSync(path.join(dir, file), text);
-}
-
-function grep(stacks, re) {
-	let hit = 0, all = 0;
-	for (const [key, count] of stacks) {
-		all += count;
-		if (key.split(';').some((f) => re.test(f)))
-			hit += count;
-	}
-	return 100 * hit / all;
-}
-
 function draw(...args) {
 	return execFileSync(assay, ['flame', ...args], { encoding: 'utf8' }).trim();
 }
 
-const browser = await chromium.launch({
-	executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox'],
-});
-const problems = [], requests = [];
-
-async function open(url, options = {}) {
-	const page = await browser.newPage({ viewport: { width: 1200, height: 800 }, ...options });
-	page.on('console', (m) => m.type() === 'error' && problems.push(m.text()));
-	page.on('pageerror', (e) => problems.push(e.message));
-	page.on('request', (r) => /^https?:/.test(r.url()) && requests.push(r.url()));
-	await page.goto(url);
-	return page;
-}
 const input = '.tools input', found = '.found';
 async function search(page, text) {
 	await page.fill(input, text);
@@ -234,8 +176,4 @@ const labels = await page.locator('.labels').textContent();
 check(labels.includes('gone') && labels.includes('fresh'), 'what vanished and what is new are drawn');
 await page.close();
 
-check(requests.length === 0, 'nothing was asked of the network');
-check(problems.length === 0, `no errors on the console ${problems.slice(0, 3).join(' | ')}`);
-console.log(`1..${nr}`);
-await browser.close();
-process.exit(failed ? 1 : 0);
+await finish();
