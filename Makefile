@@ -48,7 +48,11 @@ BPF_SRCS := $(addprefix src/capture/,bpf/btfhas.c bpf/coretypes.c bpf/deferclose
             wait/spans.c wait/waitsource.c)
 SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/bpf/engine_none.c),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
 OBJS := $(SRCS:%.c=$(O)/%.o)
-ASSETS := $(sort $(wildcard src/render/assets/*))
+ASSETS := $(sort $(wildcard src/render/assets/*.*))
+# The script of the HTML page: one function, in this order.
+PAGE_JS_SRCS := src/render/assets/unpack.js $(addprefix src/render/assets/page/,text.js data.js weigh.js \
+                state.js timeaxis.js flameview.js tableviews.js details.js main.js)
+PAGE_CSS := src/render/assets/page/page.css
 LIB  := $(O)/libassay.a
 BIN  := $(O)/assay
 
@@ -115,7 +119,16 @@ endif
 $(O)/src/remote/patch/image.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
 
 # Assets are embedded by .incbin, so their objects depend on them.
-$(O)/src/render/assets.o: $(ASSETS)
+$(O)/src/render/assets.o: $(ASSETS) $(O)/gen/page.js $(PAGE_CSS)
+$(O)/src/render/assets.o: ALL_CPPFLAGS += -DPAGE_JS='"$(O)/gen/page.js"'
+$(O)/gen/page.js: $(PAGE_JS_SRCS) Makefile
+	@mkdir -p $(@D)
+	$(Q){ printf "(function () {\n'use strict';\n"; cat $(PAGE_JS_SRCS); printf '})();\n'; } > $@
+# Hash of the script for the page's content security policy.
+sha256 = $$(sha256sum < $(1) | cut -c1-64 | tr a-f A-F | basenc --base16 -d | base64)
+$(O)/gen/page_hash.h: $(O)/gen/page.js
+	$(Q)printf '#define PAGE_JS_HASH "%s"\n' "$(call sha256,$(O)/gen/page.js)" > $@
+$(O)/src/render/page/pagehtml.o: $(O)/gen/page_hash.h
 
 # A stamp that changes with the flags, so that changed flags rebuild everything. A first build checks
 # that tools and libraries are there.

@@ -37,6 +37,8 @@ const struct cmd cmd_table[] = {
 	{"diff", CMD_GROUP_COMPARE, "compare two profiles: what grew, what shrank", cmd_diff},
 
 	{"report", CMD_GROUP_READ, "tables and call trees of a recording", cmd_report},
+	{"view", CMD_GROUP_READ, "write the HTML page of a recording: time axis and all views",
+	 cmd_view},
 	{"flame", CMD_GROUP_READ, "draw a flame graph (SVG)", cmd_flame},
 	{"script", CMD_GROUP_READ, "print samples one by one, in the format of perf script",
 	 cmd_script},

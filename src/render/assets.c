@@ -2,10 +2,11 @@
 #include "base/base.h"
 #include "render/assets.h"
 
-#define ASSET(name, file)                                                        \
+#define ASSET(name, file) EMBED(name, "src/render/assets/" file)
+#define EMBED(name, path)                                                        \
 	__asm__(".section .rodata\n"                                             \
 		".balign 16\n" #name "_text:\n"                                  \
-		".incbin \"src/render/assets/" file "\"\n" #name "_end:\n"       \
+		".incbin \"" path "\"\n" #name "_end:\n"                         \
 		".byte 0\n"                                                      \
 		".previous\n");                                                  \
 	extern const char name##_text[];                                         \
@@ -20,3 +21,5 @@ ASSET(asset_flame_js, "flame.js")
 ASSET(asset_flame_css, "flame.css")
 ASSET(asset_chart_js, "chart.js")
 ASSET(asset_chart_css, "chart.css")
+EMBED(asset_page_js, PAGE_JS)
+ASSET(asset_page_css, "page/page.css")

@@ -12,5 +12,7 @@ struct sv asset_flame_js(void);
 struct sv asset_flame_css(void);
 struct sv asset_chart_js(void);
 struct sv asset_chart_css(void);
+struct sv asset_page_js(void); /* of assets/page/, joined */
+struct sv asset_page_css(void);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/text/num.h"
 #include "base/file/zio.h"
 #include "render/assets.h"
+#include "render/base64.h"
 #include "render/flame.h"
 #include "render/text_table.h"
 
@@ -453,26 +454,6 @@ static void add_legend(struct svg *s)
 #define PACK_FAST_BYTES ((size_t)512 << 10)
 #define DATA_CHUNK      ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
 
-static void add_base64(struct buf *to, struct sv s)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *p = (const uint8_t *)s.p;
-	char *out = buf_reserve(to, s.n / 3 * 4 + 8);
-	size_t n = 0;
-	for (size_t i = 0; i < s.n; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16;
-		v |= i + 1 < s.n ? (uint32_t)p[i + 1] << 8 : 0;
-		v |= i + 2 < s.n ? p[i + 2] : 0;
-		out[n++] = digits[v >> 18];
-		out[n++] = digits[v >> 12 & 63];
-		out[n++] = i + 1 < s.n ? digits[v >> 6 & 63] : '=';
-		out[n++] = i + 2 < s.n ? digits[v & 63] : '=';
-	}
-	to->n += n;
-	to->p[to->n] = 0;
-}
-
 static void add_settings(struct svg *s)
 {
 	const struct svg_options *o = s->o;
@@ -501,7 +482,7 @@ static void add_data(struct svg *s)
 	while (data.n) {
 		struct sv part = sv_from(data.p, MIN(data.n, DATA_CHUNK));
 		buf_add_str(s->to, "<metadata class=\"tree\">");
-		add_base64(s->to, part);
+		base64_add(s->to, part);
 		buf_add_str(s->to, "</metadata>\n");
 		data = sv_from_idx(data, part.n);
 	}

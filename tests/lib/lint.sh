@@ -31,7 +31,7 @@ ingest:base model object unwind symbol
 format:base model
 session:base model host plan remote capture ingest format
 analyze:base model
-render:base model analyze/report.h
+render:base model analyze/report.h analyze/page/pagedata.h
 cmd:base model object unwind symbol host plan remote capture ingest format session analyze render
 '
 out=$(printf '%s' "$law" | awk '

@@ -142,15 +142,7 @@ static int finish_svg(struct flame_opts *o, struct err *err)
 static void add_output_path(struct buf *to, const char *input, const struct flame_opts *o,
 			    const char *reason)
 {
-	static const char *const compressed[] = {".gz", ".xz", ".zst"};
-	struct sv s = sv_from_str(input);
-	for (size_t i = 0; i < ARRAY_LEN(compressed); i++)
-		if (sv_has_suffix(s, sv_from_str(compressed[i])))
-			s.n -= strlen(compressed[i]);
-	ssize_t dot = sv_rindex(s, '.');
-	if (dot > (ssize_t)(path_base(input) - input))
-		s.n = (size_t)dot;
-	buf_add_sv(to, s);
+	inputs_add_output(to, input, "");
 	if (o->is_differential)
 		buf_add_str(to, "-diff");
 	if (o->tree_flags & CALLTREE_REVERSE)

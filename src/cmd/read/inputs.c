@@ -114,3 +114,17 @@ void inputs_note_event(const struct profile *p, const char *event)
 			"--weight samples",
 			t->columns[t->weight_column].unit == UNIT_NS ? "nanoseconds" : name);
 }
+
+void inputs_add_output(struct buf *to, const char *input, const char *extension)
+{
+	static const char *const compressed[] = {".gz", ".xz", ".zst"};
+	struct sv s = sv_from_str(input);
+	for (size_t i = 0; i < ARRAY_LEN(compressed); i++)
+		if (sv_has_suffix(s, sv_from_str(compressed[i])))
+			s.n -= strlen(compressed[i]);
+	ssize_t dot = sv_rindex(s, '.');
+	if (dot > (ssize_t)(path_base(input) - input))
+		s.n = (size_t)dot;
+	buf_add_sv(to, s);
+	buf_add_str(to, extension);
+}

@@ -11,6 +11,7 @@
 #define ASSAY_CMD_READ_INPUTS_H
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "session/load.h"
@@ -39,5 +40,8 @@ int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
  * NULL.
  */
 void inputs_note_event(const struct profile *p, const char *event);
+
+/* Appends the path beside an input: "dir/redis.html" for "dir/redis.folded.gz" and ".html". */
+void inputs_add_output(struct buf *to, const char *input, const char *extension);
 
 #endif

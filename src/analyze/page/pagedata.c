@@ -1,0 +1,393 @@
+/* The data of the HTML page; see pagedata.h. */
+#include "base/base.h"
+#include "analyze/page/pagedata.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/memory/timeline.h"
+#include "analyze/select/select.h"
+#include "analyze/select/window.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/stacks/hotcold.h"
+#include "analyze/stacks/threads.h"
+#include "analyze/views.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#define NS_PER_MS 1000000ull
+#define STATE_NR  (SELECT_LEAF_SUPPRESSED + 1)
+
+struct maker {
+	struct page *page;
+	const struct profile *p;
+	struct intern *names; /* of the tree's report */
+	struct calltree *tree;
+	uint32_t *thread_of; /* by task_id */
+	struct map wakers;   /* by task_id << 32 | stack_id: str_id */
+};
+
+static void maker_release(struct maker *m)
+{
+	calltree_free(m->tree);
+	free(m->thread_of);
+	map_release(&m->wakers);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static str_id name_of(struct maker *m, const char *text)
+{
+	return intern_add_str(m->names, text);
+}
+
+static void add_threads(struct maker *m)
+{
+	const struct profile *p = m->p;
+	CLEANUP(map_release) struct map index = {0};
+	CLEANUP(buf_release) struct buf group = {0};
+	m->thread_of = xcalloc(p->tasks.n, sizeof(*m->thread_of));
+	vec_push(&m->page->threads, (struct page_thread){0});
+	for (task_id t = 1; t < p->tasks.n; t++) {
+		const struct task *task = &p->tasks.p[t];
+		uint64_t key = (uint64_t)(uint32_t)task->pid << 32 | (uint32_t)task->tid;
+		/* Threads of text formats have a name only. */
+		key = key ? key : 1ull << 63 | task->comm;
+		bool is_new;
+		uint32_t *at = map_put(&index, key, &is_new);
+		if (is_new) {
+			*at = (uint32_t)m->page->threads.n;
+			vec_push(&m->page->threads,
+				 (struct page_thread){.pid = task->pid, .tid = task->tid});
+		}
+		m->thread_of[t] = *at;
+		buf_clear(&group);
+		threads_fold_numbers(&group, profile_text(p, task->comm));
+		m->page->threads.p[*at].name = name_of(m, profile_text(p, task->comm));
+		m->page->threads.p[*at].group = name_of(m, buf_str(&group));
+	}
+}
+
+/* ---- states ------------------------------------------------------------------------------- */
+
+static void add_states(struct page *page)
+{
+	for (unsigned s = 0; s < STATE_NR; s++) {
+		struct page_state state = {"on_cpu", "on CPU", false};
+		if (s && s < WAIT_NR)
+			state = (struct page_state){wait_key((enum wait_reason)s),
+						    wait_text((enum wait_reason)s),
+						    wait_is_idle((enum wait_reason)s)};
+		vec_push(&page->states, state);
+	}
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static uint32_t ms_since(const struct page *page, uint64_t ns)
+{
+	uint64_t ms = ns > page->start_ns ? (ns - page->start_ns) / NS_PER_MS : 0;
+	return (uint32_t)MIN(ms, (uint64_t)UINT32_MAX);
+}
+
+/* The name of a waking thread and, if known, the function that woke. */
+static str_id waker_name(struct maker *m, const struct tag *tag)
+{
+	if (!tag->other)
+		return 0;
+	uint32_t *id = map_put(&m->wakers, (uint64_t)tag->other << 32 | tag->other_stack, NULL);
+	if (*id)
+		return *id;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_str(&b, profile_text(m->p, m->p->tasks.p[tag->other].comm));
+	const struct selection all = {.p = m->p};
+	struct frame_ref f;
+	for (struct frame_it it = select_frames(&all, tag->other_stack); frame_next(&it, &f);) {
+		if (m->p->locations.p[f.loc].flags & LOCATION_KERNEL)
+			continue;
+		buf_addf(&b, " in %s", frame_name(m->p, &f));
+		break;
+	}
+	return *id = name_of(m, buf_str(&b));
+}
+
+static void add_tag(struct maker *m, struct page_stream *s, size_t i, const struct tag *tag)
+{
+	s->log2_ns[i] = tag->log2_ns;
+	s->object[i] = tag->object ? name_of(m, profile_text(m->p, tag->object)) : 0;
+	s->waker[i] = waker_name(m, tag);
+}
+
+/* The table of a selection's single rows; NULL: the rows are sums without times. */
+static const struct table *table_of(const struct selection *sel, const struct select_row *row)
+{
+	if (sel->id == TABLE_THREAD_TIME)
+		return hotcold_table(sel, row);
+	return sel->table < sel->p->tables.n ? &sel->p->tables.p[sel->table] : NULL;
+}
+
+static uint32_t time_of(const struct maker *m, const struct selection *sel,
+			const struct select_row *row)
+{
+	const struct table *t = table_of(sel, row);
+	return t ? ms_since(m->page, t->time_ns[row->source]) : 0;
+}
+
+struct timed {
+	uint32_t time_ms;
+	uint32_t row;
+};
+
+static int by_time(const void *x, const void *y)
+{
+	const struct timed *a = x;
+	const struct timed *b = y;
+	return COMPARE(a->time_ms, b->time_ms) ?: COMPARE(a->row, b->row);
+}
+
+/* Row numbers of the selection in order of time; owned by the caller. */
+static struct timed *in_time(const struct maker *m, const struct page_stream *s,
+			     const struct selection *sel)
+{
+	struct timed *order = xreallocarray(NULL, s->n, sizeof(*order));
+	for (size_t i = 0; i < s->n; i++)
+		order[i] = (struct timed){s->time_ms ? time_of(m, sel, &sel->rows[i]) : 0,
+					  (uint32_t)i};
+	if (s->time_ms)
+		qsort(order, s->n, sizeof(*order), by_time);
+	return order;
+}
+
+static void fill_row(struct maker *m, struct page_stream *s, const struct selection *sel, size_t i,
+		     const struct timed *from)
+{
+	const struct select_row *row = &sel->rows[from->row];
+	s->thread[i] = m->thread_of[row->task];
+	s->count[i] = row->nr_samples;
+	s->weight[i] = row->weight;
+	if (s->state)
+		s->state[i] = (uint8_t)row->synth_leaf;
+	if (s->time_ms)
+		s->time_ms[i] = from->time_ms;
+	const struct table *t = s->state ? table_of(sel, row) : NULL;
+	if (t && t->has_tags)
+		add_tag(m, s, i, &m->p->tags.p[t->tag[row->source]]);
+	else if (s->log2_ns)
+		s->log2_ns[i] = LOG2_NONE;
+}
+
+static bool is_of_waits(const struct selection *sel)
+{
+	return sel->id == TABLE_THREAD_TIME || sel->id == TABLE_OFF_CPU;
+}
+
+/* Rows of memory are sums over the capture; those of text formats have no times. */
+static bool has_times(const struct page *page, const struct view *v, const struct profile *p,
+		      const struct selection *sel)
+{
+	if (v->has_weights || !page->duration_ms || sel->table >= p->tables.n)
+		return false;
+	return is_of_waits(sel) || p->tables.p[sel->table].time_kind != TABLE_TIME_TIMELESS;
+}
+
+static uint32_t slice_of(const struct selection *sel)
+{
+	bool is_slice = sel->id == TABLE_THREAD_TIME ||
+			(sel->table < sel->p->tables.n &&
+			 sel->p->tables.p[sel->table].time_kind == TABLE_TIME_SLICE);
+	return is_slice ? 1000 : 0;
+}
+
+static void allocate(struct arena *a, struct page_stream *s)
+{
+	s->node = arena_calloc(a, s->n, sizeof(*s->node));
+	s->thread = arena_calloc(a, s->n, sizeof(*s->thread));
+	s->count = arena_calloc(a, s->n, sizeof(*s->count));
+	s->weight = arena_calloc(a, s->n, sizeof(*s->weight));
+	if (s->flags & PAGE_HAS_TIMES)
+		s->time_ms = arena_calloc(a, s->n, sizeof(*s->time_ms));
+	if (!(s->flags & PAGE_HAS_STATES))
+		return;
+	s->state = arena_calloc(a, s->n, sizeof(*s->state));
+	s->log2_ns = arena_calloc(a, s->n, sizeof(*s->log2_ns));
+	s->object = arena_calloc(a, s->n, sizeof(*s->object));
+	s->waker = arena_calloc(a, s->n, sizeof(*s->waker));
+}
+
+/* "-live.svg" -> "live", ".block.svg" -> "block", ".svg" -> the view's key. */
+static const char *key_of(struct arena *a, const struct view *v, const struct view_picture *pic)
+{
+	size_t n = strlen(pic->suffix) - strlen(".svg");
+	return n ? arena_strndup(a, pic->suffix + 1, n - 1) : v->key;
+}
+
+static const char *report_options(struct arena *a, const struct view_picture *pic)
+{
+	if (pic->spec.heap.weight)
+		return arena_fmt(a, "--weight %s", pic->spec.heap.weight);
+	return pic->spec.event ? arena_fmt(a, "-e %s", pic->spec.event) : "";
+}
+
+static int add_stream(struct maker *m, const struct view *v, const struct view_picture *pic,
+		      struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct arena *a = &m->page->arena;
+	struct select_spec spec = pic->spec;
+	struct selection sel;
+	spec.flags |= SELECT_SINGLE_ROWS | SELECT_IDLE;
+	TRY(views_select(&scratch, m->p, &spec, &sel, err));
+	if (!sel.nr_rows)
+		return 0;
+	struct page_stream s = {
+		.key = key_of(a, v, pic),
+		.title = arena_strdup(a, pic->title ? pic->title : v->title),
+		.noun = arena_strdup(a, select_noun(&sel)),
+		.count_name = arena_strdup(a, view_amount(&sel)),
+		.report = report_options(a, pic),
+		.unit = sel.unit,
+		.flags = (has_times(m->page, v, m->p, &sel) ? PAGE_HAS_TIMES : 0u) |
+			 (is_of_waits(&sel) ? PAGE_HAS_STATES : 0u),
+		.slice_ms = slice_of(&sel),
+		.n = sel.nr_rows,
+	};
+	allocate(a, &s);
+	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, s.n, sizeof(*nodes));
+	CLEANUP(free_p) struct timed *order = in_time(m, &s, &sel);
+	calltree_add_placed(m->tree, &sel, nodes);
+	for (size_t i = 0; i < s.n; i++) {
+		fill_row(m, &s, &sel, i, &order[i]);
+		s.node[i] = nodes[order[i].row];
+	}
+	vec_push(&m->page->streams, s);
+	return 0;
+}
+
+/* Thread time contains the rows of CPU samples and waits. */
+static bool is_covered(const struct profile *p, enum view_id id)
+{
+	return (id == VIEW_CPU || id == VIEW_WAITS) && views_has(views_at(VIEW_THREAD_TIME), p);
+}
+
+static int add_streams(struct maker *m, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	const struct select_spec spec = {0};
+	const struct view *first = views_default(m->p);
+	for (unsigned i = 0; i <= VIEW_NR; i++) {
+		/* The default view first, then the others in their order. */
+		const struct view *v = i ? views_at((enum view_id)(i - 1)) : first;
+		if (!v->pictures || (i && (v == first || is_covered(m->p, (enum view_id)(i - 1)) ||
+					   !views_has(v, m->p))))
+			continue;
+		struct view_pictures list = v->pictures(&a, v, m->p, &spec, 0);
+		for (size_t k = 0; k < list.n; k++)
+			TRY(add_stream(m, v, &list.p[k], err));
+	}
+	return 0;
+}
+
+/* Nodes were numbered in order of their creation; the finished tree has others. */
+static void finish_tree(struct maker *m)
+{
+	struct report_tree *t = calltree_finish(m->tree, "page", "");
+	/* Weights are summed by the page, for one stream at a time. */
+	for (size_t i = 0; i < t->nr_nodes; i++)
+		t->nodes[i].self = t->nodes[i].total = 0;
+	m->page->tree = t;
+	vec_foreach(s, &m->page->streams)
+		for (size_t i = 0; i < s->n; i++)
+			s->node[i] = calltree_place(m->tree, s->node[i]);
+}
+
+/* ---- memory over time, marks ---------------------------------------------------------------- */
+
+static void add_series(struct page *page, const struct memtime *t, enum heap_memory_column column,
+		       const char *key, const char *title)
+{
+	struct page_series s = {.key = key, .title = title, .unit = UNIT_BYTES, .n = t->nr_rows};
+	s.time_ms = arena_calloc(&page->arena, s.n, sizeof(*s.time_ms));
+	s.value = arena_calloc(&page->arena, s.n, sizeof(*s.value));
+	for (size_t i = 0; i < s.n; i++) {
+		s.time_ms[i] = ms_since(page, t->rows[i].time_ns);
+		s.value[i] = t->rows[i].bytes[column];
+	}
+	vec_push(&page->series, s);
+}
+
+static void add_memory(struct page *page, const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime t;
+	if (!page->duration_ms || memtime_make(&a, p, &t, NULL))
+		return;
+	if (t.has_rss)
+		add_series(page, &t, HEAP_MEMORY_RSS, "rss", "RSS");
+	if (t.has_live)
+		add_series(page, &t, HEAP_MEMORY_LIVE, "live",
+			   t.is_live_whole ? "live heap" : "heap growth");
+}
+
+static void add_marks(struct page *page, const struct profile *p)
+{
+	vec_foreach(mark, &p->marks)
+		vec_push(&page->marks,
+			 (struct page_mark){ms_since(page, mark->time_ns),
+					    arena_strdup(&page->arena,
+							 profile_text(p, mark->text))});
+}
+
+/* ---- the page ------------------------------------------------------------------------------- */
+
+/* Pages are given away: arguments of commands may be secret, so only the program's name stays. */
+static void drop_arguments(struct page *page)
+{
+	const char *command = report_get_fact(page->first, FACT_COMMAND);
+	if (command)
+		report_fact(page->first, FACT_COMMAND,
+			    arena_strndup(&page->arena, command, strcspn(command, " \t\n")));
+}
+
+int page_make(struct page *page, const struct profile *p, const char *input, struct err *err)
+{
+	*page = (struct page){.wall_start_ns = p->wall_start_ns, .is_incomplete = p->is_incomplete};
+	const struct select_spec spec = {0};
+	const struct view_limits limits = {.max_rows = 20};
+	page->first = report_new();
+	page->tree_report = report_new();
+	struct window all = window_of_profile(p);
+	page->start_ns = all.from_ns;
+	page->duration_ms = (all.to_ns - all.from_ns + NS_PER_MS - 1) / NS_PER_MS;
+	CLEANUP(maker_release)
+	struct maker m = {.page = page, .p = p, .names = &page->tree_report->names};
+	m.tree = calltree_new(page->tree_report, 0);
+	int rc = views_page(page->first, p, &spec, input, &limits, err);
+	if (!rc) {
+		drop_arguments(page);
+		add_threads(&m);
+		add_states(page);
+		add_memory(page, p);
+		add_marks(page, p);
+		rc = add_streams(&m, err);
+	}
+	if (rc) {
+		page_release(page);
+		return rc;
+	}
+	finish_tree(&m);
+	return 0;
+}
+
+void page_release(struct page *page)
+{
+	report_free(page->first);
+	report_free(page->tree_report);
+	vec_release(&page->threads);
+	vec_release(&page->states);
+	vec_release(&page->streams);
+	vec_release(&page->series);
+	vec_release(&page->marks);
+	arena_release(&page->arena);
+	*page = (struct page){0};
+}

@@ -1,0 +1,134 @@
+/*
+ * Reads the data block of the page (format: src/render/page/pagepack.h) into P: the header, the tree
+ * of all stacks (unpack.js) and the columns of each stream as typed arrays.
+ */
+const MAGIC = 'assay-page-1\n';
+
+async function inflate(bytes) {
+	if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
+		return bytes;
+	if (typeof DecompressionStream === 'undefined')
+		return gunzip(bytes);
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function decodeBase64(text) {
+	if (Uint8Array.fromBase64)
+		return Uint8Array.fromBase64(text);
+	const raw = atob(text), out = new Uint8Array(raw.length);
+	for (let i = 0; i < raw.length; i++)
+		out[i] = raw.charCodeAt(i);
+	return out;
+}
+
+function Reader(src) {
+	this.src = src;
+	this.at = 0;
+}
+Reader.prototype.uleb = function () {
+	let v = 0, scale = 1, b;
+	do {
+		b = this.src[this.at++];
+		v += (b & 127) * scale;
+		scale *= 128;
+	} while (b > 127);
+	return v;
+};
+Reader.prototype.block = function () {
+	const n = this.uleb(), from = this.at;
+	this.at += n;
+	return this.src.subarray(from, this.at);
+};
+/* A column of @n rows; a single value stands for all rows. */
+Reader.prototype.column = function (into) {
+	const end = this.uleb() + this.at, n = into.length;
+	let i = 0;
+	for (; this.at < end && i < n; i++)
+		into[i] = this.uleb();
+	if (i < n && i === 1)
+		into.fill(into[0]);
+	this.at = end;
+	return into;
+};
+
+function readStream(r, head) {
+	const n = head.rows, s = {head: head, n: n};
+	if (head.has_times) {
+		s.time = r.column(new Uint32Array(n));
+		for (let i = 1; i < n; i++)
+			s.time[i] += s.time[i - 1];
+	}
+	s.node = r.column(new Uint32Array(n));
+	s.thread = r.column(new Uint32Array(n));
+	s.count = r.column(new Float64Array(n));
+	s.weight = r.column(new Float64Array(n));
+	if (head.has_states) {
+		s.state = r.column(new Uint8Array(n));
+		s.log2 = r.column(new Uint8Array(n));
+		s.object = r.column(new Uint32Array(n));
+		s.waker = r.column(new Uint32Array(n));
+	}
+	return s;
+}
+
+async function readPage(element) {
+	const bytes = await inflate(decodeBase64(element.textContent.trim()));
+	const text = new TextDecoder();
+	if (text.decode(bytes.subarray(0, MAGIC.length)) !== MAGIC)
+		throw new Error('the data of this page are of another version');
+	const r = new Reader(bytes);
+	r.at = MAGIC.length;
+	const head = JSON.parse(text.decode(r.block()));
+	const tree = unpack(r.block());
+	const streams = head.streams.map(function (s) {
+		return readStream(r, s);
+	});
+	return {head: head, tree: tree, streams: streams, input: element.dataset.input || '',
+		metrics: metricsOf(head, streams), groups: groupsOf(head)};
+}
+
+/*
+ * What the page can add up. Thread time is one stream with three metrics: all of it, the part on a
+ * CPU, the part in waits.
+ */
+function metricsOf(head, streams) {
+	const out = [];
+	streams.forEach(function (s, i) {
+		const h = s.head;
+		const base = {stream: i, unit: h.unit, noun: h.noun, countName: h.count_name,
+			report: h.report, states: 'all', isSampled: h.noun === 'samples'};
+		const add = function (key, title, more) {
+			out.push(Object.assign({}, base, {key: key, title: title}, more));
+		};
+		if (!h.has_states) {
+			add(h.key, h.title.toLowerCase(), {});
+			return;
+		}
+		add(h.key, h.key === 'thread-time' ? 'thread time' : h.title.toLowerCase(), {});
+		if (h.key === 'thread-time') {
+			add('on-cpu', 'time on CPU', {states: 'cpu', noun: 'samples', isSampled: true});
+			add('waits', 'waiting time', {states: 'waits', noun: 'waits', report: '-e off-cpu'});
+		}
+	});
+	return out;
+}
+
+/* Threads whose names differ only in digits are one group, as in `assay report`. */
+function groupsOf(head) {
+	const index = new Map(), groups = [], of = new Uint32Array(head.threads.length);
+	head.threads.forEach(function (t, i) {
+		const name = t[3] || '[no thread]';
+		if (!index.has(name)) {
+			index.set(name, groups.length);
+			groups.push({name: name, threads: []});
+		}
+		of[i] = index.get(name);
+		groups[of[i]].threads.push(i);
+	});
+	groups.forEach(function (g) {
+		g.title = g.threads.length > 1 ? g.name + ' ×' + g.threads.length :
+			head.threads[g.threads[0]][2] || g.name;
+	});
+	return {list: groups, of: of};
+}

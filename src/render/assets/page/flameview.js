@@ -1,0 +1,332 @@
+/*
+ * The flame graph on a canvas: root at the top, the heaviest child left. Draws what is wide enough to
+ * see; the rest is reached by zoom, search or the table of functions. Everything is drawn anew from
+ * the tree at each change, so that labels and tooltips never show an old selection.
+ */
+const ROW_PX = 18, MIN_PX = 0.4, LABEL_MIN_PX = 24;
+
+function FlameView(app, parent, onDetails) {
+	this.app = app;
+	this.onDetails = onDetails;
+	this.box = el('div', {'class': 'flame'}, parent);
+	this.crumbs = el('div', {'class': 'crumbs'}, this.box);
+	this.canvas = el('canvas', {tabindex: '0', role: 'tree', 'aria-label':
+		'Flame graph; arrow keys move, Enter zooms, Escape goes up'}, this.box);
+	this.status = el('div', {'class': 'offscreen', 'aria-live': 'polite'}, this.box);
+	this.tip = el('div', {'class': 'tip', hidden: ''}, this.box);
+	this.focused = -1;
+	this.widths = new Map();
+	this.listen();
+}
+
+/* ---- layout -------------------------------------------------------------------------------------- */
+
+/* rows[depth] = {node[], x[], w[]}, ancestors of the zoomed node over the whole width. */
+FlameView.prototype.layOut = function () {
+	const {tree: d, weights} = this.app.drawnNow(), total = weights.total, z = this.app.zoom;
+	this.rows = [];
+	this.unseen = 0;
+	const put = (depth, node, x, w) => {
+		const row = this.rows[depth] || (this.rows[depth] = {node: [], x: [], w: []});
+		row.node.push(node);
+		row.x.push(x);
+		row.w.push(w);
+	};
+	for (let i = z; ; i = d.parent[i]) {
+		put(d.depth[i], i, 0, this.W);
+		if (!i)
+			break;
+	}
+	const scale = total[z] > 0 ? this.W / total[z] : 0, stack = [[z, 0]];
+	while (stack.length) {
+		const [node, x] = stack.pop(), kids = [];
+		for (let c = d.first[node]; c; c = d.next[c]) {
+			if (total[c] * scale >= MIN_PX)
+				kids.push(c);
+			else if (total[c])
+				this.unseen++;
+		}
+		kids.sort((a, b) => total[b] - total[a] || a - b);
+		let at = x;
+		for (const c of kids) {
+			const w = total[c] * scale;
+			put(d.depth[c], c, at, w);
+			stack.push([c, at]);
+			at += w;
+		}
+	}
+	for (const row of this.rows) {
+		const order = row.node.map((n, i) => i).sort((a, b) => row.x[a] - row.x[b]);
+		row.node = order.map((i) => row.node[i]);
+		row.w = order.map((i) => row.w[i]);
+		row.x = order.map((i) => row.x[i]);
+	}
+};
+
+FlameView.prototype.yOf = function (depth) {
+	return depth * ROW_PX;
+};
+
+/* ---- drawing --------------------------------------------------------------------------------------- */
+
+FlameView.prototype.textPx = function (c, text) {
+	let w = this.widths.get(text);
+	if (w === undefined) {
+		w = c.measureText(text).width;
+		this.widths.set(text, w);
+	}
+	return w;
+};
+
+/* The longest form of a name that fits, as flame_label() in flame.c. */
+FlameView.prototype.labelOf = function (c, sym, avail) {
+	if (avail < LABEL_MIN_PX)
+		return '';
+	this.forms = this.forms || new Map();
+	let forms = this.forms.get(sym);
+	if (!forms) {
+		const name = this.app.symName(sym), bare = bareName(name);
+		forms = [name, bare, lastPart(bare)];
+		this.forms.set(sym, forms);
+	}
+	for (const f of forms)
+		if (f.length * 3 < avail && this.textPx(c, f) <= avail)
+			return f;
+	const text = forms[2], per = this.textPx(c, text) / text.length;
+	const n = Math.floor((avail - 8) / per);
+	return n > 1 ? text.slice(0, n) + '…' : '';
+};
+
+FlameView.prototype.colorOf = function (sym) {
+	const P = this.app.P, isDark = darkMode();
+	if (sym >= P.tree.nrSyms)
+		return isDark ? '#3a3f47' : '#d5d9de';
+	return cssColor(P.head.colors[P.tree.color[sym]][isDark ? 1 : 0]);
+};
+
+FlameView.prototype.draw = function () {
+	this.W = Math.max(200, this.box.clientWidth);
+	this.layOut();
+	const H = this.rows.length * ROW_PX + 2, c = fitCanvas(this.canvas, this.W, H);
+	const css = getComputedStyle(this.box), {tree: d} = this.app.drawnNow();
+	const isDark = darkMode(), hits = this.hitsNow();
+	c.clearRect(0, 0, this.W, H);
+	c.font = '12px ' + css.fontFamily;
+	c.textBaseline = 'middle';
+	const zoomDepth = d.depth[this.app.zoom];
+	this.rows.forEach((row, depth) => {
+		const y = this.yOf(depth);
+		for (let k = 0; k < row.node.length; k++) {
+			const node = row.node[k], sym = node ? d.sym[node] : -1, w = row.w[k];
+			const isHit = hits && node && hits.isHit[sym];
+			c.globalAlpha = depth < zoomDepth ? 0.55 : hits && !isHit && node ? 0.5 : 1;
+			c.fillStyle = !node ? (isDark ? '#2b3038' : '#e9ecef') : isHit ?
+				(isDark ? '#d05fe0' : '#e26df0') : this.colorOf(sym);
+			c.fillRect(row.x[k], y, Math.max(w - (w > 2 ? 0.7 : 0), 0.3), ROW_PX - 1);
+			if (w < LABEL_MIN_PX)
+				continue;
+			c.globalAlpha = 1;
+			c.fillStyle = isDark ? '#f2f4f7' : '#15181c';
+			const text = node ? this.labelOf(c, sym, w - 8) : this.rootLabel();
+			if (text)
+				c.fillText(text, row.x[k] + 4, y + ROW_PX / 2);
+		}
+	});
+	c.globalAlpha = 1;
+	this.outline(c, this.focused, css.getPropertyValue('--accent').trim(), 2);
+	this.outline(c, this.hovered, css.getPropertyValue('--ink').trim(), 1);
+	this.drawCrumbs();
+};
+
+FlameView.prototype.rootLabel = function () {
+	const a = this.app, m = a.metricNow();
+	if (a.callersOf !== null)
+		return 'callers of ' + a.symName(a.callersOf);
+	return m.title + ': ' + amountText(a.shownSum(), m.unit) +
+		(m.unit === 'count' ? ' ' + m.countName : '');
+};
+
+FlameView.prototype.outline = function (c, node, color, px) {
+	const b = this.boxOf(node);
+	if (!b)
+		return;
+	c.strokeStyle = color;
+	c.lineWidth = px;
+	c.strokeRect(b.x + 0.5, b.y + 0.5, Math.max(1, b.w - 1), ROW_PX - 2);
+};
+
+FlameView.prototype.boxOf = function (node) {
+	if (node === undefined || node < 0)
+		return null;
+	const {tree: d} = this.app.drawnNow();
+	const row = this.rows[d.depth[node]], k = row ? row.node.indexOf(node) : -1;
+	return k < 0 ? null : {x: row.x[k], y: this.yOf(d.depth[node]), w: row.w[k], k: k, row: row};
+};
+
+FlameView.prototype.drawCrumbs = function () {
+	const {tree: d} = this.app.drawnNow(), path = [];
+	for (let i = this.app.zoom; i > 0; i = d.parent[i])
+		path.unshift(i);
+	this.crumbs.textContent = '';
+	if (!path.length) {
+		this.crumbs.hidden = true;
+		return;
+	}
+	this.crumbs.hidden = false;
+	[0].concat(path.slice(-6)).forEach((node, k) => {
+		if (k)
+			this.crumbs.append(k === 1 && path.length > 6 ? ' › … › ' : ' › ');
+		const b = el('button', {type: 'button', 'class': 'link'}, this.crumbs);
+		b.textContent = node ? shortName(this.app.symName(d.sym[node]), 40) : 'all';
+		b.addEventListener('click', () => this.app.set({zoom: node}));
+	});
+};
+
+/* ---- search ---------------------------------------------------------------------------------------- */
+
+/*
+ * Matches of the search in the drawn tree: the symbols, the sum of the outermost matches (each row
+ * counts once, frames too narrow to draw included) and the matching nodes, widest first.
+ */
+FlameView.prototype.hitsNow = function () {
+	const a = this.app, {tree: d, weights} = a.drawnNow();
+	if (!a.search)
+		return null;
+	if (this.found && this.found.text === a.search && this.found.weights === weights)
+		return this.found;
+	const re = compileSearch(a.search), T = a.P.tree, isHit = new Uint8Array(T.nrSyms + 2);
+	for (let s = 0; s < T.nrSyms; s++)
+		isHit[s] = re.test(T.name[s]) ? 1 : 0;
+	const inside = new Uint8Array(d.parent.length), nodes = [];
+	let sum = 0;
+	for (let i = 1; i < (d.n || d.parent.length); i++) {
+		const isOuter = !inside[d.parent[i]];
+		inside[i] = !isOuter || isHit[d.sym[i]] ? 1 : 0;
+		if (!inside[i] || !isOuter || !weights.total[i])
+			continue;
+		sum += weights.total[i];
+		nodes.push(i);
+	}
+	nodes.sort((x, y) => weights.total[y] - weights.total[x] || x - y);
+	this.found = {text: a.search, weights: weights, isHit: isHit, sum: sum, nodes: nodes, at: -1};
+	return this.found;
+};
+
+FlameView.prototype.nextHit = function (by) {
+	const h = this.hitsNow();
+	if (!h || !h.nodes.length)
+		return;
+	h.at = (h.at + by + h.nodes.length) % h.nodes.length;
+	const node = h.nodes[h.at];
+	if (!this.boxOf(node) || this.boxOf(node).w < 3)
+		this.app.zoom = this.app.drawnNow().tree.parent[node];
+	this.focus(node);
+};
+
+/* ---- mouse and keyboard ------------------------------------------------------------------------------ */
+
+FlameView.prototype.nodeAt = function (ev) {
+	const r = this.canvas.getBoundingClientRect();
+	const x = ev.clientX - r.left, depth = Math.floor((ev.clientY - r.top) / ROW_PX);
+	const row = this.rows && this.rows[depth];
+	if (!row)
+		return -1;
+	const k = lowerBound(row.x, row.x.length, x + 1e-6) - 1;
+	return k >= 0 && x <= row.x[k] + Math.max(row.w[k], 1) ? row.node[k] : -1;
+};
+
+FlameView.prototype.tipLines = function (node) {
+	const a = this.app, {tree: d, weights} = a.drawnNow(), m = a.metricNow(), T = a.P.tree;
+	const sym = d.sym[node], all = weights.total[0];
+	const lines = [node ? a.symName(sym) : 'all'];
+	if (node && sym < T.nrSyms && T.module[sym])
+		lines.push(T.module[sym] + kindText(T.symFlags[sym]));
+	if (node && sym >= T.nrSyms)
+		lines.push('click opens these frames');
+	lines.push(amountText(weights.total[node], m.unit) + ' · ' + percentText(weights.total[node], all) +
+		' of what is shown' + (node && d.parent[node] ?
+		' · ' + percentText(weights.total[node], weights.total[d.parent[node]]) + ' of its caller' : ''));
+	if (weights.selfCount && a.callersOf === null)
+		lines.push('self ' + amountText(weights.self[node], m.unit) + ' · ' +
+			grouped(weights.count[node]) + ' ' + m.noun);
+	return lines;
+};
+
+FlameView.prototype.listen = function () {
+	this.canvas.addEventListener('pointermove', (ev) => {
+		const node = this.nodeAt(ev);
+		if (node !== this.hovered) {
+			this.hovered = node;
+			this.draw();
+		}
+		if (node >= 0)
+			placeTip(this.tip, this.box, ev, this.tipLines(node));
+		else
+			this.tip.hidden = true;
+	});
+	this.canvas.addEventListener('pointerleave', () => {
+		this.hovered = -1;
+		this.tip.hidden = true;
+		this.draw();
+	});
+	this.canvas.addEventListener('click', (ev) => this.open(this.nodeAt(ev)));
+	this.canvas.addEventListener('keydown', (ev) => this.key(ev));
+};
+
+/* A click zooms, and shows the function at the right; on folded frames it opens them. */
+FlameView.prototype.open = function (node) {
+	const a = this.app, d = a.drawnNow().tree, T = a.P.tree;
+	if (node < 0)
+		return;
+	this.focused = -1;
+	this.tip.hidden = true;
+	if (node && d.sym[node] >= T.nrSyms) {
+		this.unfold(node);
+		return;
+	}
+	a.set({zoom: node, selected: node ? d.sym[node] : -1});
+};
+
+/* Opens the symbols that are folded into this node. */
+FlameView.prototype.unfold = function (node) {
+	const a = this.app, d = a.drawnNow().tree, T = a.P.tree, opened = new Set(a.opened);
+	for (let i = 1; i < T.n; i++)
+		if (d.of[i] === node)
+			opened.add(T.sym[i]);
+	a.set({opened: opened});
+};
+
+FlameView.prototype.focus = function (node) {
+	this.focused = node;
+	this.draw();
+	this.status.textContent = this.tipLines(node).join(', ');
+	const b = this.boxOf(node), r = this.canvas.getBoundingClientRect();
+	if (b && (r.top + b.y < 0 || r.top + b.y > window.innerHeight - ROW_PX))
+		window.scrollBy(0, r.top + b.y - window.innerHeight / 2);
+	this.onDetails(this.app.drawnNow().tree.sym[node]);
+};
+
+FlameView.prototype.key = function (ev) {
+	const a = this.app, {tree: d, weights} = a.drawnNow();
+	const at = this.focused >= 0 ? this.focused : a.zoom, b = this.boxOf(at);
+	const act = {
+		ArrowUp: () => at && this.focus(d.parent[at]),
+		ArrowDown: () => {
+			let best = 0;
+			for (let c = d.first[at]; c; c = d.next[c])
+				if (!best || weights.total[c] > weights.total[best])
+					best = c;
+			if (best && weights.total[best])
+				this.focus(best);
+		},
+		ArrowLeft: () => b && b.k > 0 && this.focus(b.row.node[b.k - 1]),
+		ArrowRight: () => b && b.k + 1 < b.row.node.length && this.focus(b.row.node[b.k + 1]),
+		Enter: () => this.open(at),
+		Home: () => a.set({zoom: 0}),
+	}[ev.key];
+	if (!act || ev.ctrlKey || ev.metaKey || ev.altKey)
+		return;
+	ev.preventDefault();
+	ev.stopPropagation();
+	act();
+};

@@ -1,0 +1,104 @@
+/*
+ * Text of numbers and names. The page has one number format: at most four significant digits, one
+ * unit, a thin space between thousands of counts.
+ */
+const NBSP = '\u00a0';
+
+function grouped(v) {
+	return String(Math.round(v)).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+function scaled(v, steps, smallest) {
+	for (const [from, unit] of steps) {
+		if (v < from)
+			continue;
+		const x = v / from;
+		return x.toFixed(x < 10 ? 2 : x < 100 ? 1 : 0) + NBSP + unit;
+	}
+	return grouped(v) + smallest;
+}
+
+function timeText(ns) {
+	return scaled(ns, [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], NBSP + 'ns');
+}
+
+function bytesText(n) {
+	return scaled(n, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB']],
+		NBSP + 'B');
+}
+
+function amountText(v, unit) {
+	return unit === 'ns' ? timeText(v) : unit === 'bytes' ? bytesText(v) : grouped(v);
+}
+
+/* A time on the axis: as many decimals as a step of @step ms needs. */
+function axisText(ms, step) {
+	return (ms / 1000).toFixed(step >= 1000 ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : 3) + NBSP + 's';
+}
+
+function percentText(part, whole) {
+	const v = whole > 0 ? 100 * part / whole : 0;
+	return (v > 0 && v < 0.05 ? '<0.1' : v.toFixed(1)) + NBSP + '%';
+}
+
+/* Half width of the 95 % interval of a share of @n of @all samples, in percentage points. */
+function errorText(n, all) {
+	if (!all)
+		return '';
+	const p = Math.min(n / all, 1);
+	return '±' + (196 * Math.sqrt(Math.max(p * (1 - p), 1 / all * (1 - 1 / all)) / all)).toFixed(1);
+}
+
+/* The same shortening as flame_label() in flame.c: without template and call arguments. */
+function bareName(name) {
+	if (name.includes('operator') || name[0] === '[')
+		return name;
+	let out = '', depth = 0;
+	for (let i = 0; i < name.length; i++) {
+		const c = name[i];
+		if (c === '<' || c === '(')
+			depth++;
+		else if ((c === '>' && i && name[i - 1] !== '-') || c === ')')
+			depth -= depth > 0 ? 1 : 0;
+		else if (!depth)
+			out += c;
+	}
+	return out.replace(/:::+/g, '::').replace(/^:+/, '') || name;
+}
+
+function lastPart(bare) {
+	const parts = bare.split('::');
+	const last = parts[parts.length - 1];
+	if (!last)
+		return bare;
+	return parts.length > 1 && last[0] === '{' ? parts.slice(-2).join('::') : last;
+}
+
+/* A name for a table: whole if it fits, else without arguments, else its last two parts. */
+function shortName(name, nrChars) {
+	if (name.length <= nrChars)
+		return name;
+	const bare = bareName(name);
+	if (bare.length <= nrChars)
+		return bare;
+	const tail = bare.split('::').slice(-2).join('::');
+	return tail.length <= nrChars ? tail : tail.slice(0, nrChars - 1) + '…';
+}
+
+function escapeRegex(text) {
+	return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/* A regex; text that is none (yet) is searched as it is. */
+function compileSearch(text) {
+	try {
+		return new RegExp(text, /[A-Z]/.test(text) ? '' : 'i');
+	} catch (e) {
+		return new RegExp(escapeRegex(text), 'i');
+	}
+}
+
+/* A word for a shell. */
+function shellWord(text) {
+	return /^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
+}

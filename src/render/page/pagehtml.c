@@ -1,0 +1,73 @@
+/* The HTML page; see pagehtml.h. */
+#include "base/base.h"
+#include "render/page/pagehtml.h"
+
+#include "base/file/zio.h"
+#include "base/text/escape.h"
+#include "page_hash.h"
+#include "render/assets.h"
+#include "render/base64.h"
+#include "render/page/pagepack.h"
+
+#define PACK_FAST_BYTES (8u << 20) /* above, speed matters more than size */
+
+static void add_head(struct buf *to, const struct page *page)
+{
+	buf_add_str(to,
+		    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		    "script-src 'sha256-" PAGE_JS_HASH "'; style-src 'unsafe-inline'; "
+		    "img-src data:; form-action 'none'; base-uri 'none'\">\n"
+		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+		    "<meta name=\"referrer\" content=\"no-referrer\">\n"
+		    "<meta name=\"generator\" content=\"assay\">\n<title>");
+	escape_xml(to, sv_from_str(page->first->title));
+	buf_add_str(to, "</title>\n<style>");
+	buf_add_sv(to, asset_page_css());
+	buf_add_str(to, "</style>\n</head>\n");
+}
+
+static void add_static(struct buf *to, const struct page *page,
+		       const struct pagehtml_options *options)
+{
+	buf_add_str(to, "<body>\n<div id=\"app\" hidden></div>\n<main id=\"static\">\n<h1>");
+	escape_xml(to, sv_from_str(page->first->title));
+	buf_add_str(to,
+		    "</h1>\n<p id=\"problem\">This page needs a browser with JavaScript for its "
+		    "views. Its text:</p>\n<pre>");
+	escape_xml(to, options->text);
+	buf_add_str(to, "</pre>\n");
+	if (options->picture.n) {
+		struct sv svg = options->picture;
+		const char *start = memmem(svg.p, svg.n, "<svg", 4);
+		if (start)
+			buf_add_sv(to, sv_from_idx(svg, (size_t)(start - svg.p)));
+	}
+	buf_add_str(to, "</main>\n");
+}
+
+static void add_data(struct buf *to, const struct page *page,
+		     const struct pagehtml_options *options)
+{
+	CLEANUP(buf_release) struct buf packed = {0};
+	CLEANUP(buf_release) struct buf z = {0};
+	pagepack_write(&packed, page);
+	int level = packed.n > PACK_FAST_BYTES ? 1 : 6;
+	bool is_zipped = !zio_compress_gzip(&z, packed.p, packed.n, level, NULL);
+	buf_add_str(to, "<script type=\"application/x-assay-page\" id=\"data\" data-input=\"");
+	escape_xml(to, sv_from_str(options->input ? options->input : ""));
+	buf_add_str(to, "\">");
+	base64_add(to, buf_sv(is_zipped ? &z : &packed));
+	buf_add_str(to, "</script>\n");
+}
+
+void pagehtml_write(struct buf *to, const struct page *page, const struct pagehtml_options *options)
+{
+	add_head(to, page);
+	add_static(to, page, options);
+	add_data(to, page, options);
+	buf_add_str(to, "<script>");
+	buf_add_sv(to, asset_page_js());
+	buf_add_str(to, "</script>\n</body>\n</html>\n");
+}

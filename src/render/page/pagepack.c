@@ -1,0 +1,278 @@
+/* The data block of the HTML page; see pagepack.h. */
+#include "base/base.h"
+#include "render/page/pagepack.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text/json.h"
+#include "model/facts.h"
+#include "model/wait.h"
+#include "render/flame.h"
+#include "render/palette.h"
+
+struct packer {
+	const struct page *page;
+	const struct intern *names;
+	struct json json;
+	struct flame flame;
+	uint32_t *text_id; /* by str_id: index in the header's texts; 0: none or not used */
+	uint32_t nr_texts;
+};
+
+/* ---- header ------------------------------------------------------------------------------- */
+
+static void add_about(struct packer *k)
+{
+	struct json *j = &k->json;
+	const struct report *r = k->page->first;
+	json_put_str(j, "title", r->title);
+	json_put_u64(j, "duration_ms", k->page->duration_ms);
+	json_put_i64(j, "wall_start_ms", k->page->wall_start_ns / 1000000);
+	json_put_bool(j, "is_incomplete", k->page->is_incomplete);
+	json_put_arr(j, "sentences");
+	vec_foreach(note, &r->notes)
+		json_str(j, *note);
+	json_end(j);
+	json_put_arr(j, "facts");
+	vec_foreach(f, &r->facts) {
+		const char *key = intern_str(&r->names, f->key);
+		const char *value = intern_str(&r->names, f->value);
+		json_arr(j);
+		json_str(j, key);
+		json_str(j, value);
+		json_u64(j, fact_is_detail(key, value));
+		json_end(j);
+	}
+	json_end(j);
+	json_put_arr(j, "losses");
+	for (enum loss_kind l = 0; l < LOSS_NR; l++) {
+		if (!r->losses.nr[l])
+			continue;
+		json_arr(j);
+		json_u64(j, r->losses.nr[l]);
+		json_str(j, loss_text(l));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_threads(struct packer *k)
+{
+	struct json *j = &k->json;
+	json_put_arr(j, "threads");
+	vec_foreach(t, &k->page->threads) {
+		json_arr(j);
+		json_i64(j, t->pid);
+		json_i64(j, t->tid);
+		json_sv(j, intern_get(k->names, t->name));
+		json_sv(j, intern_get(k->names, t->group));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_color(struct json *j, struct rgb c)
+{
+	json_u64(j, (uint64_t)c.r << 16 | (uint64_t)c.g << 8 | c.b);
+}
+
+/* States have the colours of their frames. */
+static void add_states(struct packer *k)
+{
+	struct json *j = &k->json;
+	json_put_arr(j, "states");
+	for (size_t i = 0; i < k->page->states.n; i++) {
+		const struct page_state *s = &k->page->states.p[i];
+		const char *frame = i && i < WAIT_NR ? wait_frame((enum wait_reason)i) : NULL;
+		struct palette_key key = {.name = sv_from_str(frame ? frame : "[on CPU]"),
+					  .flags = TREE_PSEUDO};
+		unsigned color = palette_color(PALETTE_DEFAULT, &key);
+		json_arr(j);
+		json_str(j, s->key);
+		json_str(j, s->text);
+		json_u64(j, s->is_idle);
+		add_color(j, palette_rgb(PALETTE_DEFAULT, color, false));
+		add_color(j, palette_rgb(PALETTE_DEFAULT, color, true));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_colors(struct packer *k)
+{
+	struct json *j = &k->json;
+	json_put_arr(j, "colors");
+	for (unsigned c = 0; c < PALETTE_COLORS_MAX; c++) {
+		json_arr(j);
+		add_color(j, palette_rgb(PALETTE_DEFAULT, c, false));
+		add_color(j, palette_rgb(PALETTE_DEFAULT, c, true));
+		const char *meaning = palette_meaning(PALETTE_DEFAULT, c);
+		if (meaning)
+			json_str(j, meaning);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_streams(struct packer *k)
+{
+	static const char *const units[] = {
+		[UNIT_COUNT] = "count", [UNIT_NS] = "ns", [UNIT_BYTES] = "bytes"};
+	struct json *j = &k->json;
+	json_put_arr(j, "streams");
+	vec_foreach(s, &k->page->streams) {
+		json_obj(j);
+		json_put_str(j, "key", s->key);
+		json_put_str(j, "title", s->title);
+		json_put_str(j, "noun", s->noun);
+		json_put_str(j, "count_name", s->count_name);
+		json_put_str(j, "report", s->report);
+		json_put_str(j, "unit", units[s->unit]);
+		json_put_u64(j, "slice_ms", s->slice_ms);
+		json_put_u64(j, "rows", s->n);
+		json_put_bool(j, "has_times", s->flags & PAGE_HAS_TIMES);
+		json_put_bool(j, "has_states", s->flags & PAGE_HAS_STATES);
+		json_put_bool(j, "is_level", s->flags & PAGE_IS_LEVEL);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_series(struct packer *k)
+{
+	struct json *j = &k->json;
+	json_put_arr(j, "series");
+	vec_foreach(s, &k->page->series) {
+		json_obj(j);
+		json_put_str(j, "key", s->key);
+		json_put_str(j, "title", s->title);
+		json_put_arr(j, "time_ms");
+		for (size_t i = 0; i < s->n; i++)
+			json_u64(j, s->time_ms[i]);
+		json_end(j);
+		json_put_arr(j, "value");
+		for (size_t i = 0; i < s->n; i++)
+			json_u64(j, s->value[i]);
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+	json_put_arr(j, "marks");
+	vec_foreach(m, &k->page->marks) {
+		json_arr(j);
+		json_u64(j, m->time_ms);
+		json_str(j, m->text);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_text(struct packer *k, str_id text)
+{
+	if (!text || k->text_id[text])
+		return;
+	k->text_id[text] = ++k->nr_texts;
+	json_sv(&k->json, intern_get(k->names, text));
+}
+
+/* Objects and wakers; text 0 is "". */
+static void add_texts(struct packer *k)
+{
+	k->text_id = xcalloc(intern_count(k->names), sizeof(*k->text_id));
+	json_put_arr(&k->json, "texts");
+	json_str(&k->json, "");
+	vec_foreach(s, &k->page->streams) {
+		for (size_t i = 0; s->object && i < s->n; i++) {
+			add_text(k, s->object[i]);
+			add_text(k, s->waker[i]);
+		}
+	}
+	json_end(&k->json);
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+struct packed_column {
+	struct buf b;
+	uint64_t first;
+	size_t n;
+	bool is_constant;
+};
+
+static void add_value(struct packed_column *c, uint64_t v)
+{
+	if (!c->n++)
+		*c = (struct packed_column){.b = c->b, .first = v, .n = 1, .is_constant = true};
+	c->is_constant &= v == c->first;
+	buf_add_uleb(&c->b, v);
+}
+
+static void end_column(struct buf *to, struct packed_column *c)
+{
+	if (c->is_constant && c->n > 1) {
+		buf_clear(&c->b);
+		buf_add_uleb(&c->b, c->first);
+	}
+	buf_add_uleb(to, c->b.n);
+	buf_add_sv(to, buf_sv(&c->b));
+	buf_clear(&c->b);
+	c->n = 0;
+}
+
+#define ADD_COLUMN(to, c, s, value)                 \
+	do {                                        \
+		for (size_t i = 0; i < (s)->n; i++) \
+			add_value(c, value);        \
+		end_column(to, c);                  \
+	} while (0)
+
+static void add_rows(struct packer *k, struct buf *to, const struct page_stream *s)
+{
+	struct packed_column c = {0};
+	if (s->time_ms)
+		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0));
+	ADD_COLUMN(to, &c, s, s->node[i]);
+	ADD_COLUMN(to, &c, s, s->thread[i]);
+	ADD_COLUMN(to, &c, s, s->count[i]);
+	ADD_COLUMN(to, &c, s, s->weight[i]);
+	if (s->state) {
+		ADD_COLUMN(to, &c, s, s->state[i]);
+		ADD_COLUMN(to, &c, s, s->log2_ns[i] == LOG2_NONE ? 0 : s->log2_ns[i] + 1u);
+		ADD_COLUMN(to, &c, s, k->text_id[s->object[i]]);
+		ADD_COLUMN(to, &c, s, k->text_id[s->waker[i]]);
+	}
+	buf_release(&c.b);
+}
+
+static void add_block(struct buf *to, const struct buf *block)
+{
+	buf_add_uleb(to, block->n);
+	buf_add_sv(to, buf_sv(block));
+}
+
+void pagepack_write(struct buf *to, const struct page *page)
+{
+	CLEANUP(buf_release) struct buf header = {0};
+	CLEANUP(buf_release) struct buf tree = {0};
+	struct packer k = {
+		.page = page, .names = &page->tree_report->names, .json = json_to(&header)};
+	flame_init(&k.flame, page->tree_report, page->tree, PALETTE_DEFAULT);
+	json_obj(&k.json);
+	add_about(&k);
+	add_threads(&k);
+	add_states(&k);
+	add_colors(&k);
+	add_streams(&k);
+	add_series(&k);
+	add_texts(&k);
+	json_end(&k.json);
+	flame_pack(&tree, &k.flame);
+	buf_add_str(to, PAGE_MAGIC);
+	add_block(to, &header);
+	add_block(to, &tree);
+	vec_foreach(s, &page->streams)
+		add_rows(&k, to, s);
+	flame_release(&k.flame);
+	free(k.text_id);
+}

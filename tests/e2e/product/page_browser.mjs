@@ -1,0 +1,264 @@
+/*
+ * The HTML page in a real browser. Truth for its sums is `assay report --tree` with the same selection,
+ * for searches a grep over the folded lines.
+ */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { assay, check, dir, finish, grep, names, open, pick, random, words, write }
+	from '../../lib/browserkit.mjs';
+
+const fixtures = path.resolve(path.dirname(process.argv[1]), '../../fixtures');
+
+function view(input, name) {
+	const to = path.join(dir, name);
+	execFileSync(assay, ['view', '-q', '-o', to, input]);
+	return 'file://' + to;
+}
+
+async function ready(page) {
+	await page.waitForFunction(() => window.assay && document.querySelector('.flame canvas').width > 0);
+	return page;
+}
+
+/* ---- sums ---- */
+
+/* Self weight by path of the report's tree. */
+function reported(input, args) {
+	let text;
+	try {
+		text = execFileSync(assay, ['report', '-q', '--tree', '--percent-limit', '0', '--json', ...args, input],
+			{ encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] });
+	} catch (e) {
+		return {}; /* nothing is selected */
+	}
+	const json = JSON.parse(text), out = {}, paths = [];
+	for (const n of json.trees.length ? json.trees[0].nodes : []) {
+		paths.push(n.parent === null ? '' : `${paths[n.parent]};${n.name}`);
+		if (n.self)
+			out[paths.at(-1)] = (out[paths.at(-1)] || 0) + n.self;
+	}
+	return out;
+}
+
+/* The same from the page, for a selection. Runs in the page. */
+function summed(changes) {
+	const a = window.assay;
+	a.reset();
+	a.folds = false;
+	a.metric = a.P.metrics.findIndex((m) => m.key === changes.metric);
+	a.range = changes.range;
+	a.groups = changes.group < 0 ? null : new Set([changes.group]);
+	a.state = changes.state < 0 ? null : changes.state;
+	a.hidden = new Set(changes.hidden < 0 ? [] : [changes.hidden]);
+	a.root = changes.root < 0 ? null : changes.root;
+	a.clean();
+	const { tree: d, weights } = a.drawnNow(), out = {}, paths = [''];
+	for (let i = 1; i < d.n; i++) {
+		paths.push(`${paths[d.parent[i]]};${a.P.tree.name[d.sym[i]]}`);
+		if (weights.self[i])
+			out[paths[i]] = (out[paths[i]] || 0) + weights.self[i];
+	}
+	return out;
+}
+
+const quote = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/* A random selection: what the page is told, and the options of the report. */
+function selection(about) {
+	const end = about.duration_ms, metric = about.metrics[Math.floor(random() * about.metrics.length)];
+	const changes = { metric: metric.key, range: null, group: -1, state: -1, hidden: -1, root: -1 };
+	const args = [...metric.args];
+	if (metric.isTimed && random() < 0.7) {
+		/* Waits are sums over a second; a range that cuts one is an estimate. */
+		const step = metric.slice || 1, nr = Math.ceil(end / step);
+		const a = Math.floor(random() * nr) * step;
+		const b = Math.min(end, a + step * (1 + Math.floor(random() * (nr - a / step))));
+		changes.range = [a, b];
+		args.push('--time', `${a / 1000}..${b === end ? '' : b / 1000}`);
+	}
+	if (random() < 0.3) {
+		changes.group = Math.floor(random() * about.groups.length);
+		args.push('--thread', `^${quote(about.groups[changes.group]).replace(/#/g, '[0-9]+')}$`);
+	}
+	if (metric.states && random() < 0.3) {
+		changes.state = pick(metric.states);
+		args.push('--reason', about.states[changes.state]);
+	}
+	if (random() < 0.3) {
+		changes.hidden = pick(about.syms);
+		args.push('--exclude', `^${quote(about.names[changes.hidden])}$`);
+	} else if (random() < 0.3) {
+		changes.root = pick(about.syms);
+		args.push('--within', `^${quote(about.names[changes.root])}$`);
+	}
+	return { changes, args };
+}
+
+function difference(a, b) {
+	for (const k of new Set([...Object.keys(a), ...Object.keys(b)]))
+		if (Math.abs((a[k] || 0) - (b[k] || 0)) > 0.5)
+			return `${k}: page ${a[k] || 0}, report ${b[k] || 0}`;
+	return '';
+}
+
+async function compareSums(input, name, nr) {
+	const page = await ready(await open(view(input, `${name}.html`)));
+	const about = await page.evaluate(() => {
+		const { P } = window.assay;
+		const syms = P.tree.name.map((n, i) => i).filter((i) => !/^(\[|all$)/.test(P.tree.name[i]));
+		return { duration_ms: P.head.duration_ms, names: P.tree.name, syms,
+			groups: P.groups.list.filter((g) => g.name !== '[no thread]').map((g) => g.name),
+			states: P.head.states.map((s) => s[0]),
+			metrics: P.metrics.map((m) => {
+				const s = P.streams[m.stream];
+				const used = s.state ? [...new Set(s.state)].filter((i) => !P.kinds.isCpu[i]) : null;
+				return { key: m.key, isTimed: !!s.time, slice: s.head.slice_ms,
+					states: m.states === 'waits' ? used : null, report: m.report };
+			}) };
+	});
+	about.metrics.forEach((m) => {
+		m.args = m.key === 'on-cpu' ? ['-e', 'thread-time', '--reason', 'on_cpu'] :
+			m.report ? m.report.split(' ') : [];
+	});
+	const groups = await page.evaluate(() => window.assay.P.groups.list.map((g) => g.name));
+	let worst = '', empty = 0;
+	for (let i = 0; i < nr; i++) {
+		const { changes, args } = selection(about);
+		changes.group = changes.group < 0 ? -1 : groups.indexOf(about.groups[changes.group]);
+		const truth = reported(input, args);
+		empty += Object.keys(truth).length ? 0 : 1;
+		const diff = difference(await page.evaluate(summed, changes), truth);
+		if (diff)
+			worst = `${diff} (${args.join(' ')})`;
+	}
+	check(!worst, `${name}: ${nr} random selections equal assay report ${worst}`);
+	check(empty < nr / 2, `${name}: most of them select something (${nr - empty})`);
+	await page.close();
+}
+
+/* perf script text with threads and times. */
+function script(nrSamples) {
+	let text = '';
+	for (let i = 0; i < nrSamples; i++) {
+		const tid = 100 + Math.floor(random() * 9);
+		text += `worker-${tid % 4} 100/${tid} [000] ${(1000 + i * 10 / nrSamples).toFixed(6)}: 1 cpu-clock:\n`;
+		for (let k = Math.floor(random() * 12); k >= 0; k--)
+			text += `\t    55d0 ${pick(names)}+0x1 (/usr/bin/svc)\n`;
+		text += '\t    55d0 main+0x1 (/usr/bin/svc)\n\n';
+	}
+	return text;
+}
+fs.writeFileSync(path.join(dir, 'threads.txt'), script(3000));
+await compareSums(path.join(fixtures, 'waits/hotcold.assay'), 'hotcold', 60);
+await compareSums(path.join(fixtures, 'waits/service.assay'), 'service', 40);
+await compareSums(path.join(fixtures, 'recording/waits.assay'), 'waits', 40);
+await compareSums(path.join(dir, 'threads.txt'), 'threads', 60);
+
+/* ---- search ---- */
+const stacks = new Map();
+for (let i = 0; i < 3000; i++) {
+	const frames = ['main'];
+	for (let d = Math.floor(random() * 30); d >= 0; d--)
+		frames.push(pick(names));
+	stacks.set(frames.join(';'), 1 + Math.floor(random() * 50));
+}
+write('a.folded', stacks);
+let url = view(path.join(dir, 'a.folded'), 'a.html');
+let page = await ready(await open(url));
+const answers = await page.evaluate((list) => list.map((text) => {
+	const a = window.assay;
+	a.search = text;
+	a.listeners.forEach((fn) => fn());
+	return document.querySelector('.search [role=status]').textContent;
+}), words);
+check(words.every((w, i) => Math.abs((parseFloat(answers[i].replace('<', '')) || 0) -
+	grep(stacks, new RegExp(w, 'i'))) <= 0.0501), 'search shares equal grep over the folded lines');
+await page.keyboard.press('/');
+check(await page.evaluate(() => document.activeElement.type) === 'search', '/ starts a search');
+await page.keyboard.type('keccak');
+await page.keyboard.press('Enter');
+check(/keccak/.test(await page.textContent('.offscreen')), 'Enter goes to the widest match');
+await page.close();
+
+/* ---- mouse, keyboard, address ---- */
+url = view(path.join(fixtures, 'waits/hotcold.assay'), 'b.html');
+page = await ready(await open(url));
+const state = () => page.evaluate(() => {
+	const a = window.assay;
+	return { range: a.range, groups: a.groups && [...a.groups], zoom: a.zoom, view: a.view,
+		text: document.querySelector('.selection').textContent, hash: location.hash };
+});
+const frame = () => page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+const axis = await page.locator('.axis canvas').boundingBox();
+await page.mouse.move(axis.x + axis.width * 0.4, axis.y + 20);
+await page.mouse.down();
+await page.mouse.move(axis.x + axis.width * 0.7, axis.y + 20, { steps: 4 });
+await page.mouse.up();
+await frame();
+let now = await state();
+check(now.range && now.range[1] > now.range[0] && /t=/.test(now.hash), 'dragging selects a range of time');
+const linked = await ready(await open(await page.evaluate(() => location.href)));
+check(JSON.stringify(await linked.evaluate(() => window.assay.range.map(Math.round))) ===
+	JSON.stringify(now.range.map(Math.round)), 'its address opens the same range');
+await linked.close();
+await page.mouse.click(axis.x + axis.width * 0.5, axis.y + 20);
+await frame();
+check((await state()).range === null, 'a click beside the strips removes it');
+const flame = await page.locator('.flame canvas').boundingBox();
+await page.mouse.click(flame.x + 20, flame.y + 18 * 2 + 9);
+await frame();
+now = await state();
+check(now.zoom > 0 && await page.locator('.crumbs button').count() >= 2, 'a click on a frame zooms');
+check(await page.locator('.details h2').count() === 1 &&
+	/assay report/.test(await page.textContent('.details pre')), 'and shows the function and the command');
+await page.keyboard.press('Escape');
+await frame();
+check((await state()).zoom !== now.zoom, 'Escape goes up');
+for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['4', 'memory'], ['5', 'about'], ['1', 'flame']]) {
+	await page.keyboard.press(key);
+	await frame();
+	check((await state()).view === title, `${key} opens ${title}`);
+}
+const before = (await state()).text;
+await page.keyboard.press('i');
+await frame();
+check(before !== (await state()).text, 'i shows idle time');
+await page.keyboard.press('0');
+await frame();
+check((await state()).text === before, '0 resets');
+await page.close();
+
+/* ---- places ---- */
+fs.writeFileSync(path.join(dir, 'frame.html'),
+	`<!doctype html><body><iframe sandbox="allow-scripts" width="1100" height="700" src="${url}"></iframe>`);
+page = await open('file://' + path.join(dir, 'frame.html'));
+await page.frames()[1].waitForSelector('.flame canvas');
+check(await page.frames()[1].locator('.legend button').count() > 1, 'it works in a sandboxed frame');
+await page.close();
+page = await open(url, { javaScriptEnabled: false });
+check(await page.locator('#static pre').isVisible() && await page.locator('#static svg').count() === 1 &&
+	(await page.locator('#static svg').textContent()).length > 100, 'text and a picture without scripts');
+await page.close();
+page = await ready(await open(url, { colorScheme: 'dark', viewport: { width: 800, height: 700 } }));
+check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), '800 pixels suffice');
+await page.close();
+
+/* ---- hostile names ---- */
+const evil = new Map([
+	['main;</script><script>window.owned=1</script>', 5], ['main;]]><img src=x onerror=owned=1>', 7],
+	['main;"\' onload="owned=1', 3], ['main;&lt;b&gt; &amp;', 2], ['main;${owned=1}', 2],
+	['main;__proto__', 4], ['main;\u{1f525} \u202e rtl', 3], ['main;\u0001\u0007', 2],
+]);
+write('evil.folded', evil);
+page = await ready(await open(view(path.join(dir, 'evil.folded'), 'evil.html')));
+await page.keyboard.press('2');
+await frame2(page);
+check((await page.textContent('tbody')).includes('</script><script>'), 'hostile names are text');
+check(await page.evaluate(() => window.owned === undefined), 'and never run');
+await page.close();
+function frame2(p) {
+	return p.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+}
+
+await finish();

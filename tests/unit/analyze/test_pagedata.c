@@ -1,0 +1,110 @@
+/* analyze/page: the rows of a page add up to what reports show. */
+#include "base/base.h"
+#include "analyze/page/pagedata.h"
+#include "tap.h"
+
+#include <string.h>
+
+#include "analyze/views.h"
+#include "made.h"
+#include "madeheap.h"
+#include "madewaits.h"
+#include "model/profile.h"
+
+static struct page made_page(const struct profile *p)
+{
+	struct page page = {0};
+	CHECK(!page_make(&page, p, "x.assay", NULL));
+	return page;
+}
+
+static uint64_t total(const struct page_stream *s, bool with_idle, const struct page *page)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (with_idle || !s->state || !page->states.p[s->state[i]].is_idle)
+			sum += s->weight[i];
+	return sum;
+}
+
+static uint64_t selected(const struct profile *p, const char *event, unsigned flags)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	const struct select_spec spec = {.event = event, .flags = flags};
+	CHECK(!views_select(&a, p, &spec, &sel, NULL));
+	return sel.weight;
+}
+
+TEST(pagedata_of_thread_time_adds_up_with_and_without_idle_time)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_service(true);
+	CLEANUP(page_release) struct page page = made_page(p);
+	const struct page_stream *s = &page.streams.p[0];
+	CHECK_STR(s->key, "thread-time");
+	CHECK(s->flags == (PAGE_HAS_TIMES | PAGE_HAS_STATES));
+	CHECK_U64(s->slice_ms, 1000);
+	CHECK_U64(total(s, false, &page), selected(p, "thread-time", 0));
+	CHECK_U64(total(s, true, &page), selected(p, "thread-time", SELECT_IDLE));
+	CHECK_U64(page.streams.n, 1); /* CPU samples and waits are in it */
+}
+
+TEST(pagedata_rows_are_in_order_of_time_and_in_range)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_service(true);
+	CLEANUP(page_release) struct page page = made_page(p);
+	const struct page_stream *s = &page.streams.p[0];
+	for (size_t i = 0; i < s->n; i++) {
+		CHECK(!i || s->time_ms[i - 1] <= s->time_ms[i]);
+		CHECK(s->time_ms[i] < page.duration_ms);
+		CHECK(s->node[i] && s->node[i] < page.tree->nr_nodes);
+		CHECK(s->thread[i] && s->thread[i] < page.threads.n);
+		CHECK(s->state[i] < page.states.n);
+	}
+}
+
+TEST(pagedata_places_each_row_at_its_stack)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 2);
+	made_sample(p, t, &(struct made){.stack = "main;b;c", .ns = 3000000, .weight = 7});
+	made_sample(p, t, &(struct made){.stack = "main;a", .ns = 1000000, .weight = 5});
+	profile_seal(p);
+	CLEANUP(page_release) struct page page = made_page(p);
+	const struct page_stream *s = &page.streams.p[0];
+	const struct intern *names = &page.tree_report->names;
+	const struct tree_node *n = page.tree->nodes;
+	CHECK_U64(s->n, 2);
+	CHECK_STR(intern_str(names, n[s->node[0]].name), "a");
+	CHECK_STR(intern_str(names, n[s->node[1]].name), "c");
+	CHECK_STR(intern_str(names, n[n[s->node[1]].parent].name), "b");
+	CHECK_U64(s->time_ms[1] - s->time_ms[0], 2);
+	CHECK_U64(s->weight[0], 5);
+}
+
+TEST(pagedata_of_memory_has_a_stream_a_weight_without_times)
+{
+	CLEANUP(profile_free_p) struct profile *p = madeheap_server(0);
+	CLEANUP(page_release) struct page page = made_page(p);
+	bool has_live = false;
+	vec_foreach(s, &page.streams) {
+		CHECK(!(s->flags & PAGE_HAS_TIMES) && !s->time_ms && !s->state);
+		if (strcmp(s->key, "live") != 0)
+			continue;
+		has_live = true;
+		CHECK_STR(s->report, "--weight live");
+		CHECK(s->unit == UNIT_BYTES);
+		CHECK_U64(total(s, true, &page), selected(p, "live", 0));
+	}
+	CHECK(has_live);
+}
+
+TEST(pagedata_of_nothing_is_empty)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	profile_seal(p);
+	CLEANUP(page_release) struct page page = made_page(p);
+	CHECK_U64(page.streams.n, 0);
+	CHECK_U64(page.tree->nr_nodes, 1);
+	CHECK_U64(page.duration_ms, 0);
+}

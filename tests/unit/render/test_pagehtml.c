@@ -1,0 +1,75 @@
+/* render/page: one well-formed file without references, the same bytes for the same input. */
+#include "base/base.h"
+#include "render/page/pagehtml.h"
+#include "tap.h"
+
+#include <string.h>
+
+#include "made.h"
+#include "model/profile.h"
+#include "render/page/pagepack.h"
+
+static void write_page(struct buf *to, const char *stack, const struct pagehtml_options *o)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 2);
+	made_sample(p, t, &(struct made){.stack = stack, .ns = 1000000, .weight = 5});
+	profile_seal(p);
+	struct page page;
+	CHECK(!page_make(&page, p, o->input, NULL));
+	pagehtml_write(to, &page, o);
+	page_release(&page);
+}
+
+TEST(pagehtml_is_the_same_for_the_same_input)
+{
+	CLEANUP(buf_release) struct buf a = {0};
+	CLEANUP(buf_release) struct buf b = {0};
+	const struct pagehtml_options o = {.input = "x.assay", .text = SV("text")};
+	write_page(&a, "main;f", &o);
+	write_page(&b, "main;f", &o);
+	CHECK(a.n == b.n && !memcmp(a.p, b.p, a.n));
+}
+
+TEST(pagehtml_refers_to_no_other_file)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	write_page(&b, "main;f", &(struct pagehtml_options){.text = SV("text")});
+	const char *s = buf_str(&b);
+	CHECK(strstr(s, "default-src 'none'"));
+	CHECK(strstr(s, "script-src 'sha256-"));
+	CHECK(!strstr(s, "http://") && !strstr(s, "https://") && !strstr(s, "<link"));
+	CHECK(!strstr(s, "src=\""));
+	CHECK(b.n < 150 * 1024);
+}
+
+TEST(pagehtml_escapes_names_and_texts)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	const struct pagehtml_options o = {.input = "a\"><script>.assay",
+					   .text = SV("</pre><script>alert(1)</script>")};
+	write_page(&b, "main;</script><script>alert(1)", &o);
+	const char *s = buf_str(&b);
+	CHECK(!strstr(s, "alert(1)</script>"));
+	CHECK(!strstr(s, "\"><script>.assay"));
+	CHECK(strstr(s, "&lt;/pre&gt;&lt;script&gt;alert(1)"));
+}
+
+TEST(pagepack_has_one_value_for_a_column_of_equal_ones)
+{
+	CLEANUP(buf_release) struct buf few = {0};
+	CLEANUP(buf_release) struct buf many = {0};
+	for (int k = 0; k < 2; k++) {
+		CLEANUP(profile_free_p) struct profile *p = profile_new();
+		uint32_t t = made_table(p, "cycles", 2);
+		for (int i = 0; i < (k ? 1000 : 10); i++)
+			made_sample(p, t, &(struct made){.stack = "main;f", .ns = 1, .weight = 5});
+		profile_seal(p);
+		struct page page;
+		CHECK(!page_make(&page, p, NULL, NULL));
+		pagepack_write(k ? &many : &few, &page);
+		page_release(&page);
+	}
+	CHECK(!memcmp(few.p, PAGE_MAGIC, strlen(PAGE_MAGIC)));
+	CHECK(many.n < few.n + 64); /* not 990 rows more */
+}
