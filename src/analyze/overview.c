@@ -33,43 +33,48 @@ static void add_facts(struct report *r, const struct selection *sel)
 							cpus_text(cpus).s)));
 }
 
-/* Returns the likely cause of few samples, or "". */
-static const char *few_samples_cause(struct arena *a, const struct selection *sel)
+/* Returns the likely cause of few samples and what would help, or "". */
+static const char *few_samples_cause(struct arena *a, const struct selection *sel, double effective)
 {
 	double cpus = view_cpus(sel, view_all(sel));
 	uint64_t ns = view_duration_ns(sel);
 	if (view_nr_out(sel)) /* what is said of the selection is not so of the target */
 		return "; the filters removed the others";
+	CLEANUP(buf_release) struct buf b = {0};
 	if (cpus >= 0 && cpus < IDLE_CPUS && ns)
-		return arena_fmt(a,
-				 "; the target was mostly idle: it used %s CPUs on average over %s",
-				 cpus_text(cpus).s, num_ns(ns).s);
-	if (ns && ns < SHORT_NS)
-		return arena_fmt(a, "; the capture lasted only %s", num_ns(ns).s);
-	return "";
+		buf_addf(&b, "; the target was mostly idle: it used %s CPUs on average over %s",
+			 cpus_text(cpus).s, num_ns(ns).s);
+	else if (ns && ns < SHORT_NS)
+		buf_addf(&b, "; the capture lasted only %s", num_ns(ns).s);
+	if (ns && effective > 0 && effective < VIEW_FEW_SAMPLES)
+		buf_addf(&b,
+			 "; for %s samples record about %s, or a higher rate (-F) in proportion",
+			 num_count(OVERVIEW_FEW_SAMPLES).s,
+			 num_ns((uint64_t)((double)ns * OVERVIEW_FEW_SAMPLES / effective)).s);
+	return arena_strdup(a, buf_str(&b));
 }
 
 static void note_few_samples(struct report *r, const struct selection *sel)
 {
 	uint64_t n = sel->nr_samples;
 	double effective = view_effective(sel, view_all(sel));
-	if (effective >= OVERVIEW_FEW_SAMPLES)
+	if (effective >= OVERVIEW_FEW_SAMPLES || view_is_exact(sel))
 		return;
-	const char *reason = few_samples_cause(&r->arena, sel);
-	if (n && sel->effective > 0)
-		report_note(r,
-			    "%s samples of varying periods are as exact as %.0f of equal ones; the "
-			    "95 %% confidence interval of a 50 %% share is +-%s points",
-			    num_count(n).s, ceil(effective),
-			    num_pct(stat_share_pct_error(effective / 2, effective)).s);
-	else if (n)
-		report_note(r,
-			    "only %s sample%s%s; the 95 %% confidence interval of a 50 %% "
-			    "share is +-%s points",
-			    num_count(n).s, n == 1 ? "" : "s", reason,
-			    num_pct(stat_share_pct_error((double)n / 2, (double)n)).s);
-	else
-		report_note(r, "no samples to show%s", reason);
+	const char *cause = few_samples_cause(&r->arena, sel, effective);
+	if (!n) {
+		report_note(r, "no samples to show%s", cause);
+		return;
+	}
+	const char *what = sel->effective > 0 && n > 1
+				   ? arena_fmt(&r->arena,
+					       "%s samples of varying periods are as exact as %.0f "
+					       "of equal ones",
+					       num_count(n).s, ceil(effective))
+				   : arena_fmt(&r->arena, "only %s sample%s", num_count(n).s,
+					       n == 1 ? "" : "s");
+	report_note(r, "%s%s: the 95 %% confidence interval of a 50 %% share is +-%s points%s",
+		    what, effective < VIEW_FEW_SAMPLES ? ", too few for percentages" : "",
+		    num_pct(stat_share_pct_error(effective / 2, effective)).s, cause);
 }
 
 static void note_other_events(struct report *r, const struct selection *sel)

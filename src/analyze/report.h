@@ -73,6 +73,8 @@ struct report_table {
 	const char *note;  /* may be NULL */
 	/* Keys of columns to hide on narrow terminals, in this order; ends with NULL. */
 	const char *const *hide_first; /* may be NULL */
+	/* Percentages are of too few samples: only data formats have these columns. */
+	bool has_counts;
 	struct report_column *columns;
 	size_t nr_columns;
 	uint64_t hidden;   /* bits of columns that are not shown, see report_add_table_of */
@@ -123,6 +125,7 @@ struct report_tree {
 	bool is_differential;
 	bool is_normalised;   /* deltas: the baseline is scaled to the total of the new profile */
 	bool is_reversed;     /* leaf functions at the root */
+	bool has_counts;      /* too few samples for percentages: texts show the weights */
 	bool is_time_ordered; /* siblings are sorted by time, not by name */
 };
 

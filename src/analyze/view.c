@@ -18,8 +18,7 @@ bool view_is_exact(const struct selection *sel)
 {
 	if (sel->variance)
 		return false;
-	return sel->noun ||
-	       (sel->table < sel->p->tables.n && sel->p->tables.p[sel->table].has_tags);
+	return sel->noun || sel->is_counted;
 }
 
 static bool is_of_table(const struct selection *sel)
@@ -60,6 +59,8 @@ const char *view_amount(const struct selection *sel)
 
 double view_effective(const struct selection *sel, struct weight w)
 {
+	if (sel->variance && w.variance > 0)
+		return (double)w.weight * (double)w.weight / w.variance;
 	return (double)w.nr_samples * (sel->effective > 0 ? sel->effective : 1);
 }
 
@@ -80,7 +81,17 @@ double view_error(const struct selection *sel, struct weight part, struct weight
 
 struct weight view_all(const struct selection *sel)
 {
-	return (struct weight){.weight = sel->weight, .nr_samples = sel->nr_samples};
+	struct weight w = {.weight = sel->weight, .nr_samples = sel->nr_samples};
+	for (size_t i = 0; sel->variance && i < sel->nr_rows; i++)
+		w.variance += sel->variance[i];
+	return w;
+}
+
+bool view_has_shares(const struct selection *sel)
+{
+	struct weight all = view_all(sel);
+	bool is_exact = view_is_exact(sel) || (sel->variance && !(all.variance > 0));
+	return is_exact || view_effective(sel, all) >= VIEW_FEW_SAMPLES;
 }
 
 uint64_t view_duration_ns(const struct selection *sel)
@@ -155,7 +166,8 @@ static size_t drop_weightless(struct view_item *items, size_t n)
 	return to;
 }
 
-enum { IS_ESTIMATE = 1 << 8, IS_WEIGHED = 1 << 9 }; /* further bits besides enum view_columns */
+/* Further bits besides enum view_columns. */
+enum { IS_ESTIMATE = 1 << 8, IS_WEIGHED = 1 << 9, HAS_TOTAL_COUNT = 1 << 10 };
 
 static struct report_table *begin_table(struct report *r, const struct selection *sel,
 					const struct view_spec *spec)
@@ -179,6 +191,8 @@ static struct report_table *begin_table(struct report *r, const struct selection
 			   is_bytes ? "allocated" : "spent"),
 		 VIEW_TOTAL},
 		{"samples", select_noun(sel), CELL_COUNT, "samples whose leaf is here"},
+		{"total_samples", "total", CELL_COUNT, "samples here, callees included",
+		 HAS_TOTAL_COUNT},
 		{"self",
 		 counted ? counted
 		 : is_ns ? "time"
@@ -190,11 +204,14 @@ static struct report_table *begin_table(struct report *r, const struct selection
 		{spec->name_key, spec->name_title ? spec->name_title : spec->name_key, CELL_TEXT},
 		{spec->module_key, spec->module_key, CELL_TEXT, NULL, VIEW_MODULE},
 	};
+	bool has_shares = view_has_shares(sel);
 	unsigned bits = spec->flags | (view_is_exact(sel) ? 0 : IS_ESTIMATE) |
-			(sel->unit == UNIT_COUNT && !is_by_period(sel) ? 0 : IS_WEIGHED);
+			(sel->unit == UNIT_COUNT && !is_by_period(sel) ? 0 : IS_WEIGHED) |
+			(has_total && !has_shares ? HAS_TOTAL_COUNT : 0);
 	struct report_table *t =
 		report_add_table_of(r, spec->key, spec->title, columns, ARRAY_LEN(columns), bits);
-	if (bits & IS_ESTIMATE && r->tables.n == 1)
+	t->has_counts = !has_shares;
+	if (bits & IS_ESTIMATE && has_shares && r->tables.n == 1)
 		t->note = "+-: half of the 95 % confidence interval, in percentage points";
 	return t;
 }
@@ -209,6 +226,7 @@ static void add_item(struct report *r, struct report_table *t, const struct sele
 		{.d = view_pct(it->self.weight, sel->weight)},
 		{.d = has_total ? view_pct(it->total.weight, spec->of.weight) : (double)NAN},
 		{.u = it->self.nr_samples},
+		{.u = has_total ? it->total.nr_samples : CELL_NO_COUNT},
 		{.u = it->self.weight},
 		{.text = it->name},
 		{.text = it->module},

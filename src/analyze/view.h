@@ -10,6 +10,12 @@
 #include "analyze/select/weigh.h"
 #include "base/base.h"
 
+/*
+ * With fewer samples (of equal weight) the 95 % interval of a share of 50 % is wider than +-10
+ * points: tables then have counts and no percentages.
+ */
+#define VIEW_FEW_SAMPLES 100
+
 enum view_sort { VIEW_BY_SELF, VIEW_BY_TOTAL, VIEW_BY_NAME };
 
 struct view_limits {
@@ -55,6 +61,8 @@ const char *view_amount(const struct selection *sel);
 bool view_is_exact(const struct selection *sel);
 /* Half width of the 95 % confidence interval of a share, in percentage points; NaN if exact. */
 double view_error(const struct selection *sel, struct weight part, struct weight of);
+/* True unless the selection is sampled and has too few samples for percentages. */
+bool view_has_shares(const struct selection *sel);
 /* True if table @t gets a row of share @pct under the limits; else it is summed in "<other>". */
 bool view_has_room(const struct view_limits *limits, const struct report_table *t, double pct);
 /*

@@ -88,21 +88,28 @@ static void add_table(struct buf *to, const struct report_table *t)
 		return;
 	}
 	for (size_t c = 0; c < t->nr_columns; c++) {
-		buf_add_str(to, c ? " | " : "| ");
+		if (!text_has_column(t, c))
+			continue;
+		buf_add_str(to, "| ");
 		add_text(to, t->columns[c].title);
+		buf_add_ch(to, ' ');
 	}
-	buf_add_str(to, " |\n|");
+	buf_add_str(to, "|\n|");
 	for (size_t c = 0; c < t->nr_columns; c++)
-		buf_add_str(to, is_number(&t->columns[c]) ? "--:|" : "---|");
+		if (text_has_column(t, c))
+			buf_add_str(to, is_number(&t->columns[c]) ? "--:|" : "---|");
 	buf_add_ch(to, '\n');
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		for (size_t c = 0; c < t->nr_columns; c++) {
+			if (!text_has_column(t, c))
+				continue;
 			buf_clear(&cell);
 			text_add_cell(&cell, &t->columns[c], &t->cells[i * t->nr_columns + c]);
-			buf_add_str(to, c ? " | " : "| ");
+			buf_add_str(to, "| ");
 			add_escaped(to, buf_sv(&cell));
+			buf_add_ch(to, ' ');
 		}
-		buf_add_str(to, " |\n");
+		buf_add_str(to, "|\n");
 	}
 	if (!t->note)
 		return;

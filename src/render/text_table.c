@@ -166,6 +166,11 @@ void text_add_cell(struct buf *to, const struct report_column *c, const union ce
 		text_add_number(to, unit, v->u);
 }
 
+bool text_has_column(const struct report_table *t, size_t column)
+{
+	return !t->has_counts || t->columns[column].kind != CELL_PERCENT;
+}
+
 static size_t widest(const struct report_table *t, size_t c, struct buf *scratch)
 {
 	size_t w = text_columns(sv_from_str(t->columns[c].title));
@@ -246,7 +251,7 @@ static void add_hidden(struct buf *to, const struct report_table *t, const struc
 {
 	const char *sep = "  (hidden columns, shown on a wider terminal or in a pipe: ";
 	for (size_t c = 0; c < t->nr_columns; c++) {
-		if (!l->is_hidden[c])
+		if (!l->is_hidden[c] || !text_has_column(t, c))
 			continue;
 		buf_addf(to, "%s%s", sep, t->columns[c].title);
 		sep = ", ";
@@ -267,6 +272,8 @@ void text_add_table(struct buf *to, const struct report_table *t, const struct t
 	CLEANUP(free_p) size_t *widths = xcalloc(t->nr_columns, sizeof(*widths));
 	CLEANUP(free_p) bool *is_hidden = xcalloc(t->nr_columns, sizeof(*is_hidden));
 	struct layout l = {widths, is_hidden};
+	for (size_t c = 0; c < t->nr_columns; c++)
+		is_hidden[c] = !text_has_column(t, c);
 	for (size_t c = 0; c < t->nr_columns; c++)
 		widths[c] = widest(t, c, &scratch);
 	if (style->width) {
@@ -309,7 +316,10 @@ static void add_node(const struct tree_text *tt, const struct tree_node *n, size
 	CLEANUP(buf_release) struct buf num = {0};
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
 		buf_clear(&num);
-		num_add_double(&num, all ? 100.0 * (double)shown[i] / (double)all : 0, 2);
+		if (tt->t->has_counts)
+			text_add_number(&num, tt->t->unit, shown[i]);
+		else
+			num_add_double(&num, all ? 100.0 * (double)shown[i] / (double)all : 0, 2);
 		buf_add_repeat(tt->to, ' ', GAP);
 		add_padded(tt->to, buf_sv(&num), PCT_WIDTH, TEXT_RIGHT);
 	}
@@ -355,6 +365,6 @@ void text_add_tree(struct buf *to, const struct report *r, const struct report_t
 		buf_add_str(to, "  (nothing to show)\n");
 		return;
 	}
-	buf_add_str(to, "  total %   self %\n");
+	buf_add_str(to, t->has_counts ? "    total     self\n" : "  total %   self %\n");
 	add_nodes(&(struct tree_text){to, r, t, style});
 }

@@ -15,6 +15,8 @@ size_t text_columns(struct sv s);
 void text_add_heading(struct buf *to, const struct text_style *style, const char *text);
 /* Appends a number with its unit: "1.20 MiB". */
 void text_add_number(struct buf *to, enum unit unit, uint64_t v);
+/* False for percentages of too few samples, which texts do not show. */
+bool text_has_column(const struct report_table *t, size_t column);
 /* Appends a cell as text on one line, escaped for a terminal. */
 void text_add_cell(struct buf *to, const struct report_column *c, const union cell *v);
 void text_add_table(struct buf *to, const struct report_table *t, const struct text_style *style);

@@ -27,6 +27,7 @@ static void add_phases(struct report *r, const struct selection *sel, const stru
 	};
 	struct report_table *t = report_add_table_of(r, "phases", "phases", columns,
 						     ARRAY_LEN(columns), sel->unit != UNIT_COUNT);
+	t->has_counts = !view_has_shares(sel);
 	for (size_t i = 0; i <= sel->nr_rules; i++) {
 		if (i == sel->nr_rules && !w[i].nr_samples)
 			continue;
@@ -56,6 +57,7 @@ static void add_functions(struct report *r, const struct selection *sel, const s
 	struct report_table *t =
 		report_add_table(r, "phase_functions", "hottest functions by phase (self time)",
 				 columns, ARRAY_LEN(columns));
+	t->has_counts = !view_has_shares(sel);
 	CLEANUP(arena_release) struct arena a = {0};
 	struct groups g = groups_by(&a, sel->p, BY_FUNCTION);
 	struct view_item *items = arena_calloc(&a, max_functions, sizeof(*items));

@@ -608,6 +608,23 @@ static void set_window(const struct row_filter *plan, struct selection *sel)
 	sel->last_ns = plan->has_window ? MIN(plan->window.to_ns, all.to_ns) : all.to_ns;
 }
 
+/* Rows with tags are counts. Samples are, if each one is of one event, as with perf record -c 1. */
+static bool is_counted(const struct profile *p, const struct table *t)
+{
+	bool is_cpu_time = false;
+	static const char *const sampled[] = {"cycles", "cpu-clock", "task-clock"};
+	for (size_t i = 0; i < ARRAY_LEN(sampled); i++)
+		is_cpu_time |= strstr(profile_text(p, t->event), sampled[i]) != NULL;
+	if (t->has_tags)
+		return true;
+	if (t->freq_hz > 0 || t->nr_columns < 2 || !t->n || is_cpu_time)
+		return false;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->values[i * t->nr_columns] != t->values[i * t->nr_columns + 1])
+			return false;
+	return true;
+}
+
 int select_open(struct arena *a, const struct profile *p, uint32_t table,
 		const struct select_spec *spec, struct selection *ret_sel,
 		struct row_filter **ret_s, struct err *err)
@@ -620,6 +637,7 @@ int select_open(struct arena *a, const struct profile *p, uint32_t table,
 				.id = t->id,
 				.event = profile_text(p, t->event),
 				.unit = t->columns[t->weight_column].unit,
+				.is_counted = is_counted(p, t),
 				.rules = spec->rules,
 				.nr_rules = spec->nr_rules};
 	s->t = t;

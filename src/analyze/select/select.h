@@ -160,6 +160,7 @@ struct selection {
 	 * nr_samples (Kish's effective sample size, (sum w)^2 / sum w^2). 0: all weigh the same.
 	 */
 	double effective;
+	bool is_counted; /* the table has every event (waits; perf record -c 1): nothing is sampled */
 	enum unit unit;
 	const char *event;
 	const char *noun;       /* plural noun for rows ("waits"); NULL: that of the table */

@@ -101,4 +101,5 @@ void calltext_report(struct report *r, const struct selection *sel,
 	}
 	t->nodes = arena_dup(&r->arena, p.nodes.p, p.nodes.n * sizeof(*p.nodes.p));
 	t->nr_nodes = p.nodes.n;
+	t->has_counts = !view_has_shares(sel);
 }

@@ -138,6 +138,7 @@ static void add_rows(struct report *r, const struct selection *sel, const struct
 	};
 	struct report_table *t =
 		report_add_table(r, "named", "named rows", columns, ARRAY_LEN(columns));
+	t->has_counts = !view_has_shares(sel);
 	for (size_t i = 1; i <= nr_rules + 1; i++) {
 		bool is_other = i == nr_rules + 1;
 		const struct weight *w = is_other ? &own[0] : &own[i];

@@ -10,6 +10,7 @@
 
 /* What rows are. */
 enum kind { THREADS = 1 << 0, GROUPS = 1 << 1, PROCESSES = 1 << 2 };
+enum { IS_ESTIMATE = 1 << 3, HAS_CPUS = 1 << 4, IS_TIME = 1 << 5 }; /* further bits of columns */
 
 struct thread_row {
 	const char *name;
@@ -19,18 +20,21 @@ struct thread_row {
 	struct weight w;
 };
 
-static struct report_table *begin_table(struct report *r, const char *key, const char *title,
-					enum kind kind)
+static struct report_table *begin_table(struct report *r, const struct selection *sel,
+					const char *key, const char *title, enum kind kind)
 {
+	bool has_cpus = kind != PROCESSES && view_cpus(sel, view_all(sel)) >= 0;
+	unsigned bits = kind | (view_is_exact(sel) ? 0 : IS_ESTIMATE) | (has_cpus ? HAS_CPUS : 0);
 	bool is_process = kind == PROCESSES;
 	const char *name = is_process ? "process" : "thread";
 	const struct report_column columns[] = {
 		{"pct", "%", CELL_PERCENT, "share of everything shown"},
 		{"error_pct", "+-", CELL_PERCENT,
-		 "half width of the 95 % confidence interval, in percentage points"},
+		 "half width of the 95 % confidence interval, in percentage points", IS_ESTIMATE},
 		{"cpus", "avg CPUs", CELL_FLOAT, "CPUs in use on average over the window",
-		 THREADS | GROUPS},
-		{"samples", "samples", CELL_COUNT},
+		 HAS_CPUS},
+		{"samples", select_noun(sel), CELL_COUNT},
+		{"time_ns", "time", CELL_NS, NULL, IS_TIME},
 		{"threads", "threads", CELL_COUNT,
 		 is_process ? "sampled threads; a renamed thread counts once per name"
 			    : "sampled threads",
@@ -39,7 +43,11 @@ static struct report_table *begin_table(struct report *r, const char *key, const
 		{"tid", "tid", CELL_ID, NULL, THREADS},
 		{name, name, CELL_TEXT},
 	};
-	return report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), kind);
+	bits |= sel->unit == UNIT_NS ? IS_TIME : 0;
+	struct report_table *t =
+		report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), bits);
+	t->has_counts = !view_has_shares(sel);
+	return t;
 }
 
 static int by_weight(const void *x, const void *y)
@@ -67,6 +75,7 @@ static void add_row(struct report *r, struct report_table *t, const struct selec
 		{.d = view_error(sel, row->w, view_all(sel))},
 		{.d = cpus < 0 ? (double)NAN : cpus},
 		{.u = row->w.nr_samples},
+		{.u = row->w.weight},
 		{.u = row->nr_threads},
 		{.u = id_or_none(row->pid)},
 		{.u = id_or_none(row->tid)},
@@ -144,7 +153,7 @@ void threads_report(struct report *r, const struct selection *sel, const struct 
 	CLEANUP(arena_release) struct arena a = {0};
 	size_t n;
 	struct thread_row *rows = make_rows(&a, sel, THREADS, &n);
-	add_rows(r, begin_table(r, "threads", "threads", THREADS), sel, rows, n, limits);
+	add_rows(r, begin_table(r, sel, "threads", "threads", THREADS), sel, rows, n, limits);
 }
 
 void processes_report(struct report *r, const struct selection *sel,
@@ -153,7 +162,7 @@ void processes_report(struct report *r, const struct selection *sel,
 	CLEANUP(arena_release) struct arena a = {0};
 	size_t n;
 	struct thread_row *rows = make_rows(&a, sel, PROCESSES, &n);
-	add_rows(r, begin_table(r, "processes", "processes", PROCESSES), sel, rows, n, limits);
+	add_rows(r, begin_table(r, sel, "processes", "processes", PROCESSES), sel, rows, n, limits);
 }
 
 void threads_fold_numbers(struct buf *to, const char *name)
@@ -196,6 +205,6 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 	}
 	groups[0].name = ""; /* samples without a thread */
 	struct report_table *t =
-		begin_table(r, "thread_groups", "threads by name (digits shown as #)", GROUPS);
+		begin_table(r, sel, "thread_groups", "threads by name (digits shown as #)", GROUPS);
 	add_rows(r, t, sel, groups, intern_count(&names), limits);
 }

@@ -83,3 +83,38 @@ TEST(views_name_the_pictures_of_a_second_table_and_of_events_by_them)
 	CHECK_STR(found(p, NULL), "io");
 	CHECK_STR(found(p, "sched:sched_switch"), "cpu");
 }
+
+static bool has_shares(const struct profile *p, const char *event)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(err_release) struct err err = {0};
+	struct selection sel;
+	if (select_run(&a, p, &(struct select_spec){.event = event}, &sel, &err))
+		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
+	return view_has_shares(&sel);
+}
+
+static struct profile *with_samples(const char *event, int64_t nr, int64_t period)
+{
+	struct profile *p = profile_new();
+	uint32_t t = made_table(p, event, 2);
+	for (int64_t i = 0; i < nr; i++)
+		made_sample(p, t,
+			    &(struct made){.stack = "main;a", .nr = 1, .ns = 1 + (uint64_t)i});
+	for (size_t i = 0; i < p->tables.p[t].n; i++)
+		p->tables.p[t].values[i * 2 + 1] = period;
+	profile_seal(p);
+	return p;
+}
+
+TEST(views_show_shares_of_100_samples_or_of_counted_events)
+{
+	CLEANUP(profile_free_p) struct profile *few = with_samples("cycles", 99, 1000);
+	CLEANUP(profile_free_p) struct profile *many = with_samples("cycles", 100, 1000);
+	CLEANUP(profile_free_p) struct profile *counted = with_samples("sched:sched_switch", 5, 1);
+	CLEANUP(profile_free_p) struct profile *tick = with_samples("cpu-clock:u", 5, 1);
+	CLEANUP(profile_free_p) struct profile *waits = madewaits_service(false);
+	CHECK(!has_shares(few, NULL) && has_shares(many, NULL));
+	CHECK(has_shares(counted, NULL) && !has_shares(tick, NULL));
+	CHECK(has_shares(waits, NULL));
+}
