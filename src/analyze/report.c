@@ -143,6 +143,17 @@ void report_note(struct report *r, const char *fmt, ...)
 	vec_push(&r->notes, arena_strdup(&r->arena, text));
 }
 
+const char *report_unnamed(struct arena *a, const struct report *r)
+{
+	const struct report_frames *f = &r->frames;
+	if (!(f->unnamed > 0))
+		return NULL;
+	double pct = 100 * f->unnamed / f->all;
+	return arena_fmt(a, "unsymbolized frames: %s %% by weight%s%s",
+			 pct < 0.1 ? "<0.1" : num_pct(pct).s, f->module ? ", most in " : "",
+			 f->module ? f->module : "");
+}
+
 void report_hint(struct report *r, const struct report_hint *h)
 {
 	struct report_hint copy = *h;

@@ -203,7 +203,16 @@ struct report {
 	enum unit unit;
 	const char *noun;       /* what nr_samples counts: "waits"; NULL: samples */
 	const char *count_name; /* what weights of UNIT_COUNT count: "pages"; NULL: samples */
-	bool has_no_samples;    /* about a host, or of readings only: no loss counters are shown */
+	/*
+	 * Frames of the stacks shown, by weight: all, those without a name, and of these most by
+	 * module. The loss counters count samples with an unsymbolized leaf.
+	 */
+	struct report_frames {
+		double all;
+		double unnamed;
+		const char *module; /* NULL: none */
+	} frames;
+	bool has_no_samples; /* about a host, or of readings only: no loss counters are shown */
 };
 
 struct report *report_new(void);
@@ -219,6 +228,8 @@ struct report_table *report_add_table_of(struct report *r, const char *key, cons
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
 /* Adds a row to a table whose columns are all text: one string for each column. */
 void report_add_texts(struct report *r, struct report_table *t, ...);
+/* Returns "unsymbolized frames: 76 % by weight, most in libfoo.so"; NULL: all have a name. */
+const char *report_unnamed(struct arena *a, const struct report *r);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */

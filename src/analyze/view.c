@@ -266,6 +266,46 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 	t->nr_rows_total = n;
 }
 
+/* ---- frames without a name --------------------------------------------------------------- */
+
+/* Number of frames of a location that texts show as [unknown] or as the start of a function. */
+static uint32_t nr_unnamed(const struct profile *p, const struct location *l, uint32_t nr_frames)
+{
+	if (!l->nr_frames)
+		return 1;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < nr_frames; i++) {
+		const struct function *f = &p->functions.p[p->frames.p[l->first_frame + i].func];
+		n += f->flags & FUNC_GUESSED && strstr(profile_text(p, f->name), "!fn_");
+	}
+	return n;
+}
+
+void view_add_frames(struct report *r, const struct selection *sel)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	const struct profile *p = sel->p;
+	if (!sel->nr_rows)
+		return;
+	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
+	double *by_module = arena_calloc(&a, p->modules.n + 1, sizeof(*by_module));
+	module_id most = 0;
+	for (stack_id id = 1; id < w.nr_nodes; id++) {
+		const struct location *l = &p->locations.p[p->stacks.p[id].loc];
+		uint32_t n = select_nr_frames(sel, id);
+		if (!n || !w.total[id].weight || p->modules.p[l->module].kind == MODULE_PSEUDO)
+			continue;
+		double weight = (double)w.total[id].weight;
+		r->frames.all += weight * n;
+		by_module[l->module] += weight * nr_unnamed(p, l, n);
+		r->frames.unnamed += weight * nr_unnamed(p, l, n);
+		if (by_module[l->module] > by_module[most])
+			most = l->module;
+	}
+	if (most)
+		r->frames.module = arena_strdup(&r->arena, profile_module_name(p, most));
+}
+
 /* ---- what stands above all tables ------------------------------------------------------ */
 
 uint64_t view_nr_out(const struct selection *sel)
@@ -320,4 +360,5 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 		report_note(r, "the recording is incomplete: the recorder was killed or the "
 			       "file was truncated");
 	view_note_filtered(r, sel);
+	view_add_frames(r, sel);
 }

@@ -78,6 +78,8 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
  */
 void view_begin(struct report *r, const struct selection *sel, const char *title);
 
+/* Adds up the frames of the selection, and those without a name, in r->frames. */
+void view_add_frames(struct report *r, const struct selection *sel);
 /* Adds a note: what of the selection's table is shown, and what each filter left out. */
 void view_note_filtered(struct report *r, const struct selection *sel);
 

@@ -178,6 +178,10 @@ void jsonout_render(struct buf *to, const struct report *r)
 	json_put_u64(&j, "total", r->total);
 	json_put_u64(&j, "samples", r->nr_samples);
 	add_losses(&j, &r->losses);
+	if (r->frames.all > 0) {
+		json_key(&j, "unsymbolized_frames_pct");
+		json_double(&j, 100 * r->frames.unnamed / r->frames.all, 4);
+	}
 	add_facts(&j, r);
 	add_sentences(&j, "notes", r->notes.p, r->notes.n);
 	json_put_arr(&j, "tables");

@@ -202,7 +202,8 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	add_loss(to, buf_str(&what), seen, 0);
 	add_loss(to, "lost", lost, seen);
 	add_loss(to, "stacks truncated", truncated, seen);
-	add_loss(to, "unsymbolized", unnamed, seen);
+	if (unnamed || !(s->r->frames.unnamed > 0))
+		add_loss(to, unnamed ? "unsymbolized leaves" : "unsymbolized", unnamed, seen);
 	if (l->nr[LOSS_THROTTLED])
 		add_loss(to, "times throttled", l->nr[LOSS_THROTTLED], 0);
 	add_part(to, buf_str(&beside));
@@ -233,6 +234,12 @@ static double add_header(struct svg *s)
 	add_line(s, y += 20, "sub", buf_sv(&b));
 	buf_clear(&b);
 	bool is_lossy = add_losses(&b, s);
+	CLEANUP(arena_release) struct arena a = {0};
+	const char *unsymbolized = report_unnamed(&a, s->r);
+	if (unsymbolized) {
+		is_lossy = true;
+		add_part(&b, unsymbolized);
+	}
 	add_line(s, y += 17, is_lossy ? "loss some" : "loss", buf_sv(&b));
 	if (s->o->notes)
 		add_line(s, y += 17, "sub", sv_from_str(s->o->notes));

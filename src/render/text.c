@@ -64,7 +64,15 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 		buf_addf(to, "; throttled %" PRIu64 " times", l->nr[LOSS_THROTTLED]);
 	buf_add_ch(to, '\n');
 	add_causes(to, l, LOSS_CLASS_TRUNC, "truncated stacks: ", losses_truncated(l));
-	add_causes(to, l, LOSS_CLASS_UNSYM, "unsymbolized: ", losses_unsymbolized(l));
+	add_causes(to, l, LOSS_CLASS_UNSYM, "unsymbolized leaf: ", losses_unsymbolized(l));
+}
+
+static void add_unnamed(struct buf *to, const struct report *r)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	const char *unnamed = report_unnamed(&a, r);
+	if (unnamed)
+		buf_addf(to, "%s\n", unnamed);
 }
 
 void text_add_losses(struct buf *to, const struct report *r)
@@ -72,6 +80,8 @@ void text_add_losses(struct buf *to, const struct report *r)
 	CLEANUP(buf_release) struct buf beside = {0};
 	if (!r->has_no_samples)
 		add_samples(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+	if (!r->has_no_samples)
+		add_unnamed(to, r);
 	losses_add_other(&beside, &r->losses);
 	if (beside.n)
 		buf_addf(to, "%s\n", buf_str(&beside));

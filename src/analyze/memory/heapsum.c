@@ -290,7 +290,7 @@ static void note_unsymbolized(struct report *r, const struct selection *sel)
 	for (size_t i = 0; i < sel->nr_rows; i++) {
 		const struct heapframe *f = heapframes_of(frames, sel->rows[i].stack);
 		const char *name = heapframe_name(sel->p, f);
-		if (!sel->rows[i].stack || (f->function && !strstr(name, "!fn_")))
+		if (!sel->rows[i].stack || (strcmp(name, "[unknown]") && !strstr(name, "!fn_")))
 			continue;
 		nameless += sel->rows[i].weight;
 		by_kind[unsymbolized_cause(sel->p, f)] += sel->rows[i].weight;

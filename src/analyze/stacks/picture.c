@@ -134,6 +134,7 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 		d->has_input = true;
 	} else if (!is_before) {
 		losses_merge(&d->r->losses, &in->p->losses);
+		view_add_frames(d->r, &sel);
 	}
 	if (d->pic->is_blame)
 		blame_add_to_tree(d->ct, &blame);

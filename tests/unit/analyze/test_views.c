@@ -118,3 +118,24 @@ TEST(views_show_shares_of_100_samples_or_of_counted_events)
 	CHECK(has_shares(counted, NULL) && !has_shares(tick, NULL));
 	CHECK(has_shares(waits, NULL));
 }
+
+TEST(views_count_frames_without_a_name_by_weight)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	struct selection sel;
+	uint32_t t = made_table(p, "cycles", 1);
+	made_sample(p, t, &(struct made){.stack = "main;named", .nr = 50, .ns = 1});
+	made_sample(p, t, &(struct made){.stack = "main;x!fn_12 x;leaf", .nr = 150, .ns = 2});
+	vec_foreach(f, &p->functions)
+		if (strstr(profile_text(p, f->name), "!fn_"))
+			f->flags |= FUNC_GUESSED;
+	profile_seal(p);
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
+	view_begin(r, &sel, "");
+	CHECK_U64((uint64_t)r->frames.all, 2 * 50 + 3 * 150);
+	CHECK_U64((uint64_t)r->frames.unnamed, 150);
+	CHECK_U64(losses_unsymbolized(&r->losses), 0); /* all leaves have names */
+	CHECK_STR(report_unnamed(&a, r), "unsymbolized frames: 27.3 % by weight, most in x");
+}
