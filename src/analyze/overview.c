@@ -7,6 +7,7 @@
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/stacks/hotcold.h"
+#include "analyze/stacks/skid.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/stacks/top.h"
 #include "base/buf.h"
@@ -113,6 +114,7 @@ void overview_begin(struct report *r, const struct selection *sel)
 	add_facts(r, sel);
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
 		note_few_samples(r, sel);
+	skid_note(r, sel);
 	note_other_events(r, sel);
 }
 
