@@ -110,10 +110,18 @@ static struct sv next_part(struct sv *rest)
 	return part;
 }
 
+/* Suffixes that name the same code; some with a number behind them. */
+static const char *const renamings[] = {".llvm", ".lto_priv", ".__uniq", ".abi0", ".abiinternal"};
+#define RENAMINGS_NR (sizeof(renamings) / sizeof(*renamings))
+
 static bool is_renaming(struct sv part)
 {
-	return sv_has_prefix(part, SV(".llvm.")) || sv_has_prefix(part, SV(".lto_priv.")) ||
-	       sv_eq(part, SV(".llvm")) || sv_eq(part, SV(".lto_priv"));
+	for (size_t i = 0; i < RENAMINGS_NR; i++) {
+		struct sv key = sv_from_str(renamings[i]);
+		if (sv_has_prefix(part, key) && (part.n == key.n || part.p[key.n] == '.'))
+			return true;
+	}
+	return false;
 }
 
 enum suffix_form { SUFFIX_PLAIN, SUFFIX_CLONE };
@@ -133,13 +141,16 @@ static void add_suffix(struct buf *to, struct sv rest, enum suffix_form form, un
 	buf_add_sv(to, rest);
 }
 
-/* Returns where the suffix of an unmangled name starts; only suffixes of LLVM and LTO. */
+/* Returns where the first renaming of an unmangled name starts; parts before it may be names. */
 static size_t plain_length(struct sv s)
 {
-	const char *at = memmem(s.p, s.n, ".llvm.", 6);
-	if (!at)
-		at = memmem(s.p, s.n, ".lto_priv", 9);
-	return at && at > s.p ? (size_t)(at - s.p) : s.n;
+	for (size_t i = 1; i < s.n; i++)
+		if (s.p[i] == '.') {
+			struct sv rest = sv_from_idx(s, i);
+			if (is_renaming(next_part(&rest)))
+				return i;
+		}
+	return s.n;
 }
 
 static size_t mangled_length(struct sv s)

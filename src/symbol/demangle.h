@@ -4,7 +4,8 @@
  * two builds can be compared. Removed, unless DEMANGLE_HASHES is set:
  *
  *	::h0123456789abcdef, [c1f1a4ba060b9bfa]	Rust hashes and disambiguators
- *	.llvm.123, .lto_priv.0			suffixes added by LLVM and LTO
+ *	.llvm.123, .lto_priv.0, .__uniq.123	suffixes added by LLVM and LTO
+ *	.abi0, .abiinternal			Go's calling convention
  *
  * Other parts:
  *

@@ -50,6 +50,14 @@ TEST(demangle_keeps_suffixes_of_distinct_code)
 	CHECK_NAME("zmalloc.llvm.123456", 0, "zmalloc");
 	CHECK_NAME("zmalloc.llvm.123456", DEMANGLE_HASHES, "zmalloc.llvm.123456");
 	CHECK_NAME("zmalloc.lto_priv.0.cold", 0, "zmalloc.cold");
+	CHECK_NAME("zmalloc.constprop.0.lto_priv.3", 0, "zmalloc.constprop.0");
+	CHECK_NAME("zmalloc.__uniq.123.llvm.456.cold", 0, "zmalloc.cold");
+	CHECK_NAME("_Z1fv.__uniq.12", 0, "f()");
+	CHECK_NAME("runtime.memclrNoHeapPointers.abi0", 0, "runtime.memclrNoHeapPointers");
+	CHECK_NAME("main.(*T).Get.abiinternal", 0, "main.(*T).Get");
+	CHECK_NAME("main.(*T).Get.abi0", DEMANGLE_HASHES, "main.(*T).Get.abi0");
+	CHECK_NAME("pkg.abi0x", 0, "pkg.abi0x");
+	CHECK_NAME(".llvm.3", 0, ".llvm.3");
 	CHECK_NAME("zmalloc.isra.0.part.1", 0, "zmalloc.isra.0.part.1");
 	CHECK_NAME("_ZdlPv@plt", 0, "operator delete(void*)@plt");
 	CHECK_NAME("memcpy@plt", 0, "memcpy@plt");
