@@ -96,12 +96,19 @@ static bool is_contained(const struct features *f)
  * Appends how to get the missing capabilities. If all are present, the seccomp filter or kernel
  * refuses.
  */
-static void add_remedy(struct buf *to, const struct features *f, uint64_t caps)
+static void add_remedy(struct buf *to, const struct features *f, uint64_t caps, bool needs_tracefs)
 {
 	uint64_t missing = 0;
 	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
 		if (caps & BIT(cap_names[i].cap) && !rights_permit(f->caps, cap_names[i].cap))
 			missing |= BIT(cap_names[i].cap);
+	if (!missing && needs_tracefs) {
+		buf_add_str(to, is_contained(f)
+					? "start the container with -v "
+					  "/sys/kernel/tracing:/sys/kernel/tracing"
+					: "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+		return;
+	}
 	if (!missing) {
 		buf_add_str(to, is_contained(f) ? "--security-opt seccomp=assay-seccomp.json"
 						: "privileges suffice, but the kernel was "
@@ -212,7 +219,7 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 						? "a kernel with CONFIG_DEBUG_INFO_BTF (and /sys "
 						  "mounted); also "
 						: "run on the host or with --pid=host; also ");
-	add_remedy(&j->remedy, f, least_caps(c, w));
+	add_remedy(&j->remedy, f, least_caps(c, w), c->needs & NEEDS_TRACEPOINTS && f->tracepoints);
 	if (w != SYSTEM && f->perf_own == -EACCES && f->paranoid > 2)
 		buf_add_str(&j->remedy, "; for user code of own processes: sudo sysctl "
 					"kernel.perf_event_paranoid=2");

@@ -17,6 +17,7 @@
 
 struct heapgrowth {
 	struct bpf_links links;
+	struct err no_calls; /* why mapping calls are not recorded */
 };
 
 /* Programs at the start of a fault and at its allocation; both are needed. */
@@ -73,13 +74,21 @@ int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct 
 		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu, err));
 		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err));
 	}
-	return attach_calls(g, skel, err);
+	/* Calls need tracefs, faults do not. */
+	(void)attach_calls(g, skel, &g->no_calls);
+	return 0;
+}
+
+const char *heapgrowth_no_calls(const struct heapgrowth *g)
+{
+	return g && g->no_calls.code ? err_msg(&g->no_calls) : NULL;
 }
 
 void heapgrowth_free(struct heapgrowth *g)
 {
 	if (!g)
 		return;
+	err_release(&g->no_calls);
 	bpf_links_detach(&g->links); /* closing tracepoints is slow in the kernel */
 	free_p(&g);
 }

@@ -18,8 +18,13 @@ struct heapgrowth;
  * one page.
  */
 bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted);
-/* Attaches the programs, after engine_load. *ret_g must be freed also after an error. */
+/*
+ * Attaches the programs, after engine_load. *ret_g must be freed also after an error. Without access
+ * to tracefs page faults are recorded, but no calls.
+ */
 int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err);
+/* Why mapping calls are not recorded; NULL: they are. Borrowed. */
+const char *heapgrowth_no_calls(const struct heapgrowth *g);
 /* Detaches. NULL is fine. */
 void heapgrowth_free(struct heapgrowth *g);
 

@@ -193,9 +193,10 @@ static void unlock(struct heapsource *h)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
+/* Not for growth alone, which another source records (capture/io). */
 static bool heap_is_wanted(const struct source_env *env)
 {
-	return !env->heap->by_probes;
+	return env->tables & TABLE_SET(LIVE) && !env->heap->by_probes;
 }
 
 static unsigned heap_table_flags(const void *self)

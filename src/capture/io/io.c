@@ -64,6 +64,7 @@ struct io {
 	int32_t pid;          /* whose memory cgroup and reads are measured, 0 = none */
 	bool wants_pressure;
 	bool has_heap;   /* the heap of other processes is recorded beside growth */
+	char *no_calls;  /* why mapping calls are not recorded beside growth; NULL: they are */
 	const char *why; /* growth is recorded instead of allocations; may be NULL */
 	struct mempressure before;
 	bool has_reads; /* of @pid alone */
@@ -131,6 +132,12 @@ static void choose_programs(struct io *s)
 	s->has_fault_pages = heapgrowth_choose(s->skel, (s->tables & TABLE_SET(GROWTH)) != 0);
 }
 
+/* The calls of table "mapped" are recorded beside growth; else by the heap's source. */
+static bool io_is_wanted(const struct source_env *env)
+{
+	return env->tables & ~TABLE_SET(MAPPED) & io_source.fills;
+}
+
 static int io_open(void **ret_s, const struct source_env *env, struct err *err UNUSED)
 {
 	struct io *s = xcalloc(1, sizeof(*s));
@@ -193,6 +200,14 @@ static void attach_reclaim(struct io *s)
 	}
 }
 
+static int attach_growth(struct io *s, struct err *err)
+{
+	TRY(heapgrowth_attach(&s->growth, s->skel, err));
+	const char *no_calls = heapgrowth_no_calls(s->growth);
+	s->no_calls = no_calls ? xstrdup(no_calls) : NULL;
+	return 0;
+}
+
 static int io_load(void *self, struct err *err)
 {
 	struct io *s = self;
@@ -202,7 +217,7 @@ static int io_load(void *self, struct err *err)
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
 	TRY(s->tables & TABLE_SET(FAULTS) ? faults_attach(&s->faults, s->skel, err) : 0);
-	TRY(s->tables & TABLE_SET(GROWTH) ? heapgrowth_attach(&s->growth, s->skel, err) : 0);
+	TRY(s->tables & TABLE_SET(GROWTH) ? attach_growth(s, err) : 0);
 	if (s->tables & TABLE_SET(RECLAIM))
 		attach_reclaim(s);
 	return s->tables & TABLE_SET(IO) ? attach_calls(s, err) : 0;
@@ -467,9 +482,11 @@ static void add_growth_facts(struct profile *p, const struct io *s)
 	if (!s->has_heap)
 		profile_factf(p, FACT_HEAP_METHOD, "growth%s%s", s->why ? ": " : "",
 			      s->why ? s->why : "");
-	profile_fact(p, FACT_GROWTH,
-		     s->has_fault_pages ? "exact: size of each page fault"
-					: "one page per fault: huge pages count as small ones");
+	profile_factf(p, FACT_GROWTH, "%s%s%s",
+		      s->has_fault_pages ? "exact: size of each page fault"
+					 : "one page per fault: huge pages count as small ones",
+		      s->no_calls ? "; mmap, munmap, mremap and brk calls are not recorded: " : "",
+		      s->no_calls ? s->no_calls : "");
 }
 
 static void io_facts(const void *self, struct profile *p)
@@ -505,13 +522,15 @@ static void io_free(void *self)
 	map_release(&s->reported);
 	free_p(&s->keys);
 	free_p(&s->sums);
+	free_p(&s->no_calls);
 	free_p(&s);
 }
 
 const struct source io_source = {
 	.name = "io",
 	.fills = TABLE_SET(IO) | TABLE_SET(BLOCK) | TABLE_SET(FAULTS) | TABLE_SET(RECLAIM) |
-		 TABLE_SET(GROWTH),
+		 TABLE_SET(GROWTH) | TABLE_SET(MAPPED),
+	.is_wanted = io_is_wanted,
 	.bpf_prefix = "io_",
 	.poll_ms = 100,
 	.open = io_open,

@@ -32,6 +32,23 @@ if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
 	[ "$faults" -lt 5000 ] || fail "no huge pages: 64 MiB in $faults faults"
 fi
 
+# a running program; without tracefs, too, where only the calls that map memory are missing
+"$TARGETS/memshapes" leak > /dev/null & pid=$!
+$ASSAY heap --method growth --no-pictures -o a.assay -p $pid 2 > out 2> err || fail "attached: $(cat err)"
+$ASSAY report --json a.assay > g.json || fail "attached: report"
+grew=$(cell memory bytes "what=first touched")
+[ "$grew" -ge 500000 ] || fail "attached: $grew bytes"
+if command -v setpriv > /dev/null && unshare -m true 2> /dev/null; then
+	unshare -m sh -c 'umount -l /sys/kernel/tracing 2> /dev/null; umount -l /sys/kernel/debug 2> /dev/null
+		exec setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$@"' sh \
+		$ASSAY heap --method growth --no-pictures -o b.assay -p $pid 2 > out 2> err || fail "no tracefs: $(cat err)"
+	$ASSAY report --json b.assay > g.json || fail "no tracefs: report"
+	grew=$(cell memory bytes "what=first touched")
+	[ "$grew" -ge 500000 ] || fail "no tracefs: $grew bytes"
+	grep -q "calls are not recorded: no permission" g.json || fail "no tracefs: not reported"
+fi
+kill $pid
+
 # an ordinary user: a sample of the faults, reported as such
 [ -x /bin/su ] && su nobody -s /bin/sh -c true 2> /dev/null || exit 0
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || { echo "ordinary users may not sample here"; exit 0; }
