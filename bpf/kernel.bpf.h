@@ -227,7 +227,14 @@ struct files_struct {
 	struct fdtable *fdt;
 } CORE;
 
-struct pid;
+struct upid {
+	int nr;
+} CORE;
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+} CORE;
+
 struct uprobe_task;
 
 /* Times are of the scheduler's own clock, in ns. */
@@ -308,6 +315,24 @@ struct task_struct {
 static __always_inline struct pt_regs___kernel *regs_of(struct task_struct *t)
 {
 	return (void *)bpf_task_pt_regs(t);
+}
+
+/* The thread's TID in its own PID namespace. */
+static __noinline __s32 ns_tid_of(struct task_struct *t)
+{
+	if (!t)
+		return 0;
+	/* In the initial PID namespace, level is 0 and the TID is t->pid. */
+	struct pid *pid = BPF_CORE_READ(t, thread_pid);
+	__s32 nr = 0;
+	if (!pid)
+		return 0;
+	/* The array's last element is that of the innermost namespace. */
+	void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+		   BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid) +
+		   bpf_core_field_offset(struct upid, nr);
+	bpf_probe_read_kernel(&nr, sizeof(nr), at);
+	return nr;
 }
 
 /* CPU time of the thread up to its last switch or tick; 0: not known. */

@@ -55,6 +55,8 @@ static __always_inline void reported_add(__u64 ref)
 	WRITE_ONCE(set[0], ref);
 }
 
+#include "python.bpf.h"
+
 /* Reserves the memory for a walk. NULL: WALK_NESTING BPF programs use it already; counted. */
 static __always_inline struct walk *walk_get(void)
 {
@@ -258,7 +260,7 @@ __noinline __u64 user_stack_of(struct task_state *st, __u32 max_depth, bool is_p
 	__u64 ref = m ? stack_memo_get(m, &s) : 0;
 	if (ref) {
 		count_done(nr_stack_cache_hits);
-		return ref;
+		return stack_with_python(t, st, ref);
 	}
 	struct walker k = {.w = walk_get()};
 	if (!k.w)
@@ -266,7 +268,7 @@ __noinline __u64 user_stack_of(struct task_state *st, __u32 max_depth, bool is_p
 	if (walk_init(&k, t, st, max_depth, false))
 		ref = user_stack_walk(&k, m);
 	walk_put(k.w);
-	return ref;
+	return stack_with_python(t, st, ref);
 }
 
 /* The same for callers that do not have the thread's state, which is created if needed. */
@@ -320,7 +322,7 @@ __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 			ref = stack_ref(w, flags, COPY_BYTES_SAMPLE);
 	}
 	walk_put(w);
-	return ref;
+	return st ? stack_with_python(t, st, ref) : ref;
 }
 
 /* bpf_loop callback: adds frame @i to the hash. */

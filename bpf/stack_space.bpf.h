@@ -43,6 +43,7 @@ static __always_inline void space_reset(struct kspace *sp, __u64 now)
 	__u64 none = __builtin_bswap32((__u32)now) ^ (__u32)(now >> 32);
 
 	WRITE_ONCE(sp->exec_ns, now);
+	WRITE_ONCE(sp->python, 0);
 	barrier();
 	WRITE_ONCE(sp->now, none << 32);
 }
@@ -85,8 +86,10 @@ __noinline bool proc_add(__u32 tgid, __u32 flags, __u32 from)
 	}
 	struct kspace *sp = &h->spaces[p.space_idx & (KTABLES_NR_SPACES - 1)];
 	space_reset(sp, bpf_ktime_get_ns());
-	if (from < KTABLES_NR_SPACES)
+	if (from < KTABLES_NR_SPACES) {
+		WRITE_ONCE(sp->python, READ_ONCE(h->spaces[from].python));
 		WRITE_ONCE(sp->now, READ_ONCE(h->spaces[from].now));
+	}
 	if (bpf_map_update_elem(&procs, &tgid, &p, BPF_NOEXIST)) {
 		space_free(p.space_idx);
 		/* Another CPU added it at the same time, or the map is full. */

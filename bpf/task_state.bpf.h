@@ -22,6 +22,14 @@
 /* TASK_IS_TARGET is valid if TASK_IS_KNOWN is set: stored at the first look-up. */
 enum task_flags { TASK_IS_KNOWN = 1, TASK_IS_TARGET = 2 };
 
+/* Owner: bpf/python.bpf.h */
+struct python_state {
+	__u64 thread;  /* the thread's PyThreadState when it was last found */
+	__u64 none_ns; /* when it had none */
+	__s32 tid;     /* in its PID namespace; 0: not known yet */
+	__u32 pad;
+};
+
 struct task_state {
 	__u32 space_idx_1; /* 1 + index into ktables_head.spaces; 0: not known yet */
 	__u32 flags;       /* enum task_flags */
@@ -29,6 +37,7 @@ struct task_state {
 	struct io_state io;
 	struct span_state span;
 	struct heap_state heap;
+	struct python_state python;
 };
 
 #endif

@@ -48,32 +48,6 @@ DEFINE_MAP(ARRAY, wait_kstacks, WAIT_KSTACKS, __u32, struct wait_kstack);
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-struct upid {
-	int nr;
-} CORE;
-struct pid {
-	unsigned int level;
-	struct upid numbers[1];
-} CORE;
-
-/* The thread's TID in its own PID namespace. */
-static __noinline __s32 ns_tid_of(struct task_struct *t)
-{
-	if (!t)
-		return 0;
-	/* In the initial PID namespace, level is 0 and the TID is t->pid. */
-	struct pid *pid = BPF_CORE_READ(t, thread_pid);
-	__s32 nr = 0;
-	if (!pid)
-		return 0;
-	/* The array's last element is that of the innermost namespace. */
-	void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-		   BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid) +
-		   bpf_core_field_offset(struct upid, nr);
-	bpf_probe_read_kernel(&nr, sizeof(nr), at);
-	return nr;
-}
-
 /*
  * Ends a run at @now. Its CPU time is the scheduler's: the elapsed time without what interrupts and
  * the hypervisor took, as far as the kernel accounts for them. sum_exec_runtime does not change off

@@ -12,13 +12,15 @@ enum kernel_record_kind {
 	RECORD_STACK = 2,  /* struct kernel_stack (wire/kernel_stack.h): the frames of a stack */
 	RECORD_COPY =
 		3, /* struct kernel_copy (same file): registers and stack bytes, not yet walked */
-	RECORD_WAIT = 4,    /* struct wait_single (wire/kernel_wait.h): one wait */
-	RECORD_EVENT = 5,   /* struct kernel_event (wire/kernel_event.h): one event */
-	RECORD_SPAN = 6,    /* struct kernel_span (wire/kernel_span.h): one slow span */
-	RECORD_FILE = 7,    /* struct kernel_file (wire/kernel_io.h): the name of a file */
-	RECORD_ALLOC = 8,   /* struct kernel_heap (wire/kernel_heap.h): an allocated block */
-	RECORD_FREE = 9,    /* struct kernel_heap: a freed block */
-	RECORD_THREAD = 10, /* struct wait_thread (wire/kernel_wait.h): a thread of the target */
+	RECORD_WAIT = 4,     /* struct wait_single (wire/kernel_wait.h): one wait */
+	RECORD_EVENT = 5,    /* struct kernel_event (wire/kernel_event.h): one event */
+	RECORD_SPAN = 6,     /* struct kernel_span (wire/kernel_span.h): one slow span */
+	RECORD_FILE = 7,     /* struct kernel_file (wire/kernel_io.h): the name of a file */
+	RECORD_ALLOC = 8,    /* struct kernel_heap (wire/kernel_heap.h): an allocated block */
+	RECORD_FREE = 9,     /* struct kernel_heap: a freed block */
+	RECORD_THREAD = 10,  /* struct wait_thread (wire/kernel_wait.h): a thread of the target */
+	RECORD_PYCODE = 11,  /* struct kernel_pycode (wire/kernel_python.h): a Python function */
+	RECORD_PYSTACK = 12, /* struct kernel_pystack (same file): the Python frames of a stack */
 };
 
 struct kernel_record {

@@ -9,6 +9,7 @@
  *	| maps[]           | executable mappings, sorted within a range
  *	| pages[]          | of each binary: index of the first row of each 4 KiB page
  *	| specials[]       | struct unwind_special of each binary
+ *	| pythons[]        | struct python_layout of each binary with a Python interpreter
  *	+------------------+ KTABLES_HEAD_BYTES
  *	| rows[nr_rows]    | struct unwind_row of each binary; nr_rows is a power of two
  *	+------------------+
@@ -41,6 +42,7 @@
 #ifndef ASSAY_WIRE_KERNEL_TABLES_H
 #define ASSAY_WIRE_KERNEL_TABLES_H
 
+#include "kernel_python.h"
 #include "unwind_row.h"
 #include "wire_types.h"
 
@@ -48,6 +50,7 @@
 #define KTABLES_NR_MAPS      (1u << 16)
 #define KTABLES_NR_PAGES     (1u << 18) /* 1 GiB of code */
 #define KTABLES_NR_SPECIALS  (1u << 15)
+#define KTABLES_NR_PYTHONS   (1u << 6)
 #define KTABLES_ROWS_DEFAULT (1u << 22) /* 32 MiB */
 #define KTABLES_ROWS_MAX     (1u << 24)
 
@@ -69,8 +72,8 @@ struct kmap {
 	wire_u32 end_row;
 	wire_u32 first_special; /* index into specials[] */
 	wire_u32 nr_specials;
-	wire_u32 kind; /* enum kmap_kind */
-	wire_u32 pad;
+	wire_u32 kind;     /* enum kmap_kind */
+	wire_u32 python_1; /* 1 + index into pythons[]; 0: no Python interpreter */
 };
 
 /* The published mappings of a process. */
@@ -78,6 +81,9 @@ struct kspace {
 	wire_u64 now; /* kspace_pack */
 	wire_u64
 		exec_ns; /* creation or last exec of the process (CLOCK_MONOTONIC), 0 = before the capture */
+	/* generation << 32 | 1 + index into maps[] of its Python interpreter; 0, or of another
+	 * generation than `now`: it has none. Stored before `now`. */
+	wire_u64 python;
 };
 
 /* generation << 32 | nr << 16 | first; nr == 0: nothing published. */
@@ -94,6 +100,7 @@ struct ktables_head {
 	struct kmap maps[KTABLES_NR_MAPS];
 	wire_u32 pages[KTABLES_NR_PAGES];
 	struct unwind_special specials[KTABLES_NR_SPECIALS];
+	struct python_layout pythons[KTABLES_NR_PYTHONS];
 };
 
 #define KTABLES_HEAD_BYTES ((sizeof(struct ktables_head) + 4095) / 4096 * 4096)
@@ -132,6 +139,9 @@ struct kernel_counts {
 	wire_u64 nr_rule_misses;      /* rules that were not in the rule cache */
 	wire_u64 nr_map_searches;     /* binary searches for a mapping */
 	wire_u64 nr_ends[16];         /* walks by enum walk_end */
+	wire_u64 nr_pythons;          /* stacks of threads with Python frames */
+	wire_u64 nr_pythons_partly;   /* of these, some frames could not be read */
+	wire_u64 nr_python_frames;    /* read */
 };
 
 /* Measured run time of BPF programs: index into the per-CPU array "costs" of struct kernel_cost. */
@@ -156,7 +166,7 @@ struct kernel_cost {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct kmap) == 56, "kmap size");
-_Static_assert(sizeof(struct kspace) == 16, "kspace size");
+_Static_assert(sizeof(struct kspace) == 24, "kspace size");
 #endif
 
 #endif

@@ -111,6 +111,7 @@ enum tree_flags {
 	TREE_PSEUDO = 1 << 3,   /* [truncated], thread roots, separators */
 	TREE_GUESSED = 1 << 4,  /* a function without symbol (FUNC_GUESSED) */
 	TREE_INFERRED = 1 << 5, /* a tail call removed its frame (model/profile.h) */
+	TREE_PYTHON = 1 << 6,
 };
 
 struct report_tree {

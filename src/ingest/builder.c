@@ -77,7 +77,8 @@ struct builder *builder_new(struct profile *p, const struct builder_options *opt
 					     .spaces = &b->spaces,
 					     .wants_more_stack = options->wants_more_stack,
 					     .ctx = options->ctx});
-	b->refs = (struct stackrefs){.p = p, .spaces = &b->spaces, .stackbuild = b->stackbuild};
+	b->refs = (struct stackrefs){
+		.p = p, .spaces = &b->spaces, .stackbuild = b->stackbuild, .modules = &b->modules};
 	return b;
 }
 
@@ -553,6 +554,12 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		if (!ev->stack.is_kernel && stackrefs_needs(&b->refs, &ev->stack))
 			list_mappings(b, ev);
 		stackrefs_add(&b->refs, ev);
+		break;
+	case EVENT_PYCODE:
+		stackrefs_add_pycode(&b->refs, ev);
+		break;
+	case EVENT_PYSTACK:
+		stackrefs_add_pystack(&b->refs, ev);
 		break;
 	case EVENT_AGGREGATE:
 		on_aggregate(b, ev);

@@ -21,6 +21,7 @@ static void ingest_module_free(struct ingest_module *m)
 	unwind_table_free((struct unwind_table *)(uintptr_t)m->unwind.table);
 	elf_free(m->elf);
 	free(m->segments);
+	free(m->python);
 	free(m->path);
 	free(m->jitdump);
 	free(m);
@@ -126,6 +127,17 @@ static void drop_silent(struct ingest_module *im)
 	im->missing = missing_from_error(rc);
 }
 
+static void load_python(struct ingest_module *im)
+{
+	struct pyruntime r;
+	pyruntime_find(&r, im->elf);
+	if (r.kind == PYRUNTIME_NONE)
+		return;
+	im->python = xmemdup(&r, sizeof(r));
+	if (r.kind == PYRUNTIME_KNOWN)
+		im->unwind.python = &im->python->layout;
+}
+
 static void load_image(struct modules *m, struct ingest_module *im)
 {
 	if (im->elf && !im->segments) {
@@ -134,6 +146,7 @@ static void load_image(struct modules *m, struct ingest_module *im)
 	}
 	if (!m->needs_tables || im->unwind.table || !im->elf)
 		return;
+	load_python(im);
 	struct unwind_table *t = NULL;
 	if (unwind_table_build(&t, im->elf, m->cache_dir, NULL) == 0)
 		im->unwind.table = t;

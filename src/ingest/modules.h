@@ -14,6 +14,7 @@
 #include "model/event.h"
 #include "model/profile.h"
 #include "object/elf.h"
+#include "symbol/pyruntime.h"
 #include "unwind/space.h"
 
 enum module_missing {
@@ -29,6 +30,7 @@ struct ingest_module {
 	enum module_kind kind;
 	enum module_missing missing;
 	struct elf *elf; /* until the symbol worker takes it; NULL if missing, JIT, kernel */
+	struct pyruntime *python;     /* its Python interpreter, or NULL */
 	struct elf_segment *segments; /* copied from the ELF file */
 	size_t nr_segments;
 	char *path;                /* as mapped */

@@ -2,8 +2,12 @@
 #include "base/base.h"
 #include "ingest/stackrefs.h"
 
+#include "ingest/pythonframes.h"
+#include "kernel_python.h"
+
 void stackrefs_release(struct stackrefs *r)
 {
+	pythonframes_free(r->python);
 	map_release(&r->user);
 	map_release(&r->kernel);
 	map_release(&r->joined);
@@ -50,6 +54,35 @@ void stackrefs_add(struct stackrefs *r, const struct event *ev)
 	vec_push(&r->parts, part);
 }
 
+static struct pythonframes *python_of(struct stackrefs *r)
+{
+	if (!r->python)
+		r->python = pythonframes_new(r->p, r->modules);
+	return r->python;
+}
+
+void stackrefs_add_pycode(struct stackrefs *r, const struct event *ev)
+{
+	pythonframes_add_code(python_of(r), ev->pycode);
+}
+
+void stackrefs_add_pystack(struct stackrefs *r, const struct event *ev)
+{
+	const struct kernel_pystack *s = ev->pystack;
+	const uint32_t *native = map_get(&r->user, s->native_ref);
+	const uint32_t *known = map_get(&r->user, s->ref);
+	if (!native || (known && r->parts.p[*known].loss == LOSS_NR))
+		return;
+	struct stackref_part part = r->parts.p[*native];
+	pythonframes_merge(python_of(r), s, part.loss == LOSS_NR, &part.stack, &part.leaf_stack);
+	uint32_t idx = known ? *known : (uint32_t)r->parts.n;
+	*map_put(&r->user, s->ref, NULL) = idx;
+	if (known)
+		r->parts.p[idx] = part;
+	else
+		vec_push(&r->parts, part);
+}
+
 bool stackrefs_has_user(const struct stackrefs *r, uint64_t ref)
 {
 	return !ref || map_get(&r->user, ref);
@@ -79,8 +112,9 @@ stack_id stackrefs_user(struct stackrefs *r, uint64_t ref, enum loss_kind *ret_l
 		*ret_loss = LOSS_STACK_LOST;
 		return lost_stack(r);
 	}
-	*ret_loss = r->parts.p[*idx].loss;
-	return r->parts.p[*idx].stack;
+	const struct stackref_part *part = &r->parts.p[*idx];
+	*ret_loss = part->loss;
+	return part->stack ? part->stack : part->leaf_stack;
 }
 
 static stack_id join_kernel(struct stackrefs *r, stack_id user, uint64_t ref,
@@ -122,5 +156,9 @@ stack_id stackrefs_sample(struct stackrefs *r, const struct event *ev, enum loss
 		s->is_user ? stackbuild_user_location(r->stackbuild, ev->pid,
 						      spaces_get(r->spaces, ev->pid), s->ip, false)
 			   : stackbuild_kernel_location(r->stackbuild, s->ip, false);
+	const uint32_t *idx = r->python && s->is_user ? map_get(&r->user, s->user_ref) : NULL;
+	stack_id leaf_stack = idx ? r->parts.p[*idx].leaf_stack : 0;
+	if (leaf_stack && pythonframes_is_eval(r->python, leaf))
+		return leaf_stack;
 	return profile_stack(r->p, stack, leaf);
 }

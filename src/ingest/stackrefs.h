@@ -19,6 +19,7 @@
 /* The part that a reference represents. */
 struct stackref_part {
 	stack_id stack;      /* user: the stack */
+	stack_id leaf_stack; /* with Python frames: as pythonframes.h */
 	uint32_t first;      /* kernel: its frames in stackrefs.frames, leaf first */
 	uint32_t nr;         /* 0 for a user stack */
 	enum loss_kind loss; /* user: why it is incomplete, or LOSS_NR */
@@ -28,7 +29,9 @@ struct stackrefs {
 	struct profile *p;
 	struct spaces *spaces;
 	struct stackbuild *stackbuild;
-	struct map user; /* ref -> index into parts */
+	struct modules *modules;
+	struct pythonframes *python; /* NULL: no Python frames have come */
+	struct map user;             /* ref -> index into parts */
 	struct map kernel;
 	VEC(struct stackref_part) parts;
 	VEC(loc_id) frames;
@@ -44,6 +47,9 @@ void stackrefs_release(struct stackrefs *r);
 bool stackrefs_needs(const struct stackrefs *r, const struct event_stack *s);
 /* Adds the part of an EVENT_STACK if it is needed. */
 void stackrefs_add(struct stackrefs *r, const struct event *ev);
+/* Adds an EVENT_PYCODE or EVENT_PYSTACK. */
+void stackrefs_add_pycode(struct stackrefs *r, const struct event *ev);
+void stackrefs_add_pystack(struct stackrefs *r, const struct event *ev);
 /* Return whether the part has arrived; reference 0 (none) always has. */
 bool stackrefs_has_user(const struct stackrefs *r, uint64_t ref);
 bool stackrefs_has_kernel(const struct stackrefs *r, uint64_t ref);

@@ -13,6 +13,9 @@
 #include "model/loss.h"
 #include "wait_reason.h"
 
+struct kernel_pycode;
+struct kernel_pystack;
+
 enum event_kind {
 	EVENT_SAMPLE = 1,
 	EVENT_MAP,       /* an mmap event: code was mapped into a process */
@@ -24,6 +27,8 @@ enum event_kind {
 	EVENT_SWITCH,    /* a context switch: a thread went on or off a CPU */
 	EVENT_MARK,      /* a named moment set by the user (assay mark) */
 	EVENT_STACK,     /* the frames of a stack that other events refer to by reference */
+	EVENT_PYCODE,    /* a Python function that Python frames refer to */
+	EVENT_PYSTACK,   /* the Python frames of a stack, with a reference for both */
 	EVENT_AGGREGATE, /* a table row that the source has already summed up (count, time, ...) */
 };
 
@@ -150,6 +155,9 @@ struct event {
 		} mark;
 		struct event_stack stack;
 		struct event_aggregate aggregate;
+		/* As sent by the BPF programs, lengths checked (wire/kernel_python.h). */
+		const struct kernel_pycode *pycode;
+		const struct kernel_pystack *pystack;
 	};
 };
 

@@ -107,6 +107,7 @@ enum func_flags {
 	FUNC_GUESSED = 1 << 0, /* no symbol; range from .eh_frame or PLT: module!fn_1a2b0 */
 	FUNC_KERNEL = 1 << 1,
 	FUNC_JIT = 1 << 2,
+	FUNC_PYTHON = 1 << 3, /* Python code: file.py:LINE function */
 };
 
 struct function {

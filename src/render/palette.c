@@ -84,6 +84,7 @@ enum family {
 	FAMILY_JIT,
 	FAMILY_PSEUDO,
 	FAMILY_GUESSED,
+	FAMILY_PYTHON,
 	FAMILY_NR
 };
 
@@ -175,6 +176,8 @@ static unsigned family_of(enum palette p, const struct palette_key *k)
 		return FAMILY_PSEUDO;
 	if (flags & TREE_KERNEL)
 		return FAMILY_KERNEL;
+	if (flags & TREE_PYTHON)
+		return FAMILY_PYTHON;
 	if (p == PALETTE_JAVA && flags & TREE_INLINED)
 		return FAMILY_INLINED + 7;
 	if (flags & TREE_JIT || (p == PALETTE_JAVA && is_java(k->name)))
@@ -248,6 +251,8 @@ const char *palette_meaning(enum palette p, unsigned color)
 		return "JIT";
 	case FAMILY_GUESSED:
 		return "no symbol";
+	case FAMILY_PYTHON:
+		return "Python";
 	default:
 		return "thread, marker";
 	}
@@ -306,6 +311,8 @@ static struct rgb family_rgb(unsigned family, unsigned shade, bool is_dark)
 		return rgb_from_oklch(light, chroma + 0.03, 148 + 3.0 * shade);
 	case FAMILY_GUESSED:
 		return rgb_from_oklch(light, 0.035, 85);
+	case FAMILY_PYTHON:
+		return rgb_from_oklch(light, chroma + 0.045, 78 + 6.0 * shade);
 	default:
 		return neutral(is_dark, step / 2);
 	}

@@ -4,7 +4,7 @@
  * graph. Each colour has a light and a dark variant.
  *
  * In the default palette the hue is the module (or crate, or namespace) and the shade is the
- * function. The kernel has warm colours, libc and the runtime slate, JIT code green, frames that assay adds ("[no stack]") grey,
+ * function. The kernel has warm colours, libc and the runtime slate, JIT code green, Python code gold, frames that assay adds ("[no stack]") grey,
  * inlined functions a paler variant of their module's colour. Each wait reason ("[lock]",
  * model/wait.h) has a strong colour of its own; idle threads are grey.
  *

@@ -19,9 +19,10 @@
 /* A module as the unwinder needs it; owned by the caller, must outlive the spaces. */
 struct unwind_module {
 	module_id id;
-	const struct unwind_table *table; /* NULL: no rules (frame pointers are tried) */
-	bool is_missing;                  /* the file could not be opened */
-	bool is_jit;                      /* anonymous executable memory */
+	const struct unwind_table *table;   /* NULL: no rules (frame pointers are tried) */
+	const struct python_layout *python; /* of its Python interpreter; NULL: it has none */
+	bool is_missing;                    /* the file could not be opened */
+	bool is_jit;                        /* anonymous executable memory */
 };
 
 struct space_map {

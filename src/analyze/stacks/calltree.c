@@ -190,6 +190,7 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 	flags |= fr->is_inferred ? TREE_INFERRED : 0;
 	flags |= fn->flags & FUNC_KERNEL ? TREE_KERNEL : 0;
 	flags |= fn->flags & FUNC_JIT ? TREE_JIT : 0;
+	flags |= fn->flags & FUNC_PYTHON ? TREE_PYTHON : 0;
 	flags |= fn->flags & FUNC_GUESSED ? TREE_GUESSED : 0;
 	const char *mark = mark_of(in, flags);
 	str_id *memo = &in->func_names[fr->func];

@@ -69,6 +69,7 @@ static uint32_t flags_of(const struct profile *p, const struct location *l, cons
 	uint32_t ff = p->functions.p[f->func].flags;
 	flags |= ff & FUNC_GUESSED ? TREE_GUESSED : 0;
 	flags |= ff & FUNC_JIT ? TREE_JIT : 0;
+	flags |= ff & FUNC_PYTHON ? TREE_PYTHON : 0;
 	flags |= ff & FUNC_KERNEL ? TREE_KERNEL : 0;
 	return flags;
 }

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "capture/bpf/kernelrecord.h"
 
+#include "kernel_python.h"
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 #include "model/tables.h"
@@ -18,6 +19,18 @@ static bool is_copy_sane(const struct kernel_copy *c)
 	return c->head.nr_bytes >= fixed && c->nr_stack <= c->head.nr_bytes - fixed;
 }
 
+static bool is_pystack_sane(const struct kernel_pystack *s)
+{
+	return s->head.nr_bytes >= sizeof(*s) &&
+	       s->nr_frames <= (s->head.nr_bytes - sizeof(*s)) / sizeof(s->frames[0]);
+}
+
+static bool is_pycode_sane(const struct kernel_pycode *c)
+{
+	return c->head.nr_bytes >= sizeof(*c) && c->name.nr_bytes <= PYTHON_NAME_BYTES &&
+	       c->file.nr_bytes <= PYTHON_FILE_BYTES;
+}
+
 bool kernelrecord_is_sane(const struct kernel_record *r, uint32_t nr_bytes)
 {
 	if (nr_bytes < sizeof(*r) || r->nr_bytes < sizeof(*r) || r->nr_bytes > nr_bytes ||
@@ -30,6 +43,10 @@ bool kernelrecord_is_sane(const struct kernel_record *r, uint32_t nr_bytes)
 		return is_stack_sane((const void *)r);
 	case RECORD_COPY:
 		return is_copy_sane((const void *)r);
+	case RECORD_PYCODE:
+		return is_pycode_sane((const void *)r);
+	case RECORD_PYSTACK:
+		return is_pystack_sane((const void *)r);
 	default:
 		return true; /* checked by their sources */
 	}
@@ -93,6 +110,14 @@ bool kernelrecord_decode(const struct kernel_record *r, struct kernelrecord_scra
 		return true;
 	case RECORD_COPY:
 		decode_copy((const void *)r, scratch, ret_ev);
+		return true;
+	case RECORD_PYCODE:
+		ret_ev->kind = EVENT_PYCODE;
+		ret_ev->pycode = (const void *)r;
+		return true;
+	case RECORD_PYSTACK:
+		ret_ev->kind = EVENT_PYSTACK;
+		ret_ev->pystack = (const void *)r;
 		return true;
 	default:
 		return false;

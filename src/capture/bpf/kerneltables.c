@@ -26,6 +26,7 @@ struct krange {
 	uint32_t generation;
 	uint32_t first;
 	uint32_t nr;
+	uint32_t python_1;  /* 1 + index into maps[] of the Python interpreter; 0 = none */
 	uint32_t nr_users;  /* processes */
 	uint64_t unused_ns; /* since when nr_users is 0 */
 	VEC(uint32_t) tables;
@@ -58,6 +59,7 @@ void kerneltables_release(struct kerneltables *k)
 	vec_release(&k->tables);
 	vec_release(&k->ranges);
 	vec_release(&k->processes);
+	vec_release(&k->pythons);
 	vec_release(&k->free_ranges);
 	vec_release(&k->free_processes);
 	vec_release(&k->dirty);
@@ -152,6 +154,25 @@ static void use_table(struct kerneltables *k, struct krange *r, struct ktable *t
 	vec_push(&r->tables, idx);
 }
 
+/* Publishes where the interpreter keeps its frames. Returns 1 + its index; 0: there is no room. */
+static uint32_t write_python(struct kerneltables *k, const struct space_map *m)
+{
+	const struct python_layout *l = m->module->python;
+	if (!l)
+		return 0;
+	for (uint32_t i = 0; i < k->pythons.n; i++)
+		if (k->pythons.p[i] == l)
+			return i + 1;
+	if (k->pythons.n == KTABLES_NR_PYTHONS)
+		return 0;
+	struct python_layout *to = &k->spec.head->pythons[k->pythons.n];
+	*to = *l;
+	to->runtime -= m->module->table->base;
+	to->code_type -= m->module->table->base;
+	vec_push(&k->pythons, l);
+	return (uint32_t)k->pythons.n;
+}
+
 static struct kmap kmap_of(struct kerneltables *k, struct krange *r, const struct space_map *m)
 {
 	struct kmap map = {.start = m->start, .end = m->end, .kind = KMAP_NONE};
@@ -178,6 +199,7 @@ static struct kmap kmap_of(struct kerneltables *k, struct krange *r, const struc
 	map.end_row = t->first_row + u->nr_rows;
 	map.first_special = t->first_special;
 	map.nr_specials = u->nr_specials;
+	map.python_1 = write_python(k, m);
 	return map;
 }
 
@@ -215,6 +237,9 @@ static bool fill_range(struct kerneltables *k, struct krange *r, const struct sp
 	}
 	r->nr = (uint32_t)maps.n;
 	bool has_room = rangepool_alloc(&k->map_pool, r->nr, &r->first);
+	for (uint32_t i = 0; has_room && i < r->nr && !r->python_1; i++)
+		if (maps.p[i].python_1)
+			r->python_1 = r->first + i + 1;
 	if (has_room && r->nr)
 		memcpy(k->spec.head->maps + r->first, maps.p, r->nr * sizeof(*maps.p));
 	vec_release(&maps);
@@ -251,6 +276,11 @@ static uint32_t range_of(struct kerneltables *k, const struct space *sp)
 	}
 	*map_put(&k->range_of, sp->generation, NULL) = idx + 1;
 	return idx;
+}
+
+static uint64_t python_of(const struct krange *r)
+{
+	return r->python_1 ? (uint64_t)r->generation << 32 | r->python_1 : 0;
 }
 
 static uint64_t pack_of(const struct kerneltables *k, uint32_t range)
@@ -306,6 +336,7 @@ static enum published publish(struct kerneltables *k, struct kprocess *p)
 		uint64_t now = __atomic_load_n(&s->now, __ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&s->exec_ns, __ATOMIC_ACQUIRE) > k->applied_ns)
 			return LATER;
+		__atomic_store_n(&s->python, python_of(&k->ranges.p[range]), __ATOMIC_RELEASE);
 		if (now != pack && !__atomic_compare_exchange_n(&s->now, &now, pack, false,
 								__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			continue;

@@ -41,7 +41,8 @@ struct kerneltables {
 	VEC(struct ktable) tables;
 	VEC(struct krange) ranges;
 	VEC(struct kprocess) processes;
-	VEC(uint32_t) free_ranges; /* unused indices of ranges */
+	VEC(const struct python_layout *) pythons; /* those written, by index */
+	VEC(uint32_t) free_ranges;                 /* unused indices of ranges */
 	VEC(uint32_t) free_processes;
 	VEC(int32_t) dirty;    /* pids whose mappings must be published (again) */
 	struct map table_of;   /* address of an unwind_table -> index + 1 */
