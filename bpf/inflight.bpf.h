@@ -5,8 +5,8 @@
  *
  * libaio has no tracepoints, and tracing a system call slows down every call of every program. So
  * it is computed when a thread blocks: the number of requests in flight from the counters of the
- * context (fs/aio.c: what is neither free nor completed), kind and file from a request that the
- * previous call returned.
+ * context (fs/aio.c: what is neither free nor completed), kind and file from a request that
+ * completed before.
  *
  * Requests of io_uring for regular files and block devices are counted by ring from submission to
  * completion; the file is that of the last one submitted.
@@ -59,6 +59,18 @@ struct aio_iocb {
 	__u64 nr_bytes;
 };
 
+/* fs/aio.c: the ring of completions, at the address that is the context's id. */
+struct aio_ring_head {
+	__u32 id;
+	__u32 nr;
+	__u32 head;
+	__u32 tail;
+	__u32 magic;
+	__u32 features[2];
+	__u32 header_length;
+};
+
+#define AIO_MAGIC    0xa10a10a1u
 #define AIO_CONTEXTS 64
 #define AIO_CPUS     512
 
@@ -159,14 +171,38 @@ static __always_inline __u8 aio_reason(const struct aio_iocb *r, __u32 mode)
 	return WAIT_POLL;
 }
 
+/* Reads a request that has completed; false if it is not what it was then. */
+static __always_inline bool aio_read_request(struct aio_iocb *ret_r, __u64 event_at)
+{
+	struct aio_event event;
+	if (bpf_probe_read_user(&event, sizeof(event), (void *)event_at) || !event.iocb ||
+	    bpf_probe_read_user(ret_r, sizeof(*ret_r), (void *)event.iocb))
+		return false;
+	bool is_vector = ret_r->opcode == 7 || ret_r->opcode == 8;
+	return event.data == ret_r->data && event.res >= 0 &&
+	       (is_vector || (__u64)event.res <= ret_r->nr_bytes) && ret_r->opcode <= 8;
+}
+
+/* Returns the address of the last completion in the context's ring, 0 if it cannot be read. */
+static __always_inline __u64 aio_last_event(__u64 user_id)
+{
+	struct aio_ring_head ring;
+	if (bpf_probe_read_user(&ring, sizeof(ring), (void *)user_id) || ring.magic != AIO_MAGIC ||
+	    !ring.nr || ring.tail >= ring.nr)
+		return 0;
+	__u32 at = (ring.tail ? ring.tail : ring.nr) - 1;
+	return user_id + ring.header_length + at * sizeof(struct aio_event);
+}
+
 /*
  * Sets the reason, and the file where it is known, of a wait in io_getevents(). The kind of the
- * requests in flight is taken from the request that the previous call stored first, if the program
- * uses the same buffer again and the request is still what it was; else it is WAIT_FILE_OTHER.
+ * requests in flight is taken from the request that completed last: it is in the ring, which is in
+ * the process's memory, once the program (libaio) has read it; else in the buffer of the previous
+ * call, if the program uses the same one again. If that request is no longer what it was, the reason
+ * is WAIT_FILE_OTHER.
  */
 __noinline int aio_cause(struct wait_cause *c, __u64 user_id, __u64 events)
 {
-	struct aio_event event;
 	struct aio_iocb r;
 	__u32 mode = 0;
 	if (!c)
@@ -175,12 +211,8 @@ __noinline int aio_cause(struct wait_cause *c, __u64 user_id, __u64 events)
 	if (!ctx || !aio_is_in_flight(ctx))
 		return 0;
 	c->reason = WAIT_FILE_OTHER;
-	if (bpf_probe_read_user(&event, sizeof(event), (void *)events) || !event.iocb ||
-	    bpf_probe_read_user(&r, sizeof(r), (void *)event.iocb))
-		return 0;
-	bool is_vector = r.opcode == 7 || r.opcode == 8;
-	if (event.data != r.data || event.res < 0 ||
-	    (!is_vector && (__u64)event.res > r.nr_bytes) || r.opcode > 8)
+	__u64 last = aio_last_event(user_id);
+	if (!(last && aio_read_request(&r, last)) && !aio_read_request(&r, events))
 		return 0;
 	if (file_of(bpf_get_current_task_btf(), true, r.fd, c, &mode))
 		c->reason = aio_reason(&r, mode);

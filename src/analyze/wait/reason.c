@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "analyze/wait/reason.h"
 
+#include <sys/syscall.h>
+
 #include "analyze/wait/asyncframes.h"
 
 #define REACH_FRAMES 8
@@ -171,11 +173,24 @@ static enum wait_reason reason_of_sleep(enum sync_kind kind, enum wait_reason ow
 	return kind == SYNC_BACKPRESSURE ? WAIT_BACKPRESSURE : own;
 }
 
+/* A write to a pipe or socket waits until the other end has taken data out. */
+static bool is_send(const struct tag *tag)
+{
+	static const int16_t sends[] = {SYS_write,  SYS_writev,  SYS_pwrite64, SYS_pwritev,
+					SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_vmsplice};
+	for (size_t i = 0; i < ARRAY_LEN(sends); i++)
+		if (tag->syscall == sends[i])
+			return true;
+	return false;
+}
+
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag)
 {
 	enum wait_reason own = tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
 	if (own == WAIT_SYNC)
 		own = reason_of_futex(reason_of_frames(rs, stack), tag);
+	else if ((own == WAIT_PIPE || own == WAIT_NET) && is_send(tag))
+		own = WAIT_BACKPRESSURE;
 	else if (own == WAIT_POLL || own == WAIT_SLEEP)
 		own = reason_of_sleep(reason_of_frames(rs, stack), own);
 	else if (own == WAIT_RUN_QUEUE && !strcmp(profile_text(rs->p, tag->detail), "yielded"))

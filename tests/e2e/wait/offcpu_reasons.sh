@@ -34,7 +34,7 @@ fi
 for name in reasons_std reasons_std_nodebug; do
 	[ -x "$TARGETS/$name" ] || continue
 	truth $name -- "$TARGETS/$name" 1 3
-	says $name 'spent sending into full channels \(back-pressure\).*; most in reasons_std::wait_send'
+	says $name 'spent sending into full channels, pipes or sockets \(back-pressure\).*; most in reasons_std::wait_send'
 	says $name 'blocked executor: .*; most in reasons_std::wait_in_task \(sleep\)'
 	says $name 'in the run queue after sched_yield.*; most in reasons_std::wait_by_yield'
 	says $name '^ +[0-9].* sleep +reasons_std::wait_in_task'

@@ -384,7 +384,7 @@ TEST(waits_overview_says_contention_only_of_locks)
 	CHECK(has_note(f.r, "lock contention: 36 % of non-idle thread time"));
 	CHECK(has_note(f.r, "meanwhile the lock holder was doing: fsync 90 %"));
 	CHECK(has_note(f.r, "reach the disk"));
-	CHECK(!has_note(f.r, "idle:") && !has_note(f.r, "covers"));
+	CHECK(!has_note(f.r, "mostly idle") && !has_note(f.r, "covers"));
 	CHECK_U64(f.r->hints.p[0].command, HINT_FLAME);
 	CHECK_STR(f.r->hints.p[0].input, "x.assay");
 
@@ -402,7 +402,7 @@ TEST(waits_overview_says_contention_only_of_locks)
 	profile_seal(idle);
 	CHECK(!waits_overview(r, idle, &(struct select_spec){0}, NULL, &(struct view_limits){0},
 			      NULL));
-	CHECK(has_note(r, "mostly idle: 100 %"));
+	CHECK(has_note(r, "another thread: 100 % of thread time"));
 	CHECK(!has_note(r, "contention"));
 }
 

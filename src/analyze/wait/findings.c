@@ -1,0 +1,455 @@
+/* Sentences on what a recording of waits comes to; see findings.h. */
+#include "base/base.h"
+#include "analyze/wait/findings.h"
+
+#include <stdlib.h>
+
+#include "analyze/stacks/threads.h"
+#include "analyze/wait/blame.h"
+#include "analyze/wait/frames.h"
+#include "analyze/wait/waittables.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/text/num.h"
+
+/* Thresholds, as shares of non-idle thread time. */
+#define IDLE_PCT       95.0 /* of total thread time */
+#define IDLE_THREADS   0.25 /* more threads than that are not idle on average: it is at work */
+#define ON_CPU_PCT     50.0
+#define STARVED_PCT    10.0 /* in the run queue */
+#define STARVED_WALL   5.0  /* in the run queue, as a share of the duration */
+#define TOP_LOCK_PCT   40.0 /* one lock's share of lock wait time */
+#define WAIT_PCT       10.0
+#define EXECUTOR_PCT   1.0              /* below the poll of an async task */
+#define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
+#define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
+
+struct finding {
+	double pct; /* of non-idle thread time; the order on the page */
+	size_t at;
+	const char *text;
+};
+
+struct findings {
+	struct report *r;
+	const struct profile *p;
+	const struct breakdown *l;
+	const struct selection *sel;
+	const struct select_spec *spec;
+	uint64_t active_ns;
+	const char *active; /* what active_ns is, for sentences */
+	enum select_scope scope;
+	VEC(struct finding) all;
+};
+
+static double active_pct(const struct findings *f, uint64_t ns)
+{
+	return view_pct(ns, f->active_ns);
+}
+
+static struct num_text pct_text(double pct)
+{
+	return num_double(pct, pct < 10 ? 1 : 0);
+}
+
+/* The share that the time of a reason has; 0: too little, or no evidence. */
+static double share_of(const struct findings *f, enum wait_reason reason, double min_pct)
+{
+	uint64_t ns = f->l->total.ns[reason];
+	double pct = active_pct(f, ns);
+	bool is_evident = ns >= EVIDENCE_NS || f->l->total.nr_waits[reason] >= EVIDENCE_WAITS;
+	return pct >= min_pct && is_evident ? pct : 0;
+}
+
+static void add(struct findings *f, double pct, const char *text)
+{
+	struct finding one = {pct, f->all.n, text};
+	vec_push(&f->all, one);
+}
+
+static int by_share(const void *x, const void *y)
+{
+	const struct finding *a = x;
+	const struct finding *b = y;
+	return COMPARE(b->pct, a->pct) ?: COMPARE(a->at, b->at);
+}
+
+/* Returns the table with a key, or NULL if there is none or it has no rows. */
+static const struct report_table *table_of(const struct report *r, const char *key)
+{
+	vec_foreach(t, &r->tables)
+		if (!strcmp(t->key, key) && t->nr_rows)
+			return t;
+	return NULL;
+}
+
+static size_t column_of(const struct report_table *t, const char *key)
+{
+	size_t at = 0;
+	while (at + 1 < t->nr_columns && strcmp(t->columns[at].key, key))
+		at++;
+	return at;
+}
+
+/* Returns "; most in FUNCTION" for the function that spent most time for a reason. */
+static const char *most_in(const struct findings *f, enum wait_reason reason)
+{
+	const struct report_table *t = table_of(f->r, "waiting_functions");
+	size_t at = t ? column_of(t, "reason") : 0;
+	for (size_t i = 0; t && i < t->nr_rows; i++) {
+		const union cell *row = &t->cells[i * t->nr_columns];
+		if (!strcmp(row[at].text, wait_key(reason)))
+			return arena_fmt(&f->r->arena, "; most in %s", row[at + 1].text);
+	}
+	return "";
+}
+
+/* ---- idle -------------------------------------------------------------------------------- */
+
+/*
+ * Most idle time by function and reason: "put_job (park)". Whether a thread waits there for work, or
+ * for an answer or a place, its program knows; the sentence names where to look.
+ */
+static int longest_idle(struct findings *f, const char **ret_text, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(map_release) struct map index = {0};
+	struct select_spec own = *f->spec;
+	struct selection sel;
+	own.event = table_key(TABLE_OFF_CPU);
+	own.flags |= SELECT_IDLE;
+	TRY(select_run(&a, f->p, &own, &sel, err));
+	struct waitframes *wf = waitframes_new(&a, f->p);
+	uint64_t *sums = arena_calloc(&a, sel.nr_tagged + 1, sizeof(*sums));
+	uint64_t most = 0;
+	for (size_t i = 0; i < sel.nr_tagged; i++) {
+		const struct select_tagged *row = &sel.tagged[i];
+		struct waitframe frame = waitframe_of(wf, row->stack);
+		bool is_new;
+		if (!wait_is_idle(row->reason) || !frame.own)
+			continue;
+		uint32_t *at = map_put(&index, (uint64_t)frame.own << 8 | row->reason, &is_new);
+		if (is_new)
+			*at = (uint32_t)i;
+		sums[*at] += (uint64_t)MAX(row->values[1], 0);
+		if (sums[*at] <= most)
+			continue;
+		most = sums[*at];
+		*ret_text = arena_fmt(&f->r->arena, ", most in %s (%s)",
+				      waitframe_name(f->p, &frame), wait_key(row->reason));
+	}
+	return 0;
+}
+
+static bool is_idle(const struct findings *f)
+{
+	const struct breakdown_row *total = &f->l->total;
+	return view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total)) >= IDLE_PCT &&
+	       (double)f->active_ns <= IDLE_THREADS * (double)f->l->window_ns;
+}
+
+static int find_idle(struct findings *f, struct err *err)
+{
+	const struct breakdown_row *total = &f->l->total;
+	double idle = view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total));
+	bool is_all = f->scope == SELECT_ALL;
+	const char *most = "";
+	TRY(longest_idle(f, &most, err));
+	add(f, 100,
+	    arena_fmt(
+		    &f->r->arena,
+		    "%smostly idle, unless it waits there for an answer or for another thread: %s %% of %s was spent in "
+		    "park, poll or sleep%s%s",
+		    is_all ? "" : "what is selected was ", pct_text(idle).s,
+		    is_all ? "thread time" : "its thread time", most,
+		    is_all ? "; record under load to see what slows the program down" : ""));
+	return 0;
+}
+
+/* ---- CPU time and locks ------------------------------------------------------------------- */
+
+static void find_cpu(struct findings *f)
+{
+	double on_cpu = active_pct(f, f->l->total.ns[WAIT_ON_CPU]);
+	double starved = share_of(f, WAIT_RUN_QUEUE, STARVED_PCT);
+	uint64_t window_ns = f->l->window_ns;
+	if (on_cpu >= ON_CPU_PCT)
+		add(f, on_cpu,
+		    arena_fmt(&f->r->arena, "on CPU: %s %% of %s; assay cpu shows where",
+			      pct_text(on_cpu).s, f->active));
+	if (!starved || view_pct(f->l->total.ns[WAIT_RUN_QUEUE], window_ns) < STARVED_WALL)
+		return;
+	add(f, starved,
+	    arena_fmt(&f->r->arena,
+		      "CPU shortage: %s %% of %s was spent runnable in the run queue, while %s "
+		      "threads used %s CPUs",
+		      pct_text(starved).s, f->active, f->scope == SELECT_ALL ? "its" : "these",
+		      num_double((double)f->l->total.ns[WAIT_ON_CPU] / (double)window_ns, 2).s));
+}
+
+static void find_locks(struct findings *f)
+{
+	const struct report_table *locks = table_of(f->r, "locks");
+	const union cell *top = locks ? locks->cells : NULL;
+	double pct = share_of(f, WAIT_LOCK, WAIT_PCT);
+	if (!pct || !top)
+		return;
+	bool is_one = top[1].d >= TOP_LOCK_PCT;
+	bool is_place = is_one && !strncmp(top[7].text, LOCKED_IN, strlen(LOCKED_IN));
+	add(f, pct,
+	    arena_fmt(
+		    &f->r->arena, "lock contention: %s %% of %s was spent waiting for locks%s%s%s",
+		    pct_text(pct).s, f->active,
+		    is_one ? arena_fmt(&f->r->arena, "; %s %% of that for %s waiters in ",
+				       pct_text(top[1].d).s, is_place ? "locks with" : "one lock,")
+			   : "",
+		    is_one ? top[8].text : "",
+		    is_one && top[11].text[0]
+			    ? arena_fmt(&f->r->arena, "; meanwhile the lock holder was doing: %s",
+					top[11].text)
+			    : ""));
+}
+
+/* ---- by reason ------------------------------------------------------------------------------ */
+
+struct waits_kind {
+	enum wait_reason reason;
+	const char *text;
+};
+
+/* Returns how many were found. */
+static unsigned find_waits(struct findings *f, const struct waits_kind *kinds, size_t n)
+{
+	unsigned nr = 0;
+	for (size_t i = 0; i < n; i++) {
+		double pct = share_of(f, kinds[i].reason, WAIT_PCT);
+		if (!pct)
+			continue;
+		add(f, pct,
+		    arena_fmt(&f->r->arena, "%s %% of %s was spent %s%s", pct_text(pct).s,
+			      f->active, kinds[i].text, most_in(f, kinds[i].reason)));
+		nr++;
+	}
+	return nr;
+}
+
+/* ---- permits -------------------------------------------------------------------------------- */
+
+/*
+ * Who takes a permit returns it, so threads that wait for permits also end such waits. A semaphore
+ * whose waiters never post it passes on work or results.
+ */
+#define ENDED_BY_WAITER 1u
+#define ENDED_BY_OTHER  2u
+
+static bool is_permit(const struct select_tagged *row, const struct tag *tag)
+{
+	return row->reason == WAIT_PERMIT && tag->object;
+}
+
+static uint64_t key_of(const struct tag *tag, task_id task)
+{
+	return (uint64_t)tag->object << 32 | task;
+}
+
+/* By object: who ended the waits for it. */
+static void fill_ended(const struct findings *f, struct map *ended)
+{
+	CLEANUP(map_release) struct map waiters = {0};
+	for (size_t i = 0; i < f->sel->nr_tagged; i++) {
+		const struct select_tagged *row = &f->sel->tagged[i];
+		const struct tag *tag = &f->p->tags.p[row->tag];
+		if (is_permit(row, tag))
+			(void)map_put(&waiters, key_of(tag, row->task), NULL);
+	}
+	for (size_t i = 0; i < f->sel->nr_tagged; i++) {
+		const struct tag *tag = &f->p->tags.p[f->sel->tagged[i].tag];
+		if (!is_permit(&f->sel->tagged[i], tag) || !tag->other)
+			continue;
+		*map_put(ended, tag->object, NULL) |= map_get(&waiters, key_of(tag, tag->other))
+							      ? ENDED_BY_WAITER
+							      : ENDED_BY_OTHER;
+	}
+}
+
+/* Returns 1 if threads were found that wait for permits. */
+static unsigned find_permits(struct findings *f)
+{
+	CLEANUP(map_release) struct map ended = {0};
+	double pct = share_of(f, WAIT_PERMIT, WAIT_PCT);
+	uint64_t passed_ns = 0;
+	if (!pct)
+		return 0;
+	fill_ended(f, &ended);
+	for (size_t i = 0; i < f->sel->nr_tagged; i++) {
+		const struct select_tagged *row = &f->sel->tagged[i];
+		const struct tag *tag = &f->p->tags.p[row->tag];
+		const uint32_t *who = is_permit(row, tag) ? map_get(&ended, tag->object) : NULL;
+		if (who && *who == ENDED_BY_OTHER)
+			passed_ns += (uint64_t)MAX(row->values[1], 0);
+	}
+	bool is_passed = passed_ns > f->l->total.ns[WAIT_PERMIT] / 2;
+	add(f, pct,
+	    arena_fmt(&f->r->arena, "%s %% of %s was spent %s%s", pct_text(pct).s, f->active,
+		      is_passed ? "waiting for semaphores that other threads post: for work or for "
+				  "a result, not for permits"
+				: "waiting for semaphores or for items of a pool (permits)",
+		      most_in(f, WAIT_PERMIT)));
+	return !is_passed;
+}
+
+/* Waits for others that more load would not end, also of programs that are mostly idle. */
+static unsigned find_limits(struct findings *f)
+{
+	static const struct waits_kind limits[] = {
+		{WAIT_BACKPRESSURE, "sending into full channels, pipes or sockets (back-pressure): "
+				    "the receivers are slower than the senders"},
+	};
+	return find_waits(f, limits, ARRAY_LEN(limits)) + find_permits(f);
+}
+
+static void find_others(struct findings *f)
+{
+	static const struct waits_kind kinds[] = {
+		{WAIT_JOIN, "waiting until other threads end or arrive (join, barrier, future)"},
+		{WAIT_NET, "waiting for the other end of sockets: for an answer or a request"},
+		{WAIT_PIPE, "waiting for data from pipes, terminals or similar"},
+		{WAIT_FSYNC, "waiting for data to reach the disk (fsync)"},
+		{WAIT_FILE_READ, "waiting for file reads"},
+		{WAIT_FILE_WRITE, "waiting for file writes"},
+		{WAIT_FILE_OTHER, "waiting in calls of the file system"},
+		{WAIT_FAULT, "waiting for pages to be read (major faults)"},
+		{WAIT_RECLAIM, "reclaiming memory (memory pressure)"},
+		{WAIT_MMAP_LOCK, "waiting for the mmap lock of the process"},
+		{WAIT_YIELD, "in the run queue after sched_yield: threads that wait in a loop give "
+			     "the CPU away"},
+	};
+	(void)find_waits(f, kinds, ARRAY_LEN(kinds));
+}
+
+/* Waits below the poll functions of futures, whatever their reasons; also of idle programs. */
+static void find_executors(struct findings *f)
+{
+	uint64_t ns = 0;
+	uint64_t nr = 0;
+	for (size_t i = 0; i < f->sel->nr_tagged; i++) {
+		const struct select_tagged *row = &f->sel->tagged[i];
+		if (!reason_blocks_executor(f->sel->reasons, row->stack, row->reason))
+			continue;
+		ns += (uint64_t)MAX(row->values[1], 0);
+		nr += (uint64_t)MAX(row->values[0], 0);
+	}
+	const struct report_table *t = table_of(f->r, "blocked_executors");
+	double pct = active_pct(f, ns);
+	if (pct < EXECUTOR_PCT || (ns < EVIDENCE_NS && nr < EVIDENCE_WAITS) || !t)
+		return;
+	size_t at = column_of(t, "reason");
+	add(f, pct,
+	    arena_fmt(&f->r->arena,
+		      "blocked executor: %s %% of %s was spent in calls that block below the poll "
+		      "of an async task, so that no other task of the thread runs; most in %s (%s)",
+		      pct_text(pct).s, f->active, t->cells[at + 1].text, t->cells[at].text));
+}
+
+/* ---- by the threads that were waited for ---------------------------------------------------- */
+
+/* Adds up, of one blamed thread's name, function and activity. */
+struct culprit {
+	const char *thread;
+	const char *function;
+	enum wait_reason doing;
+	uint64_t ns;
+};
+
+static uint64_t top_culprit(const struct findings *f, const struct blame *b,
+			    struct culprit *ret_top)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(intern_release) struct intern names = {0};
+	CLEANUP(map_release) struct map index = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	VEC(struct culprit) all = {0};
+	struct waitframes *wf = waitframes_new(&a, f->p);
+	uint64_t ns = 0;
+	for (size_t i = 0; i < b->nr_rows; i++) {
+		const struct blame_row *row = &b->rows[i];
+		struct waitframe frame = waitframe_of(wf, row->blocker_stack);
+		if (row->reason == WAIT_LOCK || wait_is_idle(row->reason) || !row->blocker ||
+		    row->doing == WAIT_UNKNOWN)
+			continue;
+		ns += row->ns;
+		struct culprit c = {
+			arena_strdup(&f->r->arena, threads_name(&text, f->p, row->blocker)),
+			arena_strdup(&f->r->arena, waitframe_name(f->p, &frame)), row->doing, 0};
+		buf_clear(&text);
+		buf_addf(&text, "%s\n%s\n%u", c.thread, c.function, row->doing);
+		bool is_new;
+		uint32_t *at = map_put(&index, intern_add_str(&names, buf_str(&text)), &is_new);
+		if (is_new) {
+			*at = (uint32_t)all.n;
+			vec_push(&all, c);
+		}
+		all.p[*at].ns += row->ns;
+		if (all.p[*at].ns > ret_top->ns)
+			*ret_top = all.p[*at];
+	}
+	vec_release(&all);
+	return ns;
+}
+
+/*
+ * Waits other than for locks that other threads ended: for what those did. It explains waits that the
+ * other sentences name, so it comes after them.
+ */
+static void find_culprits(struct findings *f)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct blame b;
+	struct culprit top = {0};
+	if (!tables_has_rows(f->p, TABLE_BLAME) || blame_make(&a, f->p, f->spec, &b, NULL))
+		return;
+	uint64_t ns = top_culprit(f, &b, &top);
+	double pct = active_pct(f, ns);
+	if (pct < WAIT_PCT || !top.ns || ns < EVIDENCE_NS)
+		return;
+	add(f, pct * 0.9,
+	    arena_fmt(&f->r->arena,
+		      "waiting for other threads, not for locks: %s %% of %s; the largest part "
+		      "(%s %%) for %s in %s (%s)",
+		      pct_text(pct).s, f->active, pct_text(view_pct(top.ns, ns)).s, top.thread,
+		      top.function, top.doing == WAIT_ON_CPU ? "on CPU" : wait_text(top.doing)));
+}
+
+int findings_report(struct report *r, const struct selection *sel, const struct breakdown *l,
+		    const struct select_spec *spec, struct err *err)
+{
+	struct findings f = {.r = r,
+			     .p = sel->p,
+			     .l = l,
+			     .sel = sel,
+			     .spec = spec,
+			     .active_ns =
+				     breakdown_sum_ns(&l->total) - breakdown_idle_ns(&l->total),
+			     .active = "non-idle thread time",
+			     .scope = select_scope(spec)};
+	int rc = 0;
+	if (f.scope == SELECT_THREADS)
+		f.active = "the selection's non-idle thread time";
+	find_executors(&f);
+	unsigned nr_limits = find_limits(&f);
+	if (!nr_limits && is_idle(&f)) {
+		rc = find_idle(&f, err);
+	} else {
+		find_cpu(&f);
+		find_locks(&f);
+		find_others(&f);
+		find_culprits(&f);
+	}
+	if (f.all.n)
+		qsort(f.all.p, f.all.n, sizeof(*f.all.p), by_share);
+	vec_foreach(one, &f.all)
+		report_note(r, "%s", one->text);
+	vec_release(&f.all);
+	return rc;
+}

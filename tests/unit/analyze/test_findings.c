@@ -1,0 +1,178 @@
+/* analyze/findings: what the sentences on the page of waits claim, and in which order. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <sys/syscall.h>
+
+#include "analyze/wait/reason.h"
+#include "analyze/wait/waittables.h"
+#include "madewaits.h"
+#include "made.h"
+
+static struct report *page_of(struct profile *p)
+{
+	struct report *r = report_new();
+	profile_seal(p);
+	CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
+	return r;
+}
+
+/* Returns the place of the first note with this text; the number of notes if there is none. */
+static size_t note_at(const struct report *r, const char *part)
+{
+	size_t i = 0;
+	while (i < r->notes.n && !strstr(r->notes.p[i], part))
+		i++;
+	return i;
+}
+
+static bool has_note(const struct report *r, const char *part)
+{
+	return note_at(r, part) < r->notes.n;
+}
+
+#define MUTEX "main app;look_up app;pthread_mutex_lock libc.so.6"
+#define SEM   "main app;await app;sem_wait libc.so.6"
+#define COND  "main app;put app;pthread_cond_wait libc.so.6"
+
+TEST(findings_come_largest_share_first)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(4);
+	struct madewait rows[] = {
+		{.comm = "a",
+		 .tid = 2,
+		 .reason = WAIT_RUN_QUEUE,
+		 .detail = "woken",
+		 .stack = MUTEX,
+		 .nr = 500,
+		 .ms = 900},
+		{.comm = "a",
+		 .tid = 2,
+		 .reason = WAIT_FSYNC,
+		 .stack = "main app;commit app",
+		 .nr = 500,
+		 .ms = 2100},
+		{.comm = "a",
+		 .tid = 2,
+		 .reason = WAIT_FILE_READ,
+		 .stack = "main app;load app",
+		 .nr = 500,
+		 .ms = 1000},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		madewait(p, &rows[i]);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(note_at(r, "reach the disk (fsync); most in commit") < note_at(r, "file reads"));
+	CHECK(note_at(r, "file reads") < note_at(r, "CPU shortage: 22 %"));
+	CHECK(has_note(r, "CPU shortage"));
+}
+
+/* 100 ms of 4 s of an idle thread: its waits for a CPU are no shortage that anybody feels. */
+TEST(findings_call_little_waiting_for_a_cpu_no_shortage)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(4);
+	struct madewait rows[] = {
+		{.comm = "a",
+		 .tid = 2,
+		 .reason = WAIT_RUN_QUEUE,
+		 .detail = "woken",
+		 .stack = "main app;tick app",
+		 .nr = 500,
+		 .ms = 100},
+		{.comm = "a",
+		 .tid = 2,
+		 .reason = WAIT_POLL,
+		 .stack = "main app;tick app",
+		 .nr = 500,
+		 .ms = 900},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		madewait(p, &rows[i]);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(!has_note(r, "CPU shortage"));
+}
+
+/* Nobody can see whether put() waits for work, or for a place in a queue. */
+TEST(findings_name_the_place_of_idle_waits_and_what_else_they_may_be)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p, &(struct madewait){.comm = "a",
+				       .tid = 2,
+				       .reason = WAIT_SYNC,
+				       .stack = COND,
+				       .nr = 10,
+				       .ms = 990});
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(
+		r, "mostly idle, unless it waits there for an answer or for another thread: "
+		   "100 % of thread time was spent in park, poll or sleep, most in put (park)"));
+}
+
+/* A hundred idle threads do not make the one idle that waits for the disk all the time. */
+TEST(findings_do_not_call_a_program_idle_whose_one_thread_is_at_work)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	for (int32_t i = 0; i < 100; i++)
+		madewait(p, &(struct madewait){.comm = "pool",
+					       .tid = 10 + i,
+					       .reason = WAIT_SYNC,
+					       .stack = COND,
+					       .nr = 1,
+					       .ms = 1000});
+	madewait(p, &(struct madewait){.comm = "main",
+				       .tid = 2,
+				       .reason = WAIT_FSYNC,
+				       .stack = "main app;commit app",
+				       .nr = 100,
+				       .ms = 1000});
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(!has_note(r, "mostly idle"));
+	CHECK(has_note(r, "100 % of non-idle thread time was spent waiting for data to reach"));
+}
+
+static struct profile *semaphore(int32_t poster)
+{
+	struct profile *p = madewaits_new(1);
+	for (int32_t i = 0; i < 2; i++)
+		madewait(p, &(struct madewait){.comm = "worker",
+					       .tid = 2 + i,
+					       .reason = WAIT_SYNC,
+					       .stack = SEM,
+					       .object = "lock 0x1000",
+					       .other = poster < 4 ? "worker" : "boss",
+					       .other_tid = poster < 4 ? 3 - i : poster,
+					       .nr = 100,
+					       .ms = 500});
+	return p;
+}
+
+TEST(findings_tell_permits_from_semaphores_that_pass_on_work)
+{
+	CLEANUP(profile_free_p) struct profile *pool = semaphore(2);
+	CLEANUP(report_free_p) struct report *r = page_of(pool);
+	CHECK(has_note(r, "items of a pool (permits); most in await"));
+	CLEANUP(profile_free_p) struct profile *queue = semaphore(9);
+	CLEANUP(report_free_p) struct report *q = page_of(queue);
+	CHECK(has_note(q, "semaphores that other threads post: for work or for a result"));
+	CHECK(!has_note(q, "(permits)"));
+}
+
+static enum wait_reason reason_in(enum wait_reason raw, int syscall)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id s = made_stack(p, "main;f");
+	profile_seal(p);
+	return reason_of(reasons_new(&a, p), s,
+			 &(struct tag){.reason = (uint8_t)raw, .syscall = (int16_t)syscall});
+}
+
+TEST(reason_of_writes_to_full_pipes_and_sockets_is_backpressure)
+{
+	CHECK(reason_in(WAIT_PIPE, SYS_write) == WAIT_BACKPRESSURE);
+	CHECK(reason_in(WAIT_NET, SYS_sendto) == WAIT_BACKPRESSURE);
+	CHECK(reason_in(WAIT_PIPE, SYS_read) == WAIT_PIPE);
+	CHECK(reason_in(WAIT_NET, SYS_recvfrom) == WAIT_NET);
+	CHECK(reason_in(WAIT_FILE_WRITE, SYS_write) == WAIT_FILE_WRITE);
+	CHECK(reason_in(WAIT_NET, -1) == WAIT_NET);
+}
