@@ -268,8 +268,17 @@ typedef struct {
 	int counter;
 } CORE atomic_t;
 
+typedef struct {
+	unsigned long sig[1]; /* signals 1 to 64 */
+} CORE sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+} CORE;
+
 struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
+	struct sigpending shared_pending;
 } CORE;
 
 struct sched_entity {
@@ -291,6 +300,8 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct signal_struct *signal;
+	sigset_t blocked;
+	struct sigpending pending;
 	struct uprobe_task *utask;
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;

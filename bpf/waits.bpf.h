@@ -427,6 +427,18 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *b
 		w->wake.ref = user_stack_of(s, WAIT_DEPTH, false);
 }
 
+/*
+ * Whether a signal ended the wait for a futex: nobody woke the futex, and who sent the signal has
+ * nothing to do with it.
+ */
+static __always_inline bool is_by_signal(const struct task_struct *t, const struct wait_cause *of)
+{
+	if (of->object_kind != OBJECT_FUTEX)
+		return false;
+	unsigned long pending = t->pending.signal.sig[0] | t->signal->shared_pending.signal.sig[0];
+	return pending & ~t->blocked.sig[0];
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(wait_waking, struct task_struct *t)
 {
@@ -454,6 +466,8 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		/* No device ends these waits, so the interrupt was a timer. */
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
+	} else if (is_by_signal(t, &w->now)) {
+		w->wake.evidence = EVIDENCE_SELF;
 	} else if (by->pid) {
 		woken_by(w, by);
 	}

@@ -93,6 +93,7 @@ static void merge_rows(struct maker *m)
 		struct blame_row *row = &m->rows.p[i];
 		m->b->ns += row->ns;
 		m->b->convoy_ns += row->is_convoy ? row->ns : 0;
+		m->b->unknown_ns += row->doing == WAIT_UNKNOWN ? row->ns : 0;
 		m->b->blamed_ns[row->reason] += row->ns;
 		if (n && !compare(&m->rows.p[n - 1], row)) {
 			m->rows.p[n - 1].ns += row->ns;

@@ -36,7 +36,9 @@ struct blame {
 	struct selection sel;   /* of the table, filters applied to the waiters */
 	struct blame_row *rows; /* largest first */
 	size_t nr_rows;
-	uint64_t ns;        /* sum of the rows */
+	uint64_t ns; /* sum of the rows */
+	/* Part of ns for which it is not known what the blamed thread did: not attributed. */
+	uint64_t unknown_ns;
 	uint64_t convoy_ns; /* part of ns in rows with is_convoy */
 	/*
 	 * What the rows are a part of: off-CPU time of the same filters, without idle waits (unless

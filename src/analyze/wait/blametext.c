@@ -81,22 +81,22 @@ static const char *rest_text(struct report *r, const struct blame *b)
 static void note_share(struct report *r, const struct blame *b)
 {
 	const char *rest = rest_text(r, b);
-	double pct = view_pct(b->ns, b->of_ns);
-	uint64_t unknown_ns = 0;
-	for (size_t i = 0; i < b->nr_rows; i++)
-		unknown_ns += b->rows[i].doing == WAIT_UNKNOWN ? b->rows[i].ns : 0;
+	uint64_t known_ns = b->ns - b->unknown_ns;
+	double pct = view_pct(known_ns, b->of_ns);
+	double unknown_pct = view_pct(b->unknown_ns, b->of_ns);
 	if (!b->ns)
 		return;
 	report_note(r,
 		    "attributed to other threads: %s of %s waiting (%s %%; without the run "
 		    "queue)%s%s",
-		    num_ns(b->ns).s, num_ns(b->of_ns).s, num_double(pct, pct < 10 ? 1 : 0).s,
+		    num_ns(known_ns).s, num_ns(b->of_ns).s, num_double(pct, pct < 10 ? 1 : 0).s,
 		    rest[0] ? "; ended by devices, timers or nobody: " : "", rest);
-	if (view_pct(unknown_ns, b->ns) >= 1)
+	if (view_pct(b->unknown_ns, b->ns) >= 1)
 		report_note(r,
-			    "what the blamed thread did is not known for %s %% of the attributed "
-			    "time: it was not recorded",
-			    num_double(view_pct(unknown_ns, b->ns), 0).s);
+			    "not attributed: %s %% of the waiting (%s) was for threads that were "
+			    "not recorded, so what they did is not known",
+			    num_double(unknown_pct, unknown_pct < 10 ? 1 : 0).s,
+			    num_ns(b->unknown_ns).s);
 }
 
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits)

@@ -193,11 +193,12 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 	uint64_t all = 0;
 	bool is_reported[WAIT_NR] = {0};
 	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
-		all += lock->holder_ns[w];
+		all += w == WAIT_UNKNOWN ? 0 : lock->holder_ns[w];
 	for (int n = 0; n < 3; n++) {
 		enum wait_reason best = WAIT_NONE;
 		for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
-			if (!is_reported[w] && lock->holder_ns[w] > lock->holder_ns[best])
+			if (w != WAIT_UNKNOWN && !is_reported[w] &&
+			    lock->holder_ns[w] > lock->holder_ns[best])
 				best = w;
 		if (best == WAIT_NONE || view_pct(lock->holder_ns[best], all) < 1)
 			break;

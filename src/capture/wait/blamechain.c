@@ -129,7 +129,21 @@ static uint64_t object_key(const struct blamechain *bc, const struct wait_interv
 
 static void resolve(struct blamechain *bc, struct blamehistory_entry *e, unsigned depth);
 
-/* The thread was blocked in [start, end), a part of the interval. */
+/* Whether a part of [start, end) is blamed on the thread. */
+static bool is_blamed(const struct blamechain *bc, const struct blame_part *parts, uint32_t nr,
+		      int32_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (parts[i].start_ns < end_ns && parts[i].end_ns > start_ns &&
+		    bc->causes.all.p[parts[i].cause].tid == tid)
+			return true;
+	return false;
+}
+
+/*
+ * The thread was blocked in [start, end), a part of the interval. If it waited for the waiter itself
+ * (both ends of a pipe have one object), its own wait is the cause: nobody is blamed on itself.
+ */
 static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts *to,
 			const struct blame_culprit *c, struct blamehistory_entry *e,
 			uint64_t start_ns, uint64_t end_ns)
@@ -146,7 +160,10 @@ static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts
 	}
 	const struct blame_part *parts = blamehistory_parts(&bc->h, e);
 	struct blame_culprit unknown = {0};
-	if (parts)
+	if (parts && is_blamed(bc, parts, e->nr_parts, to->waiter_tid, start_ns, end_ns))
+		blameparts_add(to, c, start_ns, end_ns, (enum wait_reason)e->v.reason,
+			       e->v.user_ref);
+	else if (parts)
 		blameparts_add_clipped(to, parts, e->nr_parts, e->is_merged, start_ns, end_ns, 1);
 	else
 		blameparts_add(to, &unknown, start_ns, end_ns, WAIT_UNKNOWN, 0);
@@ -272,6 +289,7 @@ static void resolve_by(struct blamechain *bc, struct blamehistory_entry *e, unsi
 	struct blameparts *parts = &bc->scratch[depth];
 	uint64_t ns = 0;
 	blameparts_clear(parts);
+	parts->waiter_tid = e->v.tid;
 	e->state = ENTRY_OWN; /* meanwhile; a cycle ends here */
 	add_holders(bc, depth, parts, &e->v, last);
 	blameparts_shorten(parts);

@@ -54,7 +54,8 @@ struct blame_culprit {
 struct blameparts {
 	struct blamecauses *causes;
 	VEC(struct blame_part) v;
-	bool is_merged; /* they may overlap; else they are in order of time */
+	int32_t waiter_tid; /* whose wait it is; 0: not known */
+	bool is_merged;     /* they may overlap; else they are in order of time */
 };
 
 void blameparts_release(struct blameparts *p);

@@ -252,6 +252,20 @@ TEST(blamechain_does_not_blame_a_thread_that_only_interrupts_a_wait)
 	CHECK_U64(sum(&g, 1, 2, 0), 8 * NS_PER_MS);
 }
 
+TEST(blamechain_blames_nobody_on_itself)
+{
+	struct got g;
+	/* Both ends of a pipe; their times overlap, since not all wake-ups are seen. */
+	struct wait_interval v[] = {woken(1, 2, 8, 8, LOCK, 2), woken(2, 0, 10, 10, LOCK, 1)};
+	v[0].reason = v[1].reason = WAIT_PIPE;
+	v[0].object_kind = v[1].object_kind = OBJECT_PIPE;
+	blame(&g, v, ARRAY_LEN(v));
+	CHECK_U64(sum(&g, 1, 0, 0), 6 * NS_PER_MS);
+	CHECK_U64(sum(&g, 1, 2, WAIT_PIPE), 6 * NS_PER_MS);
+	CHECK_U64(sum(&g, 2, 0, 0), 10 * NS_PER_MS);
+	CHECK_U64(sum(&g, 2, 1, 0), 10 * NS_PER_MS);
+}
+
 TEST(blamechain_splits_waits_at_seconds_and_counts_them_once)
 {
 	struct got g;
