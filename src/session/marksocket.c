@@ -19,11 +19,10 @@
 
 #define NAME_PREFIX "assay-mark/"
 /*
- * Time to wait for all replies once one capture has added the mark, and for the first capture to add
- * it: a capture that gets no CPU replies late, but stores the time at which the mark was sent.
+ * Time to wait for replies: a capture that gets no CPU replies late, but stores the time at which the
+ * mark was sent.
  */
-#define ANSWER_WAIT_NS    (2 * NS_PER_SEC)
-#define TAKER_WAIT_NS     (10 * NS_PER_SEC)
+#define ANSWER_WAIT_NS    (1 * NS_PER_SEC)
 #define UNIX_LIST_MAX     ((size_t)16 << 20) /* /proc/net/unix */
 #define CAPTURES_MAX      256
 #define BACKLOG           64
@@ -221,6 +220,7 @@ int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid
 
 struct receivers {
 	struct pollfd p[CAPTURES_MAX];
+	struct ucred of[CAPTURES_MAX];
 	size_t nr;
 };
 
@@ -265,8 +265,10 @@ static void send_to(struct receivers *r, struct sv name, const struct mark_messa
 		a->nr_refused++;
 		return;
 	}
-	if (send(fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*msg))
-		r->p[r->nr++] = (struct pollfd){.fd = take_fd(&fd), .events = POLLIN};
+	if (send(fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*msg))
+		return;
+	r->of[r->nr] = who;
+	r->p[r->nr++] = (struct pollfd){.fd = take_fd(&fd), .events = POLLIN};
 }
 
 /* Sends the mark to every capture in the kernel's list of sockets. */
@@ -301,20 +303,31 @@ static void take_reply(struct mark_answer *a, struct pollfd *p)
 	close_p(&p->fd); /* poll skips negative descriptors */
 }
 
+/* Whether a capture has not answered whose answer matters: of this user, or if none added the mark. */
+static bool is_waiting(const struct mark_answer *a, const struct receivers *r)
+{
+	for (size_t i = 0; i < r->nr; i++) {
+		uint32_t uid = r->of[i].uid;
+		bool is_own = uid == geteuid() || uid == invoking_uid(geteuid());
+		if (r->p[i].fd >= 0 && (is_own || !a->nr_taken))
+			return true;
+	}
+	return false;
+}
+
 static void count_answers(struct mark_answer *a, struct receivers *r)
 {
-	uint64_t start = clock_mono_ns();
-	while (a->nr_answers < a->nr_captures) {
-		uint64_t until = start + (a->nr_taken ? ANSWER_WAIT_NS : TAKER_WAIT_NS);
-		uint64_t now = clock_mono_ns();
-		if (now >= until)
-			return;
+	uint64_t until = clock_mono_ns() + ANSWER_WAIT_NS;
+	for (uint64_t now; is_waiting(a, r) && (now = clock_mono_ns()) < until;) {
 		if (poll(r->p, r->nr, (int)((until - now) / NS_PER_MS + 1)) <= 0)
 			continue;
 		for (size_t i = 0; i < r->nr; i++)
 			if (r->p[i].fd >= 0 && r->p[i].revents)
 				take_reply(a, &r->p[i]);
 	}
+	for (size_t i = 0; i < r->nr && a->nr_late < MARK_LATE_MAX; i++)
+		if (r->p[i].fd >= 0)
+			a->late_pids[a->nr_late++] = r->of[i].pid;
 }
 
 int mark_send(struct mark_answer *ret_a, const struct mark_request *request, struct err *err)

@@ -24,6 +24,7 @@
 
 #define MARK_PIDS_MAX       256
 #define MARK_TEXT_BYTES_MAX 200
+#define MARK_LATE_MAX       8
 
 struct marksocket;
 /* Returns whether a process is part of the capture. */
@@ -51,12 +52,19 @@ struct mark_request {
 
 struct mark_answer {
 	size_t nr_captures; /* captures that the mark was sent to */
-	size_t nr_answers;  /* replies that came in time; a busy capture may add the mark later */
+	size_t nr_answers;  /* replies that came in time */
 	size_t nr_taken;    /* captures that added it */
 	size_t nr_refused;  /* sockets of other users, to which nothing was sent */
+	/* Captures that have not answered yet; they add the mark later. The first nr_late of them. */
+	int32_t late_pids[MARK_LATE_MAX];
+	size_t nr_late;
 };
 
-/* -EINVAL: the text is empty or too long, or there are too many processes. */
+/*
+ * Waits until all captures have answered, but no more than a second, and no longer for those of other
+ * users once one has added the mark. -EINVAL: the text is empty or too long, or there are too many
+ * processes.
+ */
 int mark_send(struct mark_answer *ret_a, const struct mark_request *request, struct err *err);
 
 #endif

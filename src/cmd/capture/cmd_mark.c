@@ -63,20 +63,35 @@ static int read_request(struct target *ret_t, struct buf *text, const struct mar
 	return o->is_all ? 0 : target_resolve(ret_t, &spec, &none, err);
 }
 
+/* Names the captures that have not answered. */
+static void emit_late(const struct mark_answer *a, bool is_error)
+{
+	CLEANUP(buf_release) struct buf pids = {0};
+	size_t nr = a->nr_captures - a->nr_answers;
+	for (size_t i = 0; i < a->nr_late; i++)
+		buf_addf(&pids, "%s%" PRId32, i ? ", " : "", a->late_pids[i]);
+	const char *more = nr > a->nr_late ? ", ..." : "";
+	if (is_error)
+		log_error("%zu of %zu running captures did not answer within 1 s: process %s%s", nr,
+			  a->nr_captures, buf_str(&pids), more);
+	else
+		log_note("%zu of %zu running captures have not answered yet: process %s%s", nr,
+			 a->nr_captures, buf_str(&pids), more);
+	log_hint(
+		"a capture that is stopped or gets no CPU sets the mark when it continues, with the time of this request");
+}
+
 static int emit(const struct mark_answer *a, const char *text)
 {
-	if (a->nr_taken) {
+	if (a->nr_taken)
 		log_note("marked '%s' in %zu capture%s", text, a->nr_taken,
 			 a->nr_taken == 1 ? "" : "s");
+	if (a->nr_answers < a->nr_captures)
+		emit_late(a, !a->nr_taken);
+	if (a->nr_taken)
 		return EXIT_OK;
-	}
-	if (a->nr_answers < a->nr_captures) {
-		log_error("%zu of %zu running captures did not answer within 10 s",
-			  a->nr_captures - a->nr_answers, a->nr_captures);
-		log_hint(
-			"a capture that is stopped or gets no CPU sets the mark when it continues, with the time of this request");
+	if (a->nr_answers < a->nr_captures)
 		return EXIT_FAILED;
-	}
 	if (a->nr_captures)
 		log_error("none of the %zu running captures accepted the mark", a->nr_captures);
 	else if (a->nr_refused)
