@@ -352,7 +352,7 @@ static void find_executors(struct findings *f)
 		      pct_text(pct).s, f->active, t->cells[at + 1].text, t->cells[at].text));
 }
 
-/* ---- by blocking thread -------------------------------------------------------------- */
+/* ---- by blocking thread -------------------------------------------------------------------- */
 
 /* Adds up, of one blamed thread's name, function and activity. */
 struct culprit {

@@ -57,19 +57,24 @@ uint64_t quantile_at(const struct quantile *q, double share)
 {
 	if (!q->nr_all)
 		return 0;
-	double rank = share * (double)q->nr_all;
+	/* The rank-th of the sorted values; the values of a class are in the middle of their ranks. */
+	double rank = MAX(ceil(share * (double)q->nr_all), 1);
 	double below = 0;
+	if (rank >= (double)q->nr_all && q->longest_ns)
+		return q->longest_ns;
 	for (unsigned k = 0; k < QUANTILE_BUCKETS; k++) {
 		double nr = (double)q->nr[k];
 		if (!q->nr[k] || below + nr < rank) {
 			below += nr;
 			continue;
 		}
+		if (q->nr[k] == 1) /* its value is known */
+			return q->ns[k];
 		double lo = k ? ldexp(1, (int)k) : 0;
 		double hi = ldexp(1, (int)k + 1);
 		if (q->longest_ns && (double)q->longest_ns < hi)
 			hi = MAX((double)q->longest_ns, lo + 1);
-		double v = within(lo, hi, (double)q->ns[k] / nr, (rank - below) / nr);
+		double v = within(lo, hi, (double)q->ns[k] / nr, (rank - below - 0.5) / nr);
 		return q->longest_ns ? MIN((uint64_t)v, q->longest_ns) : (uint64_t)v;
 	}
 	return q->longest_ns;

@@ -11,7 +11,12 @@
 #include "analyze/wait/frames.h"
 #include "analyze/wait/reason.h"
 #include "analyze/wait/spanchain.h"
+#include "base/clock.h"
 #include "base/text/num.h"
+
+/* Less time in the run queue than this is no shortage of CPUs: share of the calls' time, and time. */
+#define STARVED_PCT 10.0
+#define STARVED_NS  (50 * NS_PER_MS)
 
 struct spansum {
 	struct report *r;
@@ -24,6 +29,8 @@ struct spansum {
 	struct reasons *reasons;
 	struct waitframes *frames;
 	uint64_t no_stack_ns; /* of waits whose stacks were not kept */
+	uint64_t all_ns;      /* of the calls whose time is known by reason */
+	uint64_t queue_ns;    /* part of it in the run queue */
 };
 
 static enum wait_reason reason_of_row(const struct spansum *s, const struct tag_row *row)
@@ -149,6 +156,8 @@ static int collect_time(struct spansum *s, const struct select_spec *spec,
 		const char *texts[] = {profile_text(s->p, row.tag->object), reason_key(reason),
 				       wait_text(reason)};
 		amount_add(tag_groups_at(reasons, texts, 3)->amounts, &row);
+		s->all_ns += row.ns;
+		s->queue_ns += reason == WAIT_RUN_QUEUE ? row.ns : 0;
 		if (reason == WAIT_ON_CPU)
 			continue;
 		if (!row.nr) {
@@ -405,6 +414,13 @@ static void add_notes(struct spansum *s, const char *input)
 			g->texts[0]);
 		break;
 	}
+	double queue_pct = view_pct(s->queue_ns, s->all_ns);
+	if (queue_pct >= STARVED_PCT && s->queue_ns >= STARVED_NS)
+		report_note(
+			s->r,
+			"CPU shortage: %s %% of the time of the calls was spent runnable in the "
+			"run queue",
+			num_double(queue_pct, 0).s);
 	if (s->no_stack_ns)
 		report_note(s->r, "stacks are not known for %s of the waits within the calls",
 			    num_ns(s->no_stack_ns).s);

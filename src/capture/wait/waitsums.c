@@ -10,8 +10,6 @@
 #include "model/tables.h"
 #include "wait_reason.h"
 
-/* Wake-up latencies below 4 us are one class. */
-#define QUEUE_LOG2_FIRST 11
 /* By so much the two clocks can differ for one run, and for one that is not corrected at once. */
 #define OVER_MAX_NS  1000000u
 #define CARRY_MAX_NS 2000u
@@ -291,12 +289,11 @@ static enum waitsums_detail queue_detail(enum wait_how how)
 static struct waitsums_key queue_key(const struct wait_interval *i)
 {
 	struct waitsums_key key = thread_key(i, TABLE_OFF_CPU, WAIT_RUN_QUEUE);
-	uint8_t log2_ns = log2_of(i->on_ns - i->woken_ns);
 	key.user_ref = i->user_ref;
 	key.syscall = i->syscall;
 	key.evidence = i->evidence & (EVIDENCE_AT_START | EVIDENCE_OPEN);
 	key.detail = (uint8_t)queue_detail(i->how);
-	key.log2_ns = i->how == HOW_BLOCKED ? MAX(log2_ns, (uint8_t)QUEUE_LOG2_FIRST) : log2_ns;
+	key.log2_ns = log2_of(i->on_ns - i->woken_ns);
 	return key;
 }
 

@@ -423,6 +423,17 @@ TEST(quantiles_are_within_a_class_and_means_exact)
 	CHECK_U64(q.longest_ns, 1000);
 }
 
+TEST(quantiles_of_few_values_are_among_them)
+{
+	struct quantile q = {0};
+	quantile_add(&q, 8, 1, 500, 500);
+	quantile_add(&q, 22, 1, 5000000, 5000000);
+	CHECK_U64(quantile_at(&q, 0.5), 500);
+	CHECK_U64(quantile_at(&q, 0.99), 5000000);
+	quantile_add(&q, 13, 1, 10000, 10000);
+	CHECK_U64(quantile_at(&q, 0.5), 10000);
+}
+
 TEST(quantiles_bend_towards_the_mean_of_their_class_and_end_at_the_longest)
 {
 	struct quantile q = {0};
