@@ -69,6 +69,15 @@ static __noinline __s64 heap_next_sample_bytes(__u64 interval_bytes)
 	return (__s64)(ln * (interval_bytes & 0xffffffffffull) >> LOG_BITS) + 1;
 }
 
+static __always_inline void heap_count(__u64 nr_bytes)
+{
+	__u32 i = log2_of(nr_bytes | 8) - 3;
+	struct heap_class_count *c =
+		&heap_counts.classes[i < HEAP_COUNT_CLASSES ? i : HEAP_COUNT_CLASSES - 1];
+	__sync_fetch_and_add(&c->nr, 1);
+	__sync_fetch_and_add(&c->nr_bytes, nr_bytes);
+}
+
 /* Whether an allocation is sampled; counts its bytes. */
 static __always_inline bool heap_is_sampled(struct heap_state *s, __u64 nr_bytes)
 {
@@ -210,8 +219,7 @@ static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const 
 	__u64 nr_bytes = heap_requested_bytes(shape, c);
 	s->last_free = 0;
 	s->sp = 0;
-	__sync_fetch_and_add(&heap_counts.nr_allocs, 1);
-	__sync_fetch_and_add(&heap_counts.nr_bytes, nr_bytes);
+	heap_count(nr_bytes);
 	bool is_sampled = heap_is_sampled(s, nr_bytes);
 	s->old = heap_old_block(shape, c);
 	bool is_old_reported = s->old && heap_block_remove(s->old);

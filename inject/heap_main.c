@@ -65,14 +65,22 @@ static void put_free(struct heap_ctx *x, uint64_t site, uint64_t block)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+static inline void count_size(struct heap_slot *s, uint64_t size)
+{
+	struct heap_class_count *of_size = &s->classes[heap_count_class(size)];
+
+	s->nr_allocs++;
+	of_size->nr++;
+	of_size->nr_bytes += size;
+}
+
 /* Counts and samples an allocation. The thread is inside; the caller of @c allocated. */
 static void count_alloc(struct heap_local *l, struct heap_thread_state *m,
 			const struct heap_call *c, uint64_t site, uint64_t block, uint64_t size)
 {
 	struct heap_ctx x = ctx_of(l, m, 0);
 
-	x.slot->nr_allocs++;
-	x.slot->nr_bytes += size;
+	count_size(x.slot, size);
 	if (!sample_is_chosen(m, l->interval_bytes, size))
 		return;
 	x.tsc = heap_tsc();
@@ -188,8 +196,7 @@ static inline void after_alloc(struct heap_call *c, uint64_t block, uint64_t siz
 	if (LIKELY(size < m->always_bytes && (int64_t)size < m->countdown && block && s &&
 		   m->outer_call == c && ONCE(c->local->is_active))) {
 		m->countdown -= (int64_t)size;
-		s->nr_allocs++;
-		s->nr_bytes += size;
+		count_size(s, size);
 		m->outer_call = NULL;
 		return;
 	}

@@ -72,11 +72,12 @@
 #ifndef ASSAY_WIRE_HEAP_WIRE_H
 #define ASSAY_WIRE_HEAP_WIRE_H
 
+#include "heap_count.h"
 #include "walk_end.h"
 #include "wire_types.h"
 
 #define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
-#define HEAP_WIRE_VERSION 3u
+#define HEAP_WIRE_VERSION 4u
 
 #define HEAP_SITES_MAX  256 /* patched functions of one process */
 #define HEAP_SLOTS_MAX  4096
@@ -249,8 +250,7 @@ struct heap_shared {
 	wire_u8 pad1[12];
 };
 
-/* One per thread. 128 bytes: what the target writes and what assay writes are different cache
- * lines. */
+/* One per thread. What the target writes and what assay writes are different cache lines. */
 struct heap_slot {
 	/* Written by the target. */
 	wire_u64 owner; /* see above; also written by assay */
@@ -260,7 +260,7 @@ struct heap_slot {
 	wire_u32 is_inside;  /* the thread is in the recorder and may use shared memory */
 	wire_u32 nr_dropped; /* records that did not fit */
 	wire_u64 nr_allocs;  /* successful allocation calls; exact also when sampled */
-	wire_u64 nr_bytes;
+	wire_u64 unused;
 	wire_u64 nr_frees;
 	wire_u64 dropped_bytes; /* allocated bytes of dropped records */
 	/* Written by assay. */
@@ -268,6 +268,8 @@ struct heap_slot {
 	/* Written by the target once: size of its ring, a power of two >= 8192. */
 	wire_u32 ring_bytes;
 	wire_u32 pad[13];
+	/* Written by the target: its allocations by size; exact also when sampled. */
+	struct heap_class_count classes[HEAP_COUNT_CLASSES];
 };
 
 /*
@@ -307,7 +309,7 @@ enum heap_record {
 #define HEAP_STACK_SHIFT 48
 
 #if !defined(__bpf__) && !defined(__cplusplus)
-_Static_assert(sizeof(struct heap_slot) == 128, "slot size");
+_Static_assert(sizeof(struct heap_slot) == 512, "slot size");
 _Static_assert(sizeof(struct heap_shared) == 128, "shared head size");
 #endif
 

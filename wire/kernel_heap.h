@@ -6,6 +6,7 @@
 #ifndef ASSAY_WIRE_KERNEL_HEAP_H
 #define ASSAY_WIRE_KERNEL_HEAP_H
 
+#include "heap_count.h"
 #include "kernel_record.h"
 
 /* The cookie of a probe: enum heap_shape (heap_wire.h), and the index of the function. */
@@ -30,14 +31,14 @@ struct kernel_heap_block {
 
 /* Sums over all processes. */
 struct kernel_heap_counts {
-	wire_u64 nr_hits;   /* runs of the probes at function entries */
-	wire_u64 nr_allocs; /* allocation calls: exact, also with sampling */
-	wire_u64 nr_bytes;  /* requested by them */
+	wire_u64 nr_hits; /* runs of the probes at function entries */
 	wire_u64 nr_frees;
 	wire_u64 nr_dropped;    /* records for which the ring had no room */
 	wire_u64 dropped_bytes; /* allocated bytes in dropped records */
 	/* Sampled blocks that could not be added to the full set: their frees are not recorded. */
 	wire_u64 nr_no_room;
+	/* Allocation calls: exact, also with sampling. */
+	struct heap_class_count classes[HEAP_COUNT_CLASSES];
 };
 
 #ifndef __bpf__

@@ -29,6 +29,7 @@
 #include "ingest/builder.h"
 #include "ingest/symbolworker.h"
 #include "ingest/tailframes.h"
+#include "model/heapcalibrate.h"
 #include "session/kernelsyms.h"
 #include "session/marksocket.h"
 #include "session/module_files.h"
@@ -581,6 +582,7 @@ int capture_run(struct capture_result *ret_r, const struct capture_options *opti
 	if (!rc)
 		rc = run(&c, &r, err);
 	if (!rc) {
+		heapcalibrate(c.p);
 		profile_seal(c.p);
 		r.profile = TAKE(c.p);
 	}

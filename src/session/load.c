@@ -14,6 +14,7 @@
 #include "format/format.h"
 #include "host/heldfiles.h"
 #include "ingest/symbolworker.h"
+#include "model/heapcalibrate.h"
 #include "session/dumpset.h"
 #include "session/load_symbols.h"
 #include "session/load_perfdata.h"
@@ -225,6 +226,7 @@ static int load_each(struct profile **ret_p, const char *const *paths, size_t nr
 	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(profile_free_p) struct profile *p = NULL;
 		TRY(load_unsealed(&p, paths[i], options, err));
+		heapcalibrate(p);
 		if (all)
 			profile_merge(all, p);
 		else

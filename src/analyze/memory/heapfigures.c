@@ -8,6 +8,7 @@
 #include "analyze/memory/heapweights.h"
 #include "base/stat.h"
 #include "model/heap.h"
+#include "model/heapcalibrate.h"
 
 static int64_t add_i64(int64_t a, int64_t b)
 {
@@ -101,6 +102,8 @@ static void add_row(struct heapfigures *f, const struct heaprow *r, enum heap_su
 	struct heap_figures fig = figures_of(f, r, part);
 	f->is_sampled |= r->variance > 0;
 	heap_figures_add(&f->total, &fig);
+	if (part == HEAP_SUM_ALLOCATED && heap_is_not_sampled(f->p, r->stack))
+		f->not_sampled_bytes = add_i64(f->not_sampled_bytes, r->bytes);
 	if (part == HEAP_SUM_FREED_PREEXISTING)
 		return;
 	const struct heapframe *frame = heapframes_of(f->frames, r->stack);
@@ -141,6 +144,84 @@ static int add_table(struct heapfigures *f, enum table_id table, enum heap_sum_i
 	return 0;
 }
 
+/* ---- sums scaled to exact counts --------------------------------------------------------------- */
+
+/*
+ * Beyond this number of samples a share is taken for as exact as its variance says: Agresti and
+ * Coull's two successes and two failures, so that the only sample is not taken for certain.
+ */
+#define PRIOR_SAMPLES 4
+
+/* The whole table "allocated", without filters. */
+static void sum_allocated(const struct profile *p, struct heap_sum *sum, double *ret_samples)
+{
+	const struct table *t = tables_find_rows(p, TABLE_ALLOCATED);
+	struct select_spec none = {0};
+	CLEANUP(arena_release) struct arena a = {0};
+	struct heaprows rows;
+	struct heaprow row;
+	*sum = (struct heap_sum){0};
+	*ret_samples = 0;
+	if (!t || heaprows_open(&rows, &a, p, TABLE_ALLOCATED, &none, NULL))
+		return;
+	while (heaprows_next(&rows, &row)) {
+		struct heap_sum s = {row.nr, row.bytes, row.variance, row.count_variance};
+		heap_sum_add(sum, &s);
+		*ret_samples += row.variance > 0 ? (double)row.samples : 0;
+	}
+}
+
+static void shrink(double *variance, double of_all, double certainty)
+{
+	if (of_all > 0)
+		*variance *= 1 - MIN(*variance / of_all, 1) * certainty;
+}
+
+/*
+ * What is a share of an exact sum has the variance of a share, that is V (1 - V / sum of V), not
+ * that of a sum of samples.
+ */
+static void shrink_sums(struct heap_figures *g, const struct heap_sum *all, double certainty)
+{
+	for (size_t i = 0; i < HEAP_SUM_MAPPED; i++) {
+		shrink(&g->of[i].variance, all->variance, certainty);
+		shrink(&g->of[i].count_variance, all->count_variance, certainty);
+	}
+}
+
+static void shrink_groups(struct heap_groups *groups, const struct heap_sum *all, double certainty)
+{
+	vec_foreach(g, &groups->rows)
+		shrink_sums(&g->f, all, certainty);
+}
+
+static void set_exact(struct heap_figures *g)
+{
+	g->of[HEAP_SUM_ALLOCATED].variance = g->of[HEAP_SUM_ALLOCATED].count_variance = 0;
+}
+
+static void shrink_all(struct heapfigures *f)
+{
+	struct heap_sum all;
+	double nr_samples;
+	if (!heapcalibrate_is_exact(f->p))
+		return;
+	sum_allocated(f->p, &all, &nr_samples);
+	double certainty = nr_samples / (nr_samples + PRIOR_SAMPLES);
+	shrink_sums(&f->total, &all, certainty);
+	shrink_groups(&f->functions, &all, certainty);
+	shrink_groups(&f->sites, &all, certainty);
+	shrink_groups(&f->threads, &all, certainty);
+	shrink_groups(&f->sizes, &all, certainty);
+	const struct heap_sum *shown = &f->total.of[HEAP_SUM_ALLOCATED];
+	f->is_exact = shown->nr == all.nr && shown->bytes == all.bytes; /* no filter */
+	if (!f->is_exact)
+		return;
+	set_exact(&f->total);
+	vec_foreach(g, &f->sizes.rows)
+		set_exact(&g->f);
+}
+
 int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
 			const struct select_spec *spec, struct err *err)
 {
@@ -161,6 +242,7 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 	TRY(suppress_new(&f->suppress, a, p, spec->heap.suppress, err));
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		TRY(add_table(f, parts[i].table, parts[i].part, spec, err));
+	shrink_all(f);
 	return 0;
 }
 

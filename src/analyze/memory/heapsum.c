@@ -14,6 +14,7 @@
 #include "base/text/num.h"
 #include "base/stat.h"
 #include "model/heap.h"
+#include "model/heapcalibrate.h"
 
 #define FEW_ROWS 8 /* rows of tables below the first */
 
@@ -40,16 +41,25 @@ struct page {
 
 struct total {
 	bool is_there;
-	enum { LEVEL, FLOW } kind; /* flows also have rates */
+	/* flows also have rates; of blocks: not known if no block was sampled */
+	enum { LEVEL, FLOW, LEVEL_OF_BLOCKS, FLOW_OF_BLOCKS } kind;
 	const struct heap_sum *sum;
 	const char *what;
 	const char *note;
 };
 
+/* Allocations were counted, but none was sampled, so nothing is known about their blocks. */
+static bool has_no_sample(const struct heapfigures *f)
+{
+	return f->not_sampled_bytes &&
+	       f->not_sampled_bytes == f->total.of[HEAP_SUM_ALLOCATED].bytes;
+}
+
 static void add_total(const struct page *g, struct report_table *to, const struct total *t)
 {
 	const struct heap_sum *s = t->sum;
-	bool is_flow = t->kind == FLOW && g->seconds > 0;
+	bool is_flow = (t->kind == FLOW || t->kind == FLOW_OF_BLOCKS) && g->seconds > 0;
+	bool is_known = t->kind == LEVEL || t->kind == FLOW || !has_no_sample(g->f);
 	union cell rate = {.estimate = {.value = CELL_NO_ESTIMATE}};
 	if (is_flow) {
 		rate = heap_cell_bytes(s);
@@ -59,11 +69,13 @@ static void add_total(const struct page *g, struct report_table *to, const struc
 	bool is_unsized = !s->bytes && s->nr > 0;
 	if (is_unsized)
 		rate.estimate.value = CELL_NO_ESTIMATE;
+	if (!is_known)
+		rate.estimate.value = CELL_NO_ESTIMATE;
 	union cell cells[] = {
-		is_unsized ? rate : heap_cell_bytes(s),
-		heap_cell_count(s),
+		is_unsized || !is_known ? rate : heap_cell_bytes(s),
+		is_known ? heap_cell_count(s) : rate,
 		rate,
-		{.d = is_flow ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
+		{.d = is_flow && is_known ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
 		{.text = t->what},
 		{.text = t->note},
 	};
@@ -155,6 +167,26 @@ static void add_resident(const struct page *g, struct report_table *to)
 		add_total(g, to, &rows[i]);
 }
 
+/* Blocks of sizes of which none was sampled may be live, too. */
+static const char *live_note(const struct heapfigures *f, bool has_flow)
+{
+	if (!has_flow)
+		return "at the end";
+	if (f->not_sampled_bytes <= 0)
+		return "at the end, allocated in the capture";
+	return arena_fmt(f->arena,
+			 "at the end, allocated in the capture; at most %s more of blocks that "
+			 "were not sampled",
+			 num_bytes((uint64_t)f->not_sampled_bytes).s);
+}
+
+static struct heap_sum counted_sum(const struct profile *p, enum fact_id nr, enum fact_id bytes)
+{
+	uint64_t nr_bytes = bytes < FACT_NR ? profile_get_fact_nr(p, bytes) : 0;
+	return (struct heap_sum){.nr = (int64_t)MIN(profile_get_fact_nr(p, nr), INT64_MAX),
+				 .bytes = (int64_t)MIN(nr_bytes, INT64_MAX)};
+}
+
 static void add_totals(const struct page *g)
 {
 	const struct heapfigures *f = g->f;
@@ -165,30 +197,34 @@ static void add_totals(const struct page *g)
 	bool has[HEAP_SUM_NR];
 	for (size_t i = 0; i < HEAP_SUM_NR; i++)
 		has[i] = !heap_sum_is_none(&of[i]);
-	/* The recorder also counts all allocations exactly, besides sampling. */
-	const struct heap_sum counted = {
-		.nr = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_ALLOCATIONS), INT64_MAX),
-		.bytes = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_BYTES), INT64_MAX)};
+	/* The recorder also counts all calls exactly, besides sampling. */
+	const struct heap_sum counted = counted_sum(f->p, FACT_HEAP_ALLOCATIONS, FACT_HEAP_BYTES);
+	const struct heap_sum frees = counted_sum(f->p, FACT_HEAP_FREES, FACT_NR);
+	bool has_counts = has_flow && (f->is_sampled || f->is_exact);
 	const char *mapped_by = has_heap ? "mmap calls outside the allocator"
 					 : "mmap calls of the program and its allocator";
 	const struct total rows[] = {
-		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated", ""},
-		{has_flow && f->is_sampled && counted.nr && counted.bytes && is_whole, FLOW,
+		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated",
+		 f->is_exact && is_whole ? "exact: counted besides the sampling" : ""},
+		{has_counts && !f->is_exact && counted.nr && counted.bytes && is_whole, FLOW,
 		 &counted, "counted", "exact count of all allocations"},
 		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
 		 "temporary",
 		 share_note(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
 			    "allocations: freed before the next one of their thread")},
-		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed", "blocks allocated in the capture"},
+		{has_flow, FLOW_OF_BLOCKS, &of[HEAP_SUM_FREED], "freed",
+		 "blocks allocated in the capture"},
+		{has_counts && frees.nr, FLOW, &frees, "frees counted",
+		 "exact count of all frees; filters do not apply"},
 		{has[HEAP_SUM_FREED_PREEXISTING], FLOW, &of[HEAP_SUM_FREED_PREEXISTING],
 		 "freed, preexisting",
 		 of[HEAP_SUM_FREED_PREEXISTING].bytes
 			 ? "blocks allocated before the capture; size not always known"
 			 : "blocks allocated before the capture; size not known"},
-		{has_flow || has[HEAP_SUM_LIVE], LEVEL, &of[HEAP_SUM_LIVE], "live",
-		 has_flow ? "at the end, allocated in the capture" : "at the end"},
-		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]), LEVEL,
-		 &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
+		{has_flow || has[HEAP_SUM_LIVE], LEVEL_OF_BLOCKS, &of[HEAP_SUM_LIVE], "live",
+		 live_note(f, has_flow)},
+		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]),
+		 LEVEL_OF_BLOCKS, &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
 		{has[HEAP_SUM_SUPPRESSED], LEVEL, &of[HEAP_SUM_SUPPRESSED], "suppressed",
 		 "known leaks, part of leaked"},
 		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_note(f)},
@@ -218,12 +254,23 @@ static void note_sampling(struct report *r, const struct profile *p)
 	uint64_t interval = heap_sampling_bytes(p);
 	if (!interval)
 		return;
-	report_note(
-		r,
-		"sampled: one block per %s allocated on average; numbers are unbiased estimates, "
-		"+- is the half width of the 95 %% confidence interval; unsampled sites: at most "
-		"%s each (95 %% confidence)",
-		num_bytes(interval).s, num_bytes(3 * interval).s);
+	report_note(r,
+		    "sampled: one block per %s allocated on average; %s, +- is the half width of "
+		    "the 95 %% confidence interval; unsampled sites: at most %s each (95 %% "
+		    "confidence)",
+		    num_bytes(interval).s,
+		    heapcalibrate_is_exact(p)
+			    ? "estimates are scaled to the exact count of allocations of each size"
+			    : "numbers are unbiased estimates",
+		    num_bytes(3 * interval).s);
+}
+
+static void note_not_sampled(const struct page *g)
+{
+	if (g->f->not_sampled_bytes > 0)
+		report_note(g->r, HEAP_NOT_SAMPLED
+			    ": allocations of sizes of which none was sampled; their number and "
+			    "bytes are exact, their call stacks and frees are not known");
 }
 
 static void note_dropped(struct report *r, const struct profile *p)
@@ -364,6 +411,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
 	const struct heap_sum *of = g->f->total.of;
+	note_not_sampled(g);
 	add_totals(g);
 	heapviews_functions(g->r, g->f, limits);
 	if (!heap_sum_is_none(&of[HEAP_SUM_LEAKED]))

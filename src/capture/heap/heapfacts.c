@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/num.h"
 #include "base/stat.h"
@@ -19,6 +20,10 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->nr_allocs += c.nr_allocs;
 	sum->nr_alloc_bytes += c.nr_bytes;
 	sum->nr_frees += c.nr_frees;
+	for (unsigned k = 0; k < HEAP_COUNT_CLASSES; k++) {
+		sum->classes[k].nr = u64_add(sum->classes[k].nr, c.classes[k].nr);
+		sum->classes[k].nr_bytes = u64_add(sum->classes[k].nr_bytes, c.classes[k].nr_bytes);
+	}
 	sum->nr_no_stack += c.nr_no_stack;
 	sum->has_implausible |= c.has_implausible;
 	sum->has_timed_out |= c.inert_tsc != 0;
@@ -37,6 +42,8 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 /* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": the estimate and the exact count. */
 static void add_check(struct profile *p, const struct heapsource_info *i)
 {
+	if (!i->nr_allocs)
+		return;
 	profile_factf(p, FACT_HEAP_CHECK, "sampled %s +- %s, counted %s",
 		      num_bytes((uint64_t)i->accounted_bytes).s,
 		      num_bytes((uint64_t)(STAT_Z95 * sqrt(i->accounted_variance))).s,
@@ -50,6 +57,26 @@ void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_
 	else
 		profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
 	profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
+}
+
+void heapfacts_add_counts(struct profile *p, const struct heap_class_count *classes,
+			  uint64_t nr_frees, bool is_sampled)
+{
+	CLEANUP(buf_release) struct buf sizes = {0};
+	uint64_t nr = 0;
+	uint64_t nr_bytes = 0;
+	for (unsigned i = 0; i < HEAP_COUNT_CLASSES; i++) {
+		nr = u64_add(nr, classes[i].nr);
+		nr_bytes = u64_add(nr_bytes, classes[i].nr_bytes);
+		if (classes[i].nr)
+			buf_addf(&sizes, "%s%u:%" PRIu64 ":%" PRIu64, sizes.n ? " " : "", i,
+				 (uint64_t)classes[i].nr, (uint64_t)classes[i].nr_bytes);
+	}
+	if (is_sampled && sizes.n)
+		profile_fact(p, FACT_HEAP_SIZES, buf_str(&sizes));
+	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, nr);
+	profile_fact_nr(p, FACT_HEAP_BYTES, nr_bytes);
+	profile_fact_nr(p, FACT_HEAP_FREES, nr_frees);
 }
 
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
@@ -66,10 +93,8 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	else
 		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
 	profile_lose(p, LOSS_HEAP_DROPPED, i->nr_dropped);
-	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, i->nr_allocs);
-	profile_fact_nr(p, FACT_HEAP_BYTES, i->nr_alloc_bytes);
-	profile_fact_nr(p, FACT_HEAP_FREES, i->nr_frees);
-	if (!spec->is_full_trace && i->nr_allocs)
+	heapfacts_add_counts(p, i->classes, i->nr_frees, !spec->is_full_trace);
+	if (!spec->is_full_trace)
 		add_check(p, i);
 	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
 	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);

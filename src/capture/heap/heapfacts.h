@@ -18,8 +18,9 @@ struct heapsource_info {
 	uint64_t nr_allocs;     /* exact counts of the recorder, also when sampled */
 	uint64_t nr_alloc_bytes;
 	uint64_t nr_frees;
-	uint64_t nr_unaccounted;   /* blocks not stored: table full */
-	uint64_t table_bytes;      /* peak memory of the block tables */
+	struct heap_class_count classes[HEAP_COUNT_CLASSES]; /* of the allocations */
+	uint64_t nr_unaccounted;                             /* blocks not stored: table full */
+	uint64_t table_bytes;                                /* peak memory of the block tables */
 	uint64_t stopped_ns;       /* longest stop of one thread of a target */
 	bool is_tsc_forbidden;     /* a target forbade itself rdtsc: its recording ended then */
 	bool has_implausible;      /* counters in a target's memory that cannot be true */
@@ -44,6 +45,12 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p);
 /* Adds the facts and losses of a capture. @is_launch: assay started the target. */
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch);
+/*
+ * Adds the exact counts of a recorder. @classes: HEAP_COUNT_CLASSES of them. @is_sampled: the rows
+ * are scaled to them (model/heapcalibrate.h).
+ */
+void heapfacts_add_counts(struct profile *p, const struct heap_class_count *classes,
+			  uint64_t nr_frees, bool is_sampled);
 /* Adds the fact about sampling. @interval_bytes: mean bytes between samples, 0 = no sampling. */
 void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_launch);
 

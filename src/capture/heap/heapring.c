@@ -19,8 +19,7 @@
 
 /* The recorder's counters in a slot. */
 struct slot_counts {
-	uint64_t nr_allocs;
-	uint64_t nr_bytes;
+	struct heap_class_count classes[HEAP_COUNT_CLASSES];
 	uint64_t nr_frees;
 	uint64_t nr_dropped;
 	uint64_t dropped_bytes;
@@ -256,8 +255,12 @@ static void add_growth(uint64_t *sum, uint64_t *seen, uint64_t now)
 
 static void add_counts(struct heapring_reader *d, const struct heap_slot *s)
 {
-	add_growth(&d->sum.nr_allocs, &d->seen.nr_allocs, once(&s->nr_allocs));
-	add_growth(&d->sum.nr_bytes, &d->seen.nr_bytes, once(&s->nr_bytes));
+	for (unsigned i = 0; i < HEAP_COUNT_CLASSES; i++) {
+		struct heap_class_count *sum = &d->sum.classes[i];
+		struct heap_class_count *seen = &d->seen.classes[i];
+		add_growth(&sum->nr, &seen->nr, once(&s->classes[i].nr));
+		add_growth(&sum->nr_bytes, &seen->nr_bytes, once(&s->classes[i].nr_bytes));
+	}
 	add_growth(&d->sum.nr_frees, &d->seen.nr_frees, once(&s->nr_frees));
 	add_growth(&d->sum.dropped_bytes, &d->seen.dropped_bytes, once(&s->dropped_bytes));
 	add_growth(&d->sum.nr_dropped, &d->seen.nr_dropped, once32(&s->nr_dropped));
@@ -419,11 +422,20 @@ void heapring_thread_ended(struct heapring *r, uint64_t now_ns, int32_t tid)
 	}
 }
 
-/* A thread, or an atomic addition, cannot count more than one event per nanosecond. */
+/*
+ * A thread, or an atomic addition, cannot count more than one event per nanosecond. The two counts
+ * of a class are not read at the same time, so their quotient is not checked.
+ */
 static bool is_plausible(const struct slot_counts *c, uint64_t max)
 {
-	return c->nr_allocs <= max && c->nr_frees <= max && c->nr_dropped <= max &&
-	       c->nr_bytes >> ALLOC_MAX_BITS <= c->nr_allocs &&
+	uint64_t nr = 0;
+	uint64_t nr_bytes = 0;
+	for (unsigned i = 0; i < HEAP_COUNT_CLASSES; i++) {
+		nr = u64_add(nr, c->classes[i].nr);
+		nr_bytes = u64_add(nr_bytes, c->classes[i].nr_bytes);
+	}
+	return nr <= max && c->nr_frees <= max && c->nr_dropped <= max &&
+	       nr_bytes >> ALLOC_MAX_BITS <= nr &&
 	       c->dropped_bytes >> ALLOC_MAX_BITS <= c->nr_dropped;
 }
 
@@ -433,8 +445,13 @@ static void add_plausible(struct heapring_counts *sum, const struct slot_counts 
 		sum->has_implausible = true;
 		return;
 	}
-	sum->nr_allocs += c->nr_allocs;
-	sum->nr_bytes = u64_add(sum->nr_bytes, c->nr_bytes);
+	for (unsigned i = 0; i < HEAP_COUNT_CLASSES; i++) {
+		sum->classes[i].nr += c->classes[i].nr;
+		sum->classes[i].nr_bytes =
+			u64_add(sum->classes[i].nr_bytes, c->classes[i].nr_bytes);
+		sum->nr_allocs += c->classes[i].nr;
+		sum->nr_bytes = u64_add(sum->nr_bytes, c->classes[i].nr_bytes);
+	}
 	sum->nr_frees += c->nr_frees;
 	sum->nr_dropped += c->nr_dropped;
 	sum->dropped_bytes = u64_add(sum->dropped_bytes, c->dropped_bytes);

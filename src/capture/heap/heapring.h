@@ -45,7 +45,9 @@ struct heapring_spec {
 };
 
 struct heapring_counts {
-	uint64_t nr_allocs; /* counted by the recorder; exact also when sampled */
+	/* Counted by the recorder; exact also when sampled. */
+	struct heap_class_count classes[HEAP_COUNT_CLASSES];
+	uint64_t nr_allocs; /* sums of the classes */
 	uint64_t nr_bytes;
 	uint64_t nr_frees;
 	uint64_t nr_dropped; /* records that did not fit, events without a slot */

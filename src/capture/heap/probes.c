@@ -538,9 +538,7 @@ static void probes_facts(const void *self, struct profile *p)
 	if (h->allocator && h->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, h->allocator);
 	profile_lose(p, LOSS_HEAP_DROPPED, c->nr_dropped);
-	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, c->nr_allocs);
-	profile_fact_nr(p, FACT_HEAP_BYTES, c->nr_bytes);
-	profile_fact_nr(p, FACT_HEAP_FREES, c->nr_frees);
+	heapfacts_add_counts(p, c->classes, c->nr_frees, !h->spec.is_full_trace);
 	profile_lose(p, LOSS_HEAP_NO_FREE, c->nr_no_room);
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_addf(&b, "%s calls trapped, of %zu functions; %s", num_count(c->nr_hits).s,

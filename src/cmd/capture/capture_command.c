@@ -171,10 +171,14 @@ static int write_flame_graphs(const struct capture_job *job, struct outputs *out
 	return status;
 }
 
-static void warn_of_nothing(const struct capture_command *c, const struct profile *p)
+static void warn_of_nothing(const struct capture_job *job, const struct capture_result *r)
 {
-	if (!p->losses.nr[LOSS_HEAP_REFUSED]) {
-		log_warn("%s", c->nothing);
+	const struct capture_command *c = job->command;
+	if (!r->profile->losses.nr[LOSS_HEAP_REFUSED]) {
+		CLEANUP(buf_release) struct buf reason = {0};
+		if (c->add_reason)
+			c->add_reason(&reason, job, r);
+		log_warn("%s%s%s", c->nothing, reason.n ? ": " : "", buf_str(&reason));
 		return;
 	}
 	log_warn("nothing was recorded: cannot attach to the target, see the warning above");
@@ -190,7 +194,7 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
 	outputs_print_disk_error(out, r);
 	if (!has_any)
-		warn_of_nothing(c, p);
+		warn_of_nothing(job, r);
 	if (print_pages(job, out, r) != EXIT_OK)
 		status = EXIT_FAILED;
 	if (c->print_notes)

@@ -96,10 +96,13 @@ struct capture_command {
 	const char *details;  /* text of --help and of the man page (struct opt_cmd) */
 	const char *examples; /* lines "command\tcomment\n" of --help and the man page */
 	struct capture_own_group groups[3];
-	enum view_id view;          /* the view of the recording; VIEW_NR: job->view decides */
-	uint64_t nr_rows;           /* maximum rows of a table without --limit; 0 = all */
-	const char *noun;           /* what the progress line counts; NULL: no count */
-	const char *nothing;        /* the warning if nothing was recorded for the view */
+	enum view_id view;   /* the view of the recording; VIEW_NR: job->view decides */
+	uint64_t nr_rows;    /* maximum rows of a table without --limit; 0 = all */
+	const char *noun;    /* what the progress line counts; NULL: no count */
+	const char *nothing; /* the warning if nothing was recorded for the view */
+	/* Appends to that warning what is known: counters, reasons. May be NULL. */
+	void (*add_reason)(struct buf *to, const struct capture_job *job,
+			   const struct capture_result *r);
 	enum capture_folded folded; /* default of job->folded */
 	bool has_no_target;         /* accepts only -- CMD */
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/num.h"
 #include "capture/heap/planner.h"
 #include "capture/io/io.h"
 #include "capture/perf/open.h"
@@ -115,6 +116,28 @@ void heap_capture_print_losses(const struct capture_job *job, const struct captu
 		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_RECORDED_UNTIL));
 	if (profile_get_fact(p, FACT_HEAP_RECORDER_STOPPED))
 		log_warn("the recorder in the process stopped: assay got no CPU for 2 s");
+}
+
+void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
+			     const struct capture_result *r)
+{
+	const struct profile *p = r->profile;
+	uint64_t nr_frees = profile_get_fact_nr(p, FACT_HEAP_FREES);
+	uint64_t elapsed_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+	(void)job;
+	if (p->losses.nr[LOSS_HEAP_DROPPED])
+		buf_addf(to, "all %" PRIu64 " records of allocations and frees were dropped",
+			 p->losses.nr[LOSS_HEAP_DROPPED]);
+	else if (profile_get_fact_nr(p, FACT_HEAP_PROCESSES))
+		buf_addf(to, "the recorder in the target counted 0 allocations and %s frees in %s",
+			 num_count(nr_frees).s, num_ns(elapsed_ns).s);
+	else if (profile_get_fact(p, FACT_GROWTH))
+		buf_addf(to, "the target touched no new anonymous memory in %s",
+			 num_ns(elapsed_ns).s);
+	else if (profile_get_fact(p, FACT_HEAP_PROBES))
+		buf_addf(to, "%s", profile_get_fact(p, FACT_HEAP_PROBES));
+	else
+		buf_add_str(to, "the target ended before the recorder was in it");
 }
 
 /* A stopped process is recorded all the same: it may be continued during the capture. */

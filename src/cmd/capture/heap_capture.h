@@ -46,6 +46,9 @@ int heap_capture_check(const struct heap_capture *heap, const struct capture_job
 /* Chooses the method and fills job->options. -ENOTSUP: no method works without BPF programs. */
 int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, struct err *err);
 /* Warns about allocations that the recording lacks. For `print_notes` of a command. */
+/* Appends why no allocation was recorded, from the counters of the capture. */
+void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
+			     const struct capture_result *r);
 void heap_capture_print_losses(const struct capture_job *job, const struct capture_result *r);
 
 #endif

@@ -130,7 +130,7 @@ TEST(heapring_survives_any_bytes)
 				}
 				w.slots[s].head += 8 * fake_recorder_random(&w, 600);
 				w.slots[s].tid = (uint32_t)fake_recorder_random(&w, 1000);
-				w.slots[s].nr_allocs = fake_recorder_random(&w, UINT64_MAX);
+				w.slots[s].classes[3].nr = fake_recorder_random(&w, UINT64_MAX);
 			}
 			fake_recorder_pass(&w, START + pass * 1000000);
 		}
@@ -153,7 +153,7 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	fake_recorder_init(&w, 0, 1);
 	CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
 	CHECK(fake_recorder_alloc(&w, 1, START + 30, 0x2000, 16, 1));
-	w.slots[1].nr_allocs = 2;
+	w.slots[1].classes[0].nr = 2;
 	fake_recorder_pass(&w, START + 20);
 	uint64_t owner = w.slots[1].owner;
 	heapring_retire(&w.ring, 10, is_not_101, NULL);
@@ -165,7 +165,7 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 
 	w.slots[1].owner = owner; /* the next thread with the same thread pointer takes it */
 	w.slots[1].tid = 555;
-	w.slots[1].nr_allocs = 1;
+	w.slots[1].classes[0].nr = 1;
 	CHECK(fake_recorder_alloc(&w, 1, START + 50, 0x3000, 100, 2));
 	fake_recorder_pass(&w, START + 60);
 	heapaccount_end(w.account);
@@ -279,8 +279,8 @@ TEST(heapring_ignores_impossible_counters)
 		fake_recorder_init(&w, 0, 1);
 		CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
 		fake_recorder_pass(&w, START + 20);
-		w.slots[1].nr_allocs = bad[i].nr_allocs;
-		w.slots[1].nr_bytes = bad[i].nr_bytes;
+		w.slots[1].classes[2].nr = bad[i].nr_allocs;
+		w.slots[1].classes[2].nr_bytes = bad[i].nr_bytes;
 		w.shared.nr_no_slot = bad[i].nr_no_slot;
 		w.shared.nr_no_stack = bad[i].nr_no_stack;
 		struct heapring_counts c = heapring_counts(&w.ring);
@@ -296,13 +296,13 @@ TEST(heapring_adds_wrapping_counters_without_overflow)
 	fake_recorder_init(&w, 0, 1);
 	CHECK(fake_recorder_alloc(&w, 1, START + 10, 0x1000, 16, 1));
 	fake_recorder_pass(&w, START + 20);
-	w.slots[1].nr_allocs = 5;
+	w.slots[1].classes[2].nr = 5;
 	CHECK(!heapring_counts(&w.ring).has_implausible);
-	w.slots[1].nr_allocs = 3; /* restarted */
+	w.slots[1].classes[2].nr = 3; /* restarted */
 	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 8);
 	static const uint64_t values[] = {UINT64_MAX, 0, UINT64_MAX, 1, 8};
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-		w.slots[1].nr_allocs = values[i];
+		w.slots[1].classes[2].nr = values[i];
 		struct heapring_counts c = heapring_counts(&w.ring);
 		CHECK(c.has_implausible);
 		CHECK_U64(c.nr_allocs, 0);

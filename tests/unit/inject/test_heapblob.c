@@ -47,7 +47,8 @@ TEST(heapblob_records_a_block_and_its_free)
 	CHECK(r.tsc > tsc);
 	CHECK(!local_recorder_next(hw, s, &r));
 	CHECK_U64(s->nr_allocs, 1);
-	CHECK_U64(s->nr_bytes, 100);
+	CHECK_U64(s->classes[heap_count_class(100)].nr, 1);
+	CHECK_U64(s->classes[heap_count_class(100)].nr_bytes, 100);
 	CHECK_U64(s->nr_frees, 1);
 	CHECK_U64(s->is_inside, 0);
 	CHECK_U64(s->tid, (uint64_t)gettid());
@@ -118,7 +119,10 @@ TEST(heapblob_knows_where_each_shape_has_its_size)
 	hooked_free(NULL);
 	CHECK_NONE();
 	CHECK_U64(local_recorder_slot(hw)->nr_allocs, 4);
-	CHECK_U64(local_recorder_slot(hw)->nr_bytes, 7 + 42 + 15 + 9);
+	const struct heap_class_count *sizes = local_recorder_slot(hw)->classes;
+	CHECK_U64(sizes[0].nr, 3);
+	CHECK_U64(sizes[0].nr_bytes, 7 + 15 + 9);
+	CHECK_U64(sizes[heap_count_class(42)].nr_bytes, 42);
 	CHECK_U64(local_recorder_slot(hw)->nr_frees, 0);
 	local_recorder_free(hw);
 }
