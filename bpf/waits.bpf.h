@@ -452,6 +452,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		return 0;
 	COST_BEGIN(COST_WAKE);
 	struct wait_state *w = &s->wait;
+	const struct wait_cause *of = w->is_accounted ? &w->now : &w->first;
 	struct task_struct *by = bpf_get_current_task_btf();
 	w->wake.time_ns = now;
 	/* Stored and loaded, so that the verifier treats the pointer as a scalar. */
@@ -461,12 +462,12 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 	w->wake.tid = 0;
 	w->wake.tgid = 0;
 	w->wake.evidence = 0;
-	if (is_interrupt(at, by, &w->now)) {
+	if (is_interrupt(at, by, of)) {
 		w->wake.evidence = EVIDENCE_BY_IRQ;
 		/* No device ends these waits, so the interrupt was a timer. */
-		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
+		if (of->reason == WAIT_SYNC || of->reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
-	} else if (is_by_signal(t, &w->now)) {
+	} else if (is_by_signal(t, of)) {
 		w->wake.evidence = EVIDENCE_SELF;
 	} else if (by->pid) {
 		woken_by(w, by);

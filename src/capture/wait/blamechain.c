@@ -209,12 +209,15 @@ static struct blame_culprit culprit_owner(const struct wait_interval *v)
 	return (struct blame_culprit){.tgid = v->tgid, .tid = v->owner_tid};
 }
 
-/* Whether the thread waited again at once for what it had waited for in @e. */
+/*
+ * Whether the thread waited again at once for what it had waited for in @e. The stacks may differ: a
+ * Java monitor first waits for 1 ms, and then for longer at another line.
+ */
 static bool is_continued(const struct blamehistory_entry *e, const struct blamehistory_entry *next)
 {
 	return next->v.how == HOW_BLOCKED && next->v.object_kind == OBJECT_FUTEX &&
 	       e->v.object_kind == OBJECT_FUTEX && next->v.object == e->v.object &&
-	       next->v.user_ref == e->v.user_ref && next->v.off_ns - e->v.on_ns < CONTINUE_NS;
+	       next->v.off_ns - e->v.on_ns < CONTINUE_NS;
 }
 
 /* Returns the thread's last wait for the object that ended in (since, until], or NULL. */
