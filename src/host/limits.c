@@ -8,6 +8,7 @@
 
 #include <linux/capability.h>
 
+#include "base/clock.h"
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
@@ -139,6 +140,26 @@ void host_perf_remedy(struct buf *to, int refusal, int32_t pid)
 		": run with sudo, or: sudo sysctl kernel.perf_event_paranoid=%d; in a container add "
 		"--cap-add PERFMON and a seccomp profile that allows perf_event_open",
 		paranoid, pid < 0 ? 0 : 1);
+}
+
+uint64_t host_steal_ns(void)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct sv field = {0};
+	uint64_t ticks;
+	long per_second = sysconf(_SC_CLK_TCK);
+	if (file_read(&text, "/proc/stat", 16 << 20, NULL) || per_second <= 0)
+		return 0;
+	struct sv rest = buf_sv(&text);
+	struct sv line = sv_split(&rest, '\n');
+	/* "cpu  user nice system idle iowait irq softirq steal ..." */
+	for (int i = 0; i <= 8 && line.n; i++) {
+		field = sv_split(&line, ' ');
+		line = sv_trim(line);
+	}
+	if (!sv_to_u64(field, &ticks))
+		return 0;
+	return ticks * (NS_PER_SEC / (uint64_t)per_second);
 }
 
 void host_describe_cpu(struct buf *to)

@@ -38,6 +38,11 @@ bool host_is_root(void);
 uint32_t host_ring_share(void);
 /* Appends the remedy for a refused perf_event_open (-errno). @pid: -1 for a system-wide event. */
 void host_perf_remedy(struct buf *to, int refusal, int32_t pid);
+/*
+ * CPU time of all CPUs that the hypervisor took since boot, by the kernel's account (/proc/stat); 0
+ * if it has none.
+ */
+uint64_t host_steal_ns(void);
 /* Appends the CPU's model name: a fact (key/value metadata, model/facts.h) of a recording. */
 void host_describe_cpu(struct buf *to);
 

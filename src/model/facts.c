@@ -43,6 +43,7 @@ static const struct {
 	[FACT_RECORDING_NOTE] = {"recording-note"},
 	[FACT_LOSSES_IGNORED] = {"losses"},
 	[FACT_DUMPS] = {"dumps"},
+	[FACT_STEAL] = {"stolen by the hypervisor (ns, all CPUs)", DETAIL_ALWAYS},
 	[FACT_NO_ANSWER] = {"did not answer within 2 s"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
 	[FACT_HEAP_METHOD] = {"heap method"},

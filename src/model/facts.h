@@ -39,7 +39,8 @@ enum fact_id {
 	FACT_RECORDING_NOTE, /* "written by a newer assay: N sections skipped" */
 	FACT_LOSSES_IGNORED, /* counters of losses that are not plausible, as a sentence */
 	FACT_DUMPS,          /* the dumps of a folder that were read */
-	FACT_NO_ANSWER,      /* files that did not answer in time: "'/mnt/a', '/mnt/b'" */
+	FACT_STEAL, /* CPU time of all CPUs that the hypervisor took by the kernel's account, ns */
+	FACT_NO_ANSWER, /* files that did not answer in time: "'/mnt/a', '/mnt/b'" */
 	/* the heap */
 	FACT_HEAP_ALLOCATOR, /* "jemalloc 5.3.0, static, prefix _rjem_" */
 	FACT_HEAP_METHOD,    /* "patch", ...; after ": " the reason for this method */

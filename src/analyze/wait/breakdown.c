@@ -263,6 +263,7 @@ int breakdown_make(struct arena *a, const struct profile *p, const struct select
 			add_on_cpu(&m, &sel);
 	}
 	finish(&m);
+	l.steal_ns = profile_get_fact_nr(p, FACT_STEAL);
 	*ret_l = l;
 	return 0;
 }

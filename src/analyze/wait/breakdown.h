@@ -42,6 +42,7 @@ struct breakdown {
 	struct quantile woken;
 	uint64_t window_ns;   /* length of the window: whole seconds of the tables */
 	uint64_t at_start_ns; /* recorded time of waits that had begun before the capture */
+	uint64_t steal_ns;    /* that the hypervisor took of all CPUs, by the kernel's account */
 	uint64_t polled_ns;   /* wait time from polls of /proc, not from context switches */
 	bool is_of_waits;     /* of selected waits only: no on-CPU time, total = sum of the waits */
 };

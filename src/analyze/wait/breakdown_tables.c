@@ -94,6 +94,17 @@ static size_t rank_reasons(const struct breakdown *l, bool is_idle, struct ranke
 	return n;
 }
 
+/*
+ * What is stolen has a name if the kernel's account of the hypervisor's part, which is of all CPUs, has
+ * at least half of it.
+ */
+static const char *reason_text(const struct breakdown *l, enum wait_reason reason)
+{
+	if (reason == WAIT_STOLEN && l->steal_ns >= l->total.ns[WAIT_STOLEN] / 2 && l->steal_ns)
+		return "stolen by the hypervisor";
+	return wait_text(reason);
+}
+
 static void add_reasons(struct report *r, struct report_table *t, const struct breakdown *l,
 			bool is_idle)
 {
@@ -108,7 +119,7 @@ static void add_reasons(struct report *r, struct report_table *t, const struct b
 				 .q = &l->waits[reason],
 				 .reason = wait_key(reason),
 				 .prefix = is_idle ? "idle" : NULL,
-				 .what = wait_text(reason),
+				 .what = reason_text(l, reason),
 			 });
 	}
 }

@@ -27,6 +27,7 @@
 #include "capture/wait/waitrings.h"
 #include "capture/wait/waitsums.h"
 #include "host/fdname.h"
+#include "host/limits.h"
 #include "kernel_wait.h"
 #include "model/blametag.h"
 #include "model/tables.h"
@@ -74,6 +75,7 @@ struct waits {
 	struct buf detail;
 	/* Intervals for which a ring was full; their time is in rows of detail "unaccounted". */
 	uint64_t nr_unaccounted;
+	uint64_t steal_ns; /* host_steal_ns at the start; after the end: of the capture */
 	/* Time of intervals that is in no row at all. */
 	uint64_t lost_ns;
 };
@@ -399,6 +401,7 @@ static int waits_start(void *s, const struct source_env *env, const struct event
 	uint64_t now = clock_mono_ns();
 	w->epoch_ns = MIN(env->start_ns, now);
 	w->start_ns = now;
+	w->steal_ns = host_steal_ns();
 	w->next_rows_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
 	w->sums = waitsums_new(w->epoch_ns);
 	if (w->skel->rodata->wait_has_wakers)
@@ -441,6 +444,7 @@ static int waits_stop(void *s, const struct event_sink *sink UNUSED, struct err 
 	if (!w->start_ns || w->stop_ns)
 		return 0;
 	w->stop_ns = clock_mono_ns() + STOP_AHEAD_NS;
+	w->steal_ns = host_steal_ns() - w->steal_ns;
 	__atomic_store_n(&w->skel->bss->wait_clock.stop_ns, w->stop_ns, __ATOMIC_RELEASE);
 	struct timespec ts = {.tv_nsec = 2 * STOP_AHEAD_NS};
 	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
@@ -472,6 +476,8 @@ static void waits_facts(const void *s, struct profile *p)
 	const struct waits *w = s;
 	profile_lose(p, LOSS_WAITS_NO_REASON, w->nr_unaccounted);
 	profile_lose(p, LOSS_WAITS_NO_ROW_NS, w->lost_ns);
+	if (w->stop_ns && w->steal_ns)
+		profile_fact_nr(p, FACT_STEAL, w->steal_ns);
 	if (!w->kept)
 		return;
 	struct keptwaits_counts kept = keptwaits_counts(w->kept);

@@ -188,6 +188,25 @@ TEST(breakdown_says_what_it_does_not_cover)
 	CHECK(fabs(cell_at(find_table(r, "breakdown_threads"), 0, "covered_pct")->d - 50) < 1e-9);
 }
 
+TEST(breakdown_names_the_hypervisor_where_the_kernel_accounts_for_it)
+{
+	static const uint64_t steal_ms[] = {0, 40, 60};
+	for (size_t i = 0; i < ARRAY_LEN(steal_ms); i++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+		struct breakdown l;
+		madewait(p, &(struct madewait){.comm = "a", .reason = WAIT_STOLEN, .ms = 100});
+		profile_fact_nr(p, FACT_STEAL, steal_ms[i] * MS);
+		profile_seal(p);
+		CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
+		breakdown_report(r, &l);
+		const char *what = cell_at(find_table(r, "breakdown"), 0, "what")->text;
+		CHECK_STR(what, steal_ms[i] >= 50 ? "stolen by the hypervisor"
+						  : "interrupts and stolen time");
+	}
+}
+
 TEST(breakdown_groups_add_up_to_the_threads)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
