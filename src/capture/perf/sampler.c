@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/perf/cputime.h"
 #include "capture/perf/pending.h"
 #include "capture/perf/record.h"
 #include "capture/perf/ring.h"
@@ -60,7 +61,8 @@ struct sampler {
 	uint64_t nr_events;  /* open descriptors of groups */
 	uint64_t max_events; /* limit, by the limit of open files */
 	struct sampler_info info;
-	uint64_t before_ns; /* CPU time before sampler_begin */
+	uint64_t before_ns;      /* CPU time before sampler_begin */
+	struct cputime cpu_time; /* if events are per CPU */
 	bool is_started;
 	const struct event_sink *outer; /* of sampler_sink() */
 	uint64_t nr_lost_counted;       /* by the events */
@@ -242,17 +244,21 @@ static size_t count_threads(const struct target *t)
 }
 
 /*
- * Whether to use one event per CPU instead of one per thread and CPU: if there are too many threads
- * for the descriptor limit (then other threads' samples are dropped), or if there are no samples
- * (then the target's context switches need not switch events). Records of context switches do need
- * events per thread: they must be the target's alone, and ordinary users may only record those of
- * their own processes.
+ * Whether to use one event per CPU instead of one per thread and CPU: if a BPF program takes the
+ * samples, as it selects the target's; if there are too many threads for the descriptor limit (then
+ * other threads' samples are dropped); or if there are no samples (then the target's context switches
+ * need not switch events). An event of a thread is late by a period for each new thread, and its
+ * timer is set again at each context switch, so threads of milliseconds lack a third of their
+ * samples; that of a CPU lacks none. Records of context switches do need events per thread: they
+ * must be the target's alone, and ordinary users may only record those of their own processes.
  */
 static bool needs_filter(struct sampler *s)
 {
 	uint64_t limit = host_raise_nofile();
 	s->max_events = limit - MIN(limit / 2, (uint64_t)SPARE_FDS);
 	const struct target *t = s->target;
+	if (s->spec.flags & PERFOPEN_PROG)
+		return !t->is_system && !t->tids.pids.n;
 	if (s->spec.flags & PERFOPEN_SIDEBAND && !(s->spec.flags & PERFOPEN_SWITCHES))
 		return !t->is_system;
 	uint64_t nr_events = (uint64_t)count_threads(t) * host_nr_cpus();
@@ -339,6 +345,8 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 	TRY(choose(s, flags, err));
 	TRY(open_rings(s, err));
 	TRY(open_targets(s, err));
+	if (s->info.is_filtering && s->spec.flags & PERFOPEN_PROG)
+		cputime_open(&s->cpu_time, s->target, s->max_events);
 	s->info.event = s->how.event;
 	s->info.is_software = s->how.is_software;
 	s->info.is_user_only = s->how.is_user_only;
@@ -587,6 +595,7 @@ static void read_counts(struct sampler *s, const struct group *g, size_t nr)
 void sampler_begin(struct sampler *s)
 {
 	s->before_ns = 0;
+	cputime_begin(&s->cpu_time);
 	if (!counts_time(s))
 		return;
 	vec_foreach(g, &s->groups)
@@ -603,6 +612,7 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 	vec_foreach(g, &s->groups)
 		read_counts(s, g, g->fds.n);
 	s->info.cpu_ns -= MIN(s->before_ns, s->info.cpu_ns);
+	s->info.cpu_ns += cputime_ns(&s->cpu_time);
 	s->is_started = false;
 	int rc = -EAGAIN;
 	for (unsigned i = 0; i < STOP_TRIES && rc == -EAGAIN; i++) {
@@ -746,8 +756,8 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 struct sampler_info sampler_info(const struct sampler *s)
 {
 	struct sampler_info info = s->info;
-	if (s->spec.flags & PERFOPEN_SIDEBAND)
-		info.is_filtering = false; /* no samples of other threads are taken */
+	if (s->spec.flags & (PERFOPEN_SIDEBAND | PERFOPEN_PROG))
+		info.is_filtering = false; /* no samples of other threads are delivered */
 	return info;
 }
 
@@ -768,6 +778,7 @@ void sampler_free(struct sampler *s)
 	vec_release(&s->ring_fds);
 	vec_release(&s->next_ns);
 	vec_release(&s->cpus);
+	cputime_release(&s->cpu_time);
 	map_release(&s->group_of);
 	map_release(&s->wanted);
 	map_release(&s->known);

@@ -1,0 +1,30 @@
+/*
+ * Counts the CPU time of a target and of all that its threads create, exactly, by a counter of the
+ * kernel on each of its threads that takes no samples. Used by one thread.
+ */
+#ifndef ASSAY_CAPTURE_PERF_CPUTIME_H
+#define ASSAY_CAPTURE_PERF_CPUTIME_H
+
+#include "base/base.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "host/target.h"
+
+struct cputime {
+	VEC(int) fds;
+	struct map threads; /* those with a counter */
+	uint64_t before_ns;
+};
+
+/*
+ * Opens the counters; those of a launched command start with its exec, the others at once. Opens
+ * none if more than @max_fds are needed, or if it is not permitted.
+ */
+void cputime_open(struct cputime *c, const struct target *t, uint64_t max_fds);
+/* Counts from now on. */
+void cputime_begin(struct cputime *c);
+/* The CPU time since cputime_begin; 0: not known. */
+uint64_t cputime_ns(const struct cputime *c);
+void cputime_release(struct cputime *c);
+
+#endif
