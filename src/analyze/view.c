@@ -99,6 +99,15 @@ uint64_t view_duration_ns(const struct selection *sel)
 	return sel->last_ns > sel->first_ns ? sel->last_ns - sel->first_ns : 0;
 }
 
+/* Samples of CPU time that are scaled to the kernel's count (tables_scale_time). */
+static double sum_of_times(const struct table *t)
+{
+	double ns = 0;
+	for (size_t i = 0; t->nr_columns > 1 && i < t->n; i++)
+		ns += (double)t->values[i * t->nr_columns + 1];
+	return ns;
+}
+
 double view_cpus(const struct selection *sel, struct weight w)
 {
 	uint64_t ns = view_duration_ns(sel);
@@ -107,9 +116,11 @@ double view_cpus(const struct selection *sel, struct weight w)
 	const struct table *t = &sel->p->tables.p[sel->table];
 	if (sel->unit == UNIT_NS)
 		return (double)w.weight / (double)ns;
-	if (t->freq_hz > 0 && view_is_cpu_time(sel))
-		return (double)w.nr_samples / t->freq_hz / ((double)ns / 1e9);
-	return -1;
+	if (!view_is_cpu_time(sel))
+		return -1;
+	if (profile_get_fact_nr(sel->p, FACT_CPU_TIME_NS) && t->n)
+		return (double)w.nr_samples * sum_of_times(t) / (double)t->n / (double)ns;
+	return t->freq_hz > 0 ? (double)w.nr_samples / t->freq_hz / ((double)ns / 1e9) : -1;
 }
 
 /* Whether samples of UNIT_COUNT weigh by their periods: by cycles, page faults. */

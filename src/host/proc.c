@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/file/file.h"
 #include "base/hash.h"
@@ -141,14 +143,17 @@ static int status_pid(int32_t pid, const char *key, const char *what, int32_t *r
 	return 0;
 }
 
-/* majflt, field 12 of stat; field 2, a name in parentheses, may hold blanks and parentheses. */
-static bool major_faults(const struct buf *stat, uint64_t *ret_nr)
+/*
+ * A field of stat, numbered as in proc(5): 12 majflt, 16 cutime, 17 cstime. Field 2, a name in
+ * parentheses, may hold blanks and parentheses.
+ */
+static bool stat_field(const struct buf *stat, unsigned field, uint64_t *ret_nr)
 {
 	ssize_t end = sv_rindex(buf_sv(stat), ')');
 	if (end < 0)
 		return false;
 	struct sv rest = sv_trim(sv_from_idx(buf_sv(stat), (size_t)end + 1));
-	for (unsigned field = 3; field < 12; field++)
+	for (unsigned i = 3; i < field; i++)
 		(void)sv_split(&rest, ' ');
 	return sv_to_u64(sv_split(&rest, ' '), ret_nr);
 }
@@ -165,7 +170,7 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	struct proc_reads r;
 	if (!sv_to_u64(proc_status_field(&io, "read_bytes"), &r.disk_bytes) ||
 	    !sv_to_u64(proc_status_field(&io, "rchar"), &r.call_bytes) ||
-	    !major_faults(&stat, &r.nr_major))
+	    !stat_field(&stat, 12, &r.nr_major))
 		return err_set(err, -EPROTO, "/proc/%d/io or stat cannot be read", pid);
 	*ret_r = r;
 	return 0;
@@ -254,6 +259,24 @@ uint64_t proc_exec_id(int32_t pid)
 		if (auxv.p[i])
 			return hash_bytes(auxv.p, auxv.n);
 	return 0;
+}
+
+uint64_t proc_cpu_ns(int32_t pid)
+{
+	CLEANUP(buf_release) struct buf stat = {0};
+	char path[64];
+	struct timespec own;
+	clockid_t clock;
+	uint64_t user_ticks; /* of the children */
+	uint64_t kernel_ticks;
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &own) ||
+	    file_read(&stat, path, 1 << 16, NULL) || !stat_field(&stat, 16, &user_ticks) ||
+	    !stat_field(&stat, 17, &kernel_ticks))
+		return 0;
+	uint64_t tick_ns = 1000000000u / (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1);
+	return (uint64_t)own.tv_sec * 1000000000u + (uint64_t)own.tv_nsec +
+	       (user_ticks + kernel_ticks) * tick_ns;
 }
 
 /* "start-end perms pgoff major:minor inode   path", the path may hold blanks. */

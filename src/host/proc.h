@@ -47,6 +47,11 @@ int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
  * auxv cannot be read.
  */
 uint64_t proc_exec_id(int32_t pid);
+/*
+ * CPU time of a process with that of its ended threads, in ns, and of the children that it waited for,
+ * in clock ticks. 0: not known.
+ */
+uint64_t proc_cpu_ns(int32_t pid);
 
 /* Fields of /proc/PID/task/TID/status. */
 struct proc_task {

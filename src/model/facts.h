@@ -33,6 +33,7 @@ enum fact_id {
 	FACT_STACKS,     /* how call stacks were recorded */
 	FACT_TAIL_CALLS, /* shares of the tables whose stacks have inferred frames */
 	FACT_CPU_TIME,
+	FACT_CPU_TIME_NS, /* the same in ns; rows of samples are scaled to it */
 	FACT_ACCURACY,
 	FACT_REMEDY,         /* how to make a later capture more accurate */
 	FACT_PROBLEM,        /* what is wrong with the file that was read */

@@ -252,6 +252,27 @@ void tables_weigh_by_period(struct profile *p)
 			t->weight_column = 1;
 }
 
+/* Equal periods stay equal, so the sum is exact to half a nanosecond a row. */
+static void scale_time(struct table *t, double exact_ns)
+{
+	double sum_ns = 0;
+	for (size_t i = 0; i < t->n; i++)
+		sum_ns += (double)t->values[i * t->nr_columns + 1];
+	for (size_t i = 0; i < t->n && sum_ns > 0; i++) {
+		int64_t *ns = &t->values[i * t->nr_columns + 1];
+		*ns = (int64_t)((double)*ns / sum_ns * exact_ns + 0.5);
+	}
+}
+
+void tables_scale_time(struct profile *p)
+{
+	uint64_t exact_ns = profile_get_fact_nr(p, FACT_CPU_TIME_NS);
+	vec_foreach(t, &p->tables)
+		if (exact_ns && exact_ns < INT64_MAX && t->id == TABLE_SAMPLES &&
+		    t->nr_columns > 1 && t->columns[1].unit == UNIT_NS)
+			scale_time(t, (double)exact_ns);
+}
+
 int table_column(const struct table *t, enum column_role role)
 {
 	const struct table_kind *k = table_kind(t->id);

@@ -142,6 +142,11 @@ bool tables_has_rows(const struct profile *p, enum table_id id);
 #define TABLES_AFTER  "after"
 bool tables_are_difference(const struct profile *p);
 /*
+ * Scales the times of samples of CPU time so that they add up to the CPU time that the kernel counted
+ * (FACT_CPU_TIME_NS). Without that fact, or the second time, they stay as they are.
+ */
+void tables_scale_time(struct profile *p);
+/*
  * For samples from another program's file: if the events per sample (the period, the second column)
  * vary within a table, makes the period its weight, as perf report does. With a constant period the
  * shares are those of the sample counts, which stay the weight.

@@ -552,6 +552,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->own_cpu_ns = clock_process_cpu_ns() + reading_ns - cpu_before;
 	uint64_t symbolizing_ns = symbolworker_cpu_ns(c->symbolizer);
 	r->own_cpu_ns -= MIN(symbolizing_ns, r->own_cpu_ns);
+	r->command_cpu_ns = c->child.cpu_ns;
 	sources_result(&c->sources, r);
 	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
 	if (c->options->heap && has_target_ended) /* blocks live at exit are leaks */
@@ -583,6 +584,7 @@ int capture_run(struct capture_result *ret_r, const struct capture_options *opti
 		rc = run(&c, &r, err);
 	if (!rc) {
 		heapcalibrate(c.p);
+		tables_scale_time(c.p);
 		profile_seal(c.p);
 		r.profile = TAKE(c.p);
 	}

@@ -90,8 +90,9 @@ struct capture_result {
 	uint64_t duration_ns;
 	uint64_t own_cpu_ns;       /* CPU time of assay while capturing, without symbolization */
 	uint64_t symbolize_cpu_ns; /* CPU time of the symbol worker */
-	uint64_t nr_bytes;         /* written to the recording */
-	uint64_t nr_unsaved;       /* rows of the profile that could not be written */
+	uint64_t command_cpu_ns; /* of a command that has ended, with its children; 0: not known */
+	uint64_t nr_bytes;       /* written to the recording */
+	uint64_t nr_unsaved;     /* rows of the profile that could not be written */
 	bool has_exit_code;
 	int exit_code;   /* of the command */
 	struct err disk; /* why the recording is incomplete; code 0 = complete */

@@ -227,6 +227,7 @@ static int load_each(struct profile **ret_p, const char *const *paths, size_t nr
 		CLEANUP(profile_free_p) struct profile *p = NULL;
 		TRY(load_unsealed(&p, paths[i], options, err));
 		heapcalibrate(p);
+		tables_scale_time(p);
 		if (all)
 			profile_merge(all, p);
 		else

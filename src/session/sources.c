@@ -471,8 +471,14 @@ static void add_sampler_result(const struct sources *s, struct capture_result *r
 	 */
 	bool has_breakdown = s->env.engine && s->env.tables & TABLE_SET(ON_CPU);
 	bool is_clock = !(s->options->flags & CAPTURE_GROWTH);
-	if (r->info.cpu_ns && !has_breakdown && is_clock)
-		profile_fact_ns(s->profile, FACT_CPU_TIME, r->info.cpu_ns);
+	/* The counter of a thread stops before the end of its exit; of a command there is more. */
+	r->info.cpu_ns = r->info.cpu_ns ? MAX(r->info.cpu_ns, r->command_cpu_ns) : 0;
+	if (!r->info.cpu_ns || has_breakdown || !is_clock)
+		return;
+	profile_fact_ns(s->profile, FACT_CPU_TIME, r->info.cpu_ns);
+	if (r->info.is_user_only) /* samples of user code only do not stand for all of it */
+		return;
+	profile_fact_nr(s->profile, FACT_CPU_TIME_NS, r->info.cpu_ns);
 }
 
 void sources_result(struct sources *s, struct capture_result *r)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +86,11 @@ int spawn_exec(struct spawn *s, const char *name, struct err *err)
 	return -e;
 }
 
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
+
 /*
  * Waits for the end of the child only. A child that assay traces (remote/patch/launch.h) also has
  * ptrace stops; a plain waitpid would report and consume those instead of the tracer's.
@@ -98,8 +104,10 @@ static bool reap(struct spawn *s, int flags)
 			return false;
 		if (si.si_code == CLD_EXITED || si.si_code == CLD_KILLED ||
 		    si.si_code == CLD_DUMPED) {
-			if (waitpid(s->pid, &status, 0) != s->pid)
+			struct rusage used = {0};
+			if (wait4(s->pid, &status, 0, &used) != s->pid)
 				return false;
+			s->cpu_ns = timeval_ns(&used.ru_utime) + timeval_ns(&used.ru_stime);
 			s->wait_status = status;
 			s->is_reaped = true;
 			break;

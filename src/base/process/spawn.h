@@ -18,6 +18,8 @@ struct spawn {
 	int status_fd; /* read end of a pipe with the errno of a failed exec */
 	bool is_reaped;
 	int wait_status;
+	uint64_t
+		cpu_ns; /* once reaped: its CPU time, with that of the children that it waited for */
 };
 
 /*

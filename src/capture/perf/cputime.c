@@ -40,8 +40,10 @@ static int add_process(struct cputime *c, int32_t pid, uint64_t max_fds)
 static int add_all(struct cputime *c, const struct target *t, uint64_t max_fds)
 {
 	TRY(t->child ? add_thread(c, t->child, PERFOPEN_ON_EXEC, max_fds) : 0);
-	for (size_t i = 0; i < t->pids.pids.n; i++)
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
+		vec_push(&c->pids, t->pids.pids.p[i]);
 		TRY(add_process(c, t->pids.pids.p[i], max_fds));
+	}
 	return 0;
 }
 
@@ -59,15 +61,32 @@ static uint64_t sum_ns(const struct cputime *c)
 	return ns;
 }
 
+/* Of the processes with their ended threads and the children that they waited for; 0: not known. */
+static uint64_t clocks_ns(const struct cputime *c)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < c->pids.n; i++) {
+		uint64_t ns = proc_cpu_ns(c->pids.p[i]);
+		if (!ns)
+			return 0;
+		sum += ns;
+	}
+	return sum;
+}
+
 void cputime_begin(struct cputime *c)
 {
 	c->before_ns = sum_ns(c);
+	c->before_clock_ns = clocks_ns(c);
 }
 
 uint64_t cputime_ns(const struct cputime *c)
 {
 	uint64_t ns = sum_ns(c);
-	return ns - MIN(c->before_ns, ns);
+	uint64_t clock_ns = c->before_clock_ns ? clocks_ns(c) : 0;
+	ns -= MIN(c->before_ns, ns);
+	clock_ns -= MIN(c->before_clock_ns, clock_ns);
+	return c->fds.n ? MAX(ns, clock_ns) : 0;
 }
 
 void cputime_release(struct cputime *c)
@@ -75,5 +94,6 @@ void cputime_release(struct cputime *c)
 	for (size_t i = 0; i < c->fds.n; i++)
 		close(c->fds.p[i]);
 	vec_release(&c->fds);
+	vec_release(&c->pids);
 	map_release(&c->threads);
 }

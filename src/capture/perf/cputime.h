@@ -1,6 +1,8 @@
 /*
- * Counts the CPU time of a target and of all that its threads create, exactly, by a counter of the
- * kernel on each of its threads that takes no samples. Used by one thread.
+ * Counts the CPU time of a target and of all that its threads create, by a counter of the kernel on
+ * each of its threads that takes no samples. A counter stops before the end of a thread's exit, some
+ * 25 us; the clocks of processes, which include that, are read as well, but they lack children that
+ * were not waited for. The result is the larger of both. Used by one thread.
  */
 #ifndef ASSAY_CAPTURE_PERF_CPUTIME_H
 #define ASSAY_CAPTURE_PERF_CPUTIME_H
@@ -13,7 +15,9 @@
 struct cputime {
 	VEC(int) fds;
 	struct map threads; /* those with a counter */
+	VEC(int32_t) pids;
 	uint64_t before_ns;
+	uint64_t before_clock_ns;
 };
 
 /*

@@ -163,7 +163,8 @@ static void warn_of_unsampled(const struct capture_result *r)
 	log_warn("samples cover only %.0f %% of the target's CPU time of %s",
 		 100.0 * sampled_ns / (double)r->info.cpu_ns, num_ns(r->info.cpu_ns).s);
 	log_hint(
-		"a thread that runs for less than one sampling period gets no sample; use a higher rate (-F 9999), or sample the whole system (-a)");
+		"a thread that runs for less than one sampling period has no sample of its own event; %suse a higher rate (-F 9999), or sample the whole system (-a)",
+		r->has_engine ? "" : "BPF programs (sudo) sample CPUs instead and miss none; ");
 }
 
 /* Warns if many stacks are larger than what the kernel copies, with what records them whole. */

@@ -4,6 +4,9 @@
  * "TID FROM TO CPU KIND": it lived at least from FROM to TO and used CPU ns (-1: not known).
  *
  *	shortlives exit THREADS MS      threads that sleep, yield and run until exit_group() ends them
+ *	shortlives requests MS CPU_US   one thread after the other for MS; each uses CPU_US of CPU time,
+ *	                                half of it in early() and half in late(). Prints only the CPU
+ *	                                time of the process in ns
  *	shortlives fork MS LIFE_US      starts a child about every 400 us for MS; each sleeps LIFE_US
  */
 #include <pthread.h>
@@ -114,6 +117,53 @@ static void forks(int ms, int life_us)
 	print("child");
 }
 
+static volatile long nr_spins;
+
+static void burn(long long us)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	long long end = t.tv_sec * 1000000000ll + t.tv_nsec + us * 1000;
+	do {
+		for (int i = 0; i < 5000; i++)
+			nr_spins++;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	} while (t.tv_sec * 1000000000ll + t.tv_nsec < end);
+}
+
+static __attribute__((noinline)) void early(long us)
+{
+	burn(us);
+	nr_spins++;
+}
+
+static __attribute__((noinline)) void late(long us)
+{
+	burn(us);
+	nr_spins++;
+}
+
+static void *request(void *arg)
+{
+	early((long)arg / 2);
+	late((long)arg / 2);
+	return NULL;
+}
+
+static void requests(int ms, int cpu_us)
+{
+	long long end = now() + ms * 1000000ll;
+	struct timespec t;
+	while (now() < end) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, request, (void *)(long)cpu_us))
+			exit(1);
+		pthread_join(thread, NULL);
+	}
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	printf("%lld\n", t.tv_sec * 1000000000ll + t.tv_nsec);
+}
+
 int main(int argc, char **argv)
 {
 	lives = mmap(NULL, MAX * sizeof(*lives), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -122,6 +172,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "exit"))
 		threads(atoi(argv[2]), atoi(argv[3]));
+	else if (!strcmp(argv[1], "requests"))
+		requests(atoi(argv[2]), atoi(argv[3]));
 	else
 		forks(atoi(argv[2]), atoi(argv[3]));
 	return 0;

@@ -84,3 +84,24 @@ TEST(samples_of_varying_periods_weigh_by_period)
 	CHECK_U64(weight_of(from_nothing, ARRAY_LEN(from_nothing)), 1);
 	CHECK_U64(weight_of(same, 0), 0);
 }
+
+TEST(tables_times_of_samples_add_up_to_the_cpu_time_that_was_counted)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct table shape = {.event = profile_cstr(p, "cpu-clock"),
+			      .nr_columns = 2,
+			      .columns = {{.name = profile_cstr(p, "samples")},
+					  {.name = profile_cstr(p, "time"), .unit = UNIT_NS}}};
+	uint32_t table = profile_table(p, &shape);
+	task_id task = profile_task(p, 1, 1, profile_cstr(p, "a"), 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		profile_sample(p, table, i, 0, task, 0, (int64_t[]){1, 1001001});
+	tables_scale_time(p);
+	CHECK(p->tables.p[table].values[1] == 1001001); /* not counted */
+	profile_fact(p, FACT_CPU_TIME_NS, "1100000000");
+	for (unsigned times = 0; times < 2; times++) {
+		tables_scale_time(p);
+		for (size_t i = 0; i < 1000; i++)
+			CHECK(p->tables.p[table].values[2 * i + 1] == 1100000);
+	}
+}
