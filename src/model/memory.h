@@ -141,6 +141,21 @@ static inline const char *memmaps_path(const struct memmaps *m, const struct mem
 	return one->path ? intern_str(&m->paths, one->path) : "";
 }
 
+/* ---- the heaps of glibc's malloc (host/memory/mallocheap.h) */
+
+struct memheap {
+	bool is_known;
+	uint32_t nr_arenas;
+	uint64_t total_bytes;  /* address space of the heaps, without large blocks */
+	uint64_t walked_bytes; /* of these */
+	uint64_t used_bytes; /* chunks in use, with their headers and those in caches of threads */
+	uint64_t free_bytes; /* free chunks, also those in fastbins and the top */
+	uint64_t fast_bytes; /* of these, in fastbins */
+	uint64_t nr_used;    /* chunks in use */
+	uint64_t resident_bytes;
+	uint64_t trimmable_bytes; /* resident pages without a chunk in use */
+};
+
 /* ---- a memory cgroup (host/memory/cgroup.h) */
 
 #define MEMGROUP_NO_LIMIT UINT64_MAX

@@ -64,9 +64,8 @@ void memrecord_add(struct memrecord *w, const struct memwatch *from, const struc
 		const struct memwatch_process *one = &from->processes.p[i];
 		if (one->has_exited)
 			continue;
-		uint64_t live = from->processes.n == 1 && t->allocator.is_known
-					? t->allocator.in_use_bytes
-					: 0;
+		/* glibc's heaps are walked too rarely for a value of every reading. */
+		uint64_t live = from->is_stats_open ? t->allocator.in_use_bytes : 0;
 		const int64_t values[HEAP_MEMORY_NR] = {
 			[HEAP_MEMORY_RSS] = (int64_t)one->last.rss_bytes,
 			[HEAP_MEMORY_PSS] = (int64_t)one->last.pss_bytes,

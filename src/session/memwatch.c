@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "capture/heap/planner.h"
 #include "host/memory/anon.h"
+#include "host/memory/mallocheap.h"
 #include "plan/heapchoice.h"
 #include "remote/jemalloc/jemalloc.h"
 
@@ -204,6 +205,31 @@ static void add_rates(struct memreading *t, const struct memreading *before)
 		t->pressure_pct = rate(before->group.some_us, t->group.some_us, s) / 1e4;
 }
 
+/* Memory of allocators whose state is visible in the process: glibc's malloc and pymalloc. */
+static void read_heaps(struct memwatch *w, const struct memmaps *m)
+{
+	struct memanon_part blocks = {0};
+	w->heap = (struct memheap){0};
+	if (w->processes.n != 1 || w->is_stats_open ||
+	    !mallocheap_read(&w->heap, m, w->processes.p[0].pid))
+		return;
+	vec_foreach(one, &m->list) {
+		static const enum memanon_owner owners[] = {MEMANON_GLIBC_MMAP, MEMANON_PYMALLOC};
+		for (size_t i = 0; one->kind == MEMMAP_ANON && i < ARRAY_LEN(owners); i++) {
+			blocks.resident_bytes += one->anon.of[owners[i]].resident_bytes;
+			blocks.used_bytes += one->anon.of[owners[i]].used_bytes;
+		}
+	}
+	uint64_t resident = w->heap.resident_bytes + blocks.resident_bytes;
+	w->stats = (struct memallocator){
+		.is_known = true,
+		.query_ns = clock_mono_ns(),
+		.in_use_bytes = w->heap.used_bytes + blocks.used_bytes,
+		.active_bytes = resident - w->heap.trimmable_bytes,
+		.resident_bytes = resident,
+	};
+}
+
 void memwatch_read_maps(struct memwatch *w)
 {
 	__typeof__(w->maps) fresh = {0};
@@ -214,6 +240,7 @@ void memwatch_read_maps(struct memwatch *w)
 		if (one->has_exited || memmaps_read(&m, one->pid, &one->stacks, NULL))
 			continue;
 		memanon_classify_all(&m, one->pid);
+		read_heaps(w, &m);
 		nr_unseen += one->stacks.nr_unseen;
 		if (m.has_rss)
 			one->stack_bytes = memmaps_rss(&m, MEMMAP_STACK);

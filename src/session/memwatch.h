@@ -4,6 +4,9 @@
  * rarely that this takes at most 1 % of the time (host/memory/memstat.h: cost of a page table
  * walk).
  *
+ * The heaps of glibc's malloc are walked from outside after each reading of mappings
+ * (host/memory/mallocheap.h), for a single process; nothing is stopped for that.
+ *
  * Also finds the allocator of a single process by its binaries and, with MEMWATCH_ALLOCATOR_STATS,
  * reads jemalloc's own statistics by a remote call. The call stops one thread of the process for
  * about a millisecond (remote/jemalloc/jemalloc.h). It is made at most once a second, and so rarely
@@ -55,6 +58,7 @@ struct memwatch {
 	struct heap_plan plan;
 	bool is_stats_open; /* jemalloc's statistics are read */
 	struct memallocator stats;
+	struct memheap heap;    /* of glibc's malloc, at the last reading of mappings */
 	uint64_t next_stats_ns; /* time of the next reading of the statistics */
 	struct err no_stats;    /* why the statistics are not read */
 	/* Cost. */

@@ -228,6 +228,15 @@ static struct num_text amount(double bytes)
 	return num_bytes((uint64_t)MAX(bytes, 0.0));
 }
 
+/* Whether what grows is the allocator's: its resident bytes grow at least half as fast. */
+static bool is_allocator_growing(const struct judge *j)
+{
+	if (!j->resident)
+		return true;
+	struct memslope s = slope_of(j->answer_s, j->resident, j->nr_answers);
+	return !s.is_known || s.per_s >= j->v.kept.per_s / 2;
+}
+
 static bool is_fragmented(struct judge *j, bool is_growing)
 {
 	if (!j->in_use)
@@ -236,7 +245,7 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 	double held = j->resident ? now_of(j->resident, j->nr_answers) : in_use;
 	double fell = peak_of(j->in_use, j->nr_answers) - in_use;
 	const struct memslope *s = &j->v.in_use;
-	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4)
+	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4 && is_allocator_growing(j))
 		j->v.evidence = arena_fmt(j->a,
 					  "memory grows by %s, but the bytes in use in the "
 					  "allocator by %s",
@@ -266,6 +275,7 @@ static void set_leak_evidence(struct judge *j)
 					MIN(first->anon_bytes + first->swap_bytes,
 					    last->anon_bytes + last->swap_bytes);
 	bool has_answers = j->v.in_use.is_known;
+	bool is_elsewhere = has_answers && j->v.in_use.per_s < j->v.kept.per_s / 4;
 	j->v.evidence = arena_fmt(
 		j->a,
 		"%s memory grew steadily, %s, during all of %s%s%s%s. A cache that is still "
@@ -273,10 +283,11 @@ static void set_leak_evidence(struct judge *j)
 		"assay heap",
 		is_shmem ? "shared" : "anonymous", memslope_text(j->a, &j->v.kept),
 		num_ns(j->v.span_ns).s,
-		has_answers ? "; bytes in use in the allocator: "
-		: is_shmem  ? ""
-			    : ": a leak or fragmentation (the bytes in use in the "
-			      "allocator are not known)",
+		is_elsewhere  ? ", outside of the allocator's memory. Bytes in use there: "
+		: has_answers ? "; bytes in use in the allocator: "
+		: is_shmem    ? ""
+			      : ": a leak or fragmentation (the bytes in use in the "
+				"allocator are not known)",
 		memslope_text(j->a, &j->v.in_use),
 		is_shmem ? ". It may have existed before and be touched by this process for "
 			   "the first time"

@@ -17,7 +17,7 @@
  *   MEMVERDICT_SPAN_MIN_NS.
  * - fragmentation: an allocator reports its bytes in use, and its resident bytes exceed these by 30 %
  *   and by 16 MiB now; or kept memory grows (as for a leak) and the bytes in use grow less than a
- *   quarter as fast; or kept memory is within 10 % of its peak, and the bytes in use fell by 40 % and
+ *   quarter as fast, and the resident bytes of the allocator at least half as fast; or kept memory is within 10 % of its peak, and the bytes in use fell by 40 % and
  *   by 16 MiB from their peak. The allocator's last reading must be in the second half of the time;
  *   its slope needs MEMVERDICT_ANSWERS_MIN readings that span half of the time.
  * - leak: kept memory grows. Its interval is above 0; it grew by 256 KiB and 0.1 % at least; three

@@ -31,6 +31,15 @@ void watchpage_add(struct watchpage *p, const struct memreading *t)
 	p->last = *t;
 }
 
+void watchpage_set_allocator(struct watchpage *p, const struct memallocator *a)
+{
+	if (!p->points.n || !a->is_known)
+		return;
+	vec_last(&p->points)->in_use_bytes = a->in_use_bytes;
+	vec_last(&p->points)->resident_bytes = a->resident_bytes;
+	p->last.allocator = *a;
+}
+
 struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a)
 {
 	struct memverdict_host host = {.machine_bytes = p->machine_bytes};
@@ -57,6 +66,23 @@ static void add_facts(struct report *r, const struct watchpage *p)
 			      has_limit ? num_bytes(g->limit_bytes).s : ""));
 }
 
+static void add_heap(struct report *r, const struct memheap *h)
+{
+	if (!h || !h->is_known)
+		return;
+	double walked = 100.0 * (double)h->walked_bytes / (double)MAX(h->total_bytes, (uint64_t)1);
+	uint64_t unused = h->resident_bytes - MIN(h->resident_bytes, h->used_bytes);
+	report_note(
+		r,
+		"malloc's heaps (%u arena%s, without large blocks, %s %% walked): %s resident, %s "
+		"in use in %" PRIu64 " blocks; of the rest malloc_trim() would return %s, and %s "
+		"shares pages with blocks in use",
+		h->nr_arenas, h->nr_arenas == 1 ? "" : "s", num_pct(walked).s,
+		num_bytes(h->resident_bytes).s, num_bytes(h->used_bytes).s, h->nr_used,
+		num_bytes(h->trimmable_bytes).s,
+		num_bytes(unused - MIN(unused, h->trimmable_bytes)).s);
+}
+
 static void explain(struct report *r, const struct watchpage *p)
 {
 	bool is_fresh = p->maps_ns >= p->last.time_ns;
@@ -68,7 +94,7 @@ static void explain(struct report *r, const struct watchpage *p)
 	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
 	for (size_t i = 0; i < p->nr_maps; i++)
 		memexplain_maps(e, &p->maps[i], p->maps_itself ? MEMEXPLAIN_NO_REFERENCES : 0);
-	if (p->allocator && p->last.allocator.is_known)
+	if (p->allocator && p->maps_itself && p->last.allocator.is_known)
 		memexplain_allocator(e, p->allocator, p->last.allocator.resident_bytes);
 	else if (p->allocator && p->maps_itself)
 		memexplain_assign_likely(e, p->allocator);
@@ -96,6 +122,7 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 	report_note(r, "memory growth: verdict %s: %s", memverdict_key(v->kind), v->evidence);
 	if (!memtime_make(&a, p->profile, &m, NULL))
 		memtime_growth_report(r, &m);
+	add_heap(r, p->heap);
 	explain(r, p);
 	if (p->shows_mappings)
 		maptable_report(r, p->maps, p->nr_maps, 0);

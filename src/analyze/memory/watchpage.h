@@ -25,6 +25,7 @@ struct watchpage {
 	struct memreading last;      /* the latest reading */
 	const struct memmaps *maps;  /* of each process */
 	size_t nr_maps;              /* number of processes */
+	const struct memheap *heap;  /* of glibc's malloc, read with maps */
 	uint64_t maps_ns;            /* time at which maps were read */
 	uint32_t nr_unseen;          /* threads whose stacks were not found */
 	uint64_t max_rows;           /* 0: all */
@@ -33,6 +34,8 @@ struct watchpage {
 
 void watchpage_release(struct watchpage *p);
 void watchpage_add(struct watchpage *p, const struct memreading *t);
+/* Adds what the allocator had when maps were read last, to the last reading. */
+void watchpage_set_allocator(struct watchpage *p, const struct memallocator *a);
 /* Verdict on the readings so far; evidence in the arena. */
 struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a);
 void watchpage_report(struct report *r, const struct watchpage *p, const struct memverdict *v);

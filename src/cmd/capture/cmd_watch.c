@@ -428,6 +428,8 @@ static int finish(struct run *r, bool has_command)
 	memwatch_name_allocator(m);
 	r->page.allocator = m->allocator;
 	r->page.maps_itself = m->maps_itself;
+	r->page.heap = &m->heap;
+	watchpage_set_allocator(&r->page, &m->stats);
 	r->page.maps = m->maps.p;
 	r->page.nr_maps = m->maps.n;
 	r->page.maps_ns = m->maps_ns;

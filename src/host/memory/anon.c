@@ -19,17 +19,10 @@
 #define WINDOW         256u /* pages read at once */
 #define DATA_PAGES_MAX 16384u
 
-/* Pages from here on, up to .end, belong to one owner. */
-struct run {
-	enum memanon_owner owner;
-	uint64_t end;
-	uint64_t used_bytes;
-};
-
 struct scan {
-	const struct memmap *map;
+	uint64_t end; /* of the region */
 	struct memanon who;
-	struct run run;
+	struct memanon_run run;
 	/* Pages without an owner since the last frame of InnoDB. */
 	bool has_frame;
 	struct memanon_part since;
@@ -38,7 +31,7 @@ struct scan {
 	uint32_t referrer; /* of the pages without another owner; 0 = none */
 };
 
-static bool is_arena(uint64_t addr, uint64_t rest, const struct pagehead *h)
+bool memanon_is_arena(uint64_t addr, uint64_t rest, const struct pagehead *h)
 {
 	uint64_t size = h->words[2];
 	/* In an arena's first heap the arena follows this header; other heaps point to it. */
@@ -88,25 +81,25 @@ static bool is_frame(uint64_t addr, const struct pagehead *h)
 	       !memcmp(h->bytes + 99, "infimum", 8);
 }
 
-static struct run begin_run(uint64_t addr, uint64_t rest, const struct pagehead *h)
+static struct memanon_run begin_run(uint64_t addr, uint64_t rest, const struct pagehead *h)
 {
 	static const uint64_t pools[] = {16 << 10, 4 << 10};
 	uint64_t used = 0;
 	if (!h->is_read)
-		return (struct run){0};
+		return (struct memanon_run){0};
 	if (is_v8(addr, rest, h))
-		return (struct run){MEMANON_V8, addr + h->words[0], 0};
-	if (is_arena(addr, rest, h))
-		return (struct run){MEMANON_GLIBC_ARENA, addr + h->words[3], 0};
+		return (struct memanon_run){MEMANON_V8, addr + h->words[0], 0};
+	if (memanon_is_arena(addr, rest, h))
+		return (struct memanon_run){MEMANON_GLIBC_ARENA, addr + h->words[3], 0};
 	uint64_t block = mmapped_block(rest, h);
 	if (block)
-		return (struct run){MEMANON_GLIBC_MMAP, addr + block, block};
+		return (struct memanon_run){MEMANON_GLIBC_MMAP, addr + block, block};
 	for (size_t i = 0; i < ARRAY_LEN(pools); i++)
 		if (pools[i] <= rest && is_pool(addr, pools[i], h, &used))
-			return (struct run){MEMANON_PYMALLOC, addr + pools[i], used};
+			return (struct memanon_run){MEMANON_PYMALLOC, addr + pools[i], used};
 	if (is_frame(addr, h) && INNODB_FRAME <= rest)
-		return (struct run){MEMANON_INNODB, addr + INNODB_FRAME, 0};
-	return (struct run){0};
+		return (struct memanon_run){MEMANON_INNODB, addr + INNODB_FRAME, 0};
+	return (struct memanon_run){0};
 }
 
 static void add_part(struct memanon_part *to, const struct memanon_part *part)
@@ -116,7 +109,7 @@ static void add_part(struct memanon_part *to, const struct memanon_part *part)
 	to->used_bytes += part->used_bytes;
 }
 
-static void enter_run(struct scan *s, struct run run)
+static void enter_run(struct scan *s, struct memanon_run run)
 {
 	s->run = run;
 	s->who.of[run.owner].used_bytes += run.used_bytes;
@@ -152,11 +145,11 @@ static void add_other_page(struct scan *s, const struct memanon_part *page)
 static void add_page(struct scan *s, uint64_t addr, const struct pagehead *h)
 {
 	if (addr >= s->run.end) {
-		struct run run = begin_run(addr, s->map->end - addr, h);
+		struct memanon_run run = begin_run(addr, s->end - addr, h);
 		if (run.owner)
 			enter_run(s, run);
 		else
-			s->run = (struct run){MEMANON_UNKNOWN, addr + PAGE, 0};
+			s->run = (struct memanon_run){MEMANON_UNKNOWN, addr + PAGE, 0};
 	}
 	const struct memanon_part page = {PAGE, h->is_resident ? PAGE : 0, 0};
 	follow_references(s, addr);
@@ -204,10 +197,24 @@ static bool is_bss(const struct memmaps *m, size_t i)
 	return false;
 }
 
+uint64_t memanon_region_end(const struct memmaps *m, size_t i)
+{
+	const struct memmap *one = &m->list.p[i];
+	uint64_t end = one->end;
+	for (size_t k = i + 1; k < m->list.n; k++) {
+		const struct memmap *next = &m->list.p[k];
+		if (next->start != end || next->kind != one->kind ||
+		    next->is_writable != one->is_writable || next->is_shared != one->is_shared)
+			break;
+		end = next->end;
+	}
+	return end;
+}
+
 struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memanon_source *from)
 {
 	const struct memmap *one = &m->list.p[i];
-	struct scan s = {.map = one, .refs = &from->refs};
+	struct scan s = {.end = memanon_region_end(m, i), .run = from->run, .refs = &from->refs};
 	struct pagehead heads[WINDOW];
 	if (is_bss(m, i))
 		return one_owner(MEMANON_BSS, one);
@@ -227,6 +234,7 @@ struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memano
 		}
 	}
 	limit_to_rss(&s.who, one->rss_bytes);
+	from->run = s.run;
 	return s.who;
 }
 
@@ -263,7 +271,15 @@ static int compare_references(const void *a, const void *b)
 	return COMPARE(x->to, y->to) ?: COMPARE(x->path, y->path);
 }
 
-/* Reads the data of all binaries: .data and .bss. */
+bool memanon_is_data(const struct memmaps *m, size_t i)
+{
+	const struct memmap *one = &m->list.p[i];
+	bool is_binary = one->kind == MEMMAP_BINARY || one->kind == MEMMAP_CODE;
+	return one->is_writable && one->is_readable && !one->is_shared &&
+	       (is_binary || (one->kind == MEMMAP_ANON && is_bss(m, i)));
+}
+
+/* Reads the data of all binaries. */
 static void find_references(struct memanon_references *refs, const struct memmaps *m,
 			    const struct pagehead_reader *r)
 {
@@ -272,13 +288,9 @@ static void find_references(struct memanon_references *refs, const struct memmap
 	uint32_t path = 0;
 	for (size_t i = 0; i < m->list.n; i++) {
 		const struct memmap *one = &m->list.p[i];
-		bool is_of_bss = one->kind == MEMMAP_ANON && is_bss(m, i);
-		if (one->kind == MEMMAP_BINARY || one->kind == MEMMAP_CODE)
-			path = one->path;
-		else if (!is_of_bss)
+		if (!memanon_is_data(m, i))
 			continue;
-		if (!one->is_writable || !one->is_readable || one->is_shared)
-			continue;
+		path = one->kind == MEMMAP_ANON ? path : one->path;
 		for (uint64_t at = one->start; at < one->end && nr_left; at += PAGE)
 			if (pagehead_read_page(r, at, words)) {
 				add_references(refs, m, words, ARRAY_LEN(words), path);
@@ -293,7 +305,8 @@ void memanon_classify_all(struct memmaps *m, int32_t pid)
 {
 	CLEANUP(pagehead_close) struct pagehead_reader r = PAGEHEAD_READER_INIT;
 	CLEANUP(memanon_source_release)
-	struct memanon_source from = {read_process, &r, MEMANON_PAGES_MAX, {{0}}};
+	struct memanon_source from = {
+		.read = read_process, .ctx = &r, .nr_left = MEMANON_PAGES_MAX};
 	pagehead_open(&r, pid);
 	find_references(&from.refs, m, &r);
 	for (size_t i = 0; i < m->list.n; i++)

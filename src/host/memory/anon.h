@@ -48,16 +48,31 @@ struct memanon_references {
  */
 void memanon_classify_all(struct memmaps *m, int32_t pid);
 
+/* Whether mapping @i is the writable data of a binary, its .bss included. */
+bool memanon_is_data(const struct memmaps *m, size_t i);
+/* The end of the adjacent mappings of this kind: after a fork, new memory is a mapping of its own. */
+uint64_t memanon_region_end(const struct memmaps *m, size_t i);
+/* Whether a heap of glibc's threads begins at @addr; @rest: bytes to the end of the region. */
+bool memanon_is_arena(uint64_t addr, uint64_t rest, const struct pagehead *h);
+
 typedef void (*memanon_read_fn)(void *ctx, uint64_t addr, size_t nr_pages, struct pagehead *to);
+/* Pages up to .end belong to one owner. */
+struct memanon_run {
+	enum memanon_owner owner;
+	uint64_t end;
+	uint64_t used_bytes;
+};
+
 /* What memanon_classify reads with. Public for tests. */
 struct memanon_source {
 	memanon_read_fn read;
 	void *ctx;
-	uint32_t nr_left; /* pages that may still be read */
+	uint32_t nr_left;       /* pages that may still be read */
+	struct memanon_run run; /* of the mapping before: it may extend into the next one */
 	struct memanon_references refs;
 };
 void memanon_source_release(struct memanon_source *s);
-/* Returns the owners of mapping @i. */
+/* Returns the owners of mapping @i. Call in the order of addresses. */
 struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memanon_source *from);
 
 #endif

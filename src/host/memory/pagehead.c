@@ -78,12 +78,16 @@ void pagehead_read(const struct pagehead_reader *r, uint64_t addr, size_t nr_pag
 	}
 }
 
+bool pagehead_copy(const struct pagehead_reader *r, uint64_t addr, void *to, size_t nr_bytes)
+{
+	struct iovec local = {to, nr_bytes};
+	struct iovec remote = {(void *)(uintptr_t)addr, nr_bytes};
+	return process_vm_readv(r->pid, &local, 1, &remote, 1, 0) == (ssize_t)nr_bytes;
+}
+
 bool pagehead_read_page(const struct pagehead_reader *r, uint64_t addr, void *to)
 {
 	bool is_resident;
 	pagehead_resident(r, addr, 1, &is_resident);
-	struct iovec local = {to, PAGEHEAD_PAGE};
-	struct iovec remote = {(void *)(uintptr_t)addr, PAGEHEAD_PAGE};
-	return is_resident &&
-	       process_vm_readv(r->pid, &local, 1, &remote, 1, 0) == (ssize_t)PAGEHEAD_PAGE;
+	return is_resident && pagehead_copy(r, addr, to, PAGEHEAD_PAGE);
 }

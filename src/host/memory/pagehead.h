@@ -40,6 +40,8 @@ void pagehead_resident(const struct pagehead_reader *r, uint64_t addr, size_t nr
 /* Reads the heads of @nr_pages pages from @addr on. */
 void pagehead_read(const struct pagehead_reader *r, uint64_t addr, size_t nr_pages,
 		   struct pagehead *ret_heads);
+/* Copies memory that is resident as far as the caller knows; false: not all of it can be read. */
+bool pagehead_copy(const struct pagehead_reader *r, uint64_t addr, void *to, size_t nr_bytes);
 /* Reads a page; false: it is not resident, or cannot be read. */
 bool pagehead_read_page(const struct pagehead_reader *r, uint64_t addr, void *to);
 

@@ -16,10 +16,11 @@ trap 'kill $pids 2> /dev/null' EXIT
 start leak "$TARGETS/memshapes" leak
 start steady "$TARGETS/memshapes" steady
 start cache "$TARGETS/memshapes" cache big.data
+start glibc "$TARGETS/memshapes" holes
 [ -z "$jemalloc" ] || start holes env LD_PRELOAD="$jemalloc" "$TARGETS/memshapes" holes
 
 watchers=""
-for name in leak steady cache holes; do
+for name in leak steady cache glibc holes; do
 	[ -f $name.pid ] || continue
 	more=""
 	[ $name = holes ] && [ "$(id -u)" = 0 ] && more=--allocator
@@ -48,7 +49,7 @@ def explained(summary):
     return 100 * sum(r["rss_bytes"] for r in rows if r["kind"] != "[unexplained]") / sum(r["rss_bytes"] for r in rows)
 
 rows, s = read("leak")
-must(s["verdict"] == "leak", "leak: " + s["evidence"])
+must(s["verdict"] == "leak" and "bytes in use in the allocator: +" in s["evidence"], "leak: " + s["evidence"])
 must(s["kept"]["low"] <= 1048576 * 1.02 and s["kept"]["high"] >= 1048576 * 0.98, "leak: %s" % s["kept"])
 must(abs(s["kept"]["bytes_per_s"] / 1048576 - 1) < 0.1, "leak: %s" % s["kept"])
 must(all(r["rss_bytes"] == r["anon_bytes"] + r["file_bytes"] + r["shmem_bytes"] for r in rows), "parts of RSS")
@@ -64,6 +65,10 @@ must(4 * 256 <= one["stacks stacks of threads"] / 1024 < 4 * 256 + 400, "stacks:
 
 rows, s = read("cache")
 must(s["verdict"] == "page-cache" and "not a leak" in s["evidence"], "cache: " + s["evidence"])
+
+rows, s = read("glibc")
+must(s["verdict"] == "fragmentation", "glibc: %s %s" % (s["verdict"], s["evidence"]))
+must(8 << 20 < rows[-1]["allocator_in_use_bytes"] < 14 << 20, "glibc: %s" % rows[-1])
 
 if "holes" in sys.argv:
     rows, s = read("holes")

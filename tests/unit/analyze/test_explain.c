@@ -39,7 +39,7 @@ static struct memanon judge(uint64_t start, uint64_t len, struct fake *memory)
 			     .is_writable = true,
 			     .rss_bytes = len};
 	vec_push(&m.list, one);
-	struct memanon_source from = {read_fake, memory, 1 << 20, {{0}}};
+	struct memanon_source from = {.read = read_fake, .ctx = memory, .nr_left = 1 << 20};
 	return memanon_classify(&m, 0, &from);
 }
 
@@ -99,6 +99,25 @@ static struct fake pool(uint64_t addr, uint32_t pool_bytes, uint32_t class_idx, 
 	return f;
 }
 
+TEST(memanon_follows_an_arena_into_the_mapping_that_grew_after_a_fork)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	for (uint64_t i = 0; i < 2; i++) {
+		struct memmap one = {.start = AT + i * 0x21000,
+				     .end = AT + (i + 1) * 0x21000,
+				     .is_readable = true,
+				     .is_writable = true,
+				     .rss_bytes = 0x21000};
+		vec_push(&m.list, one);
+	}
+	struct fake arena[] = {{AT, WORDS(AT + 0x30, 0, 0x42000, 0x42000)}, {0}};
+	struct memanon_source from = {.read = read_fake, .ctx = arena, .nr_left = 1000};
+	for (size_t i = 0; i < 2; i++) {
+		struct memanon who = memanon_classify(&m, i, &from);
+		CHECK_U64(who.of[MEMANON_GLIBC_ARENA].resident_bytes, 0x21000);
+	}
+}
+
 TEST(memanon_knows_pools_of_python)
 {
 	/* Arenas are not aligned to pools. */
@@ -139,7 +158,7 @@ TEST(memanon_attributes_memory_to_variables_that_point_to_it)
 	vec_push(&m.list, one);
 	struct fake block[] = {{AT + 0x20000, WORDS(0, 0x10002, 1, 1)}, {0}};
 	CLEANUP(memanon_source_release)
-	struct memanon_source from = {read_fake, block, 1000, {{0}}};
+	struct memanon_source from = {.read = read_fake, .ctx = block, .nr_left = 1000};
 	vec_push(&from.refs.list, (struct memanon_reference){AT - 0x1000, 3});
 	vec_push(&from.refs.list, (struct memanon_reference){AT + 0x8000, 7});
 	vec_push(&from.refs.list, (struct memanon_reference){AT + 0x24000, 3}); /* malloc's */
@@ -163,7 +182,7 @@ TEST(memanon_knows_runtimes_and_bss)
 				      "00601000-00602000 rw-p 00001000 fe:00 10 /bin/a\n"
 				      "00602000-00702000 rw-p 00000000 00:00 0 \n"));
 	CHECK_U64(m.list.n, 3);
-	struct memanon_source from = {read_fake, none, 10, {{0}}};
+	struct memanon_source from = {.read = read_fake, .ctx = none, .nr_left = 10};
 	struct memanon who = memanon_classify(&m, 2, &from);
 	CHECK_U64(who.of[MEMANON_BSS].virtual_bytes, 0x100000);
 	/* The program has protected a page of its data. */
