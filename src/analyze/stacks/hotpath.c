@@ -1,0 +1,112 @@
+/* The path of calls with most of the time; see hotpath.h. */
+#include "base/base.h"
+#include "analyze/stacks/hotpath.h"
+
+#include "analyze/stacks/calltree.h"
+#include "analyze/view.h"
+#include "base/buf.h"
+#include "base/stat.h"
+#include "base/text/num.h"
+
+#define SAMPLES_MIN 100
+#define HALF_PCT    50.0
+#define PART_PCT    10.0 /* callees of the path's end that are named */
+#define PARTS_SHOWN 3
+#define USER_SHOWN  4 /* the innermost user functions of the path */
+
+struct path {
+	const struct report *names;
+	const struct report_tree *t;
+	uint32_t end;       /* last node; 0: no path */
+	uint32_t last_user; /* last node that is no kernel function */
+};
+
+/* Returns the child with the largest total that is smaller than that of @after (0: any). */
+static uint32_t next_child(const struct report_tree *t, uint32_t node, uint32_t after)
+{
+	uint32_t best = 0;
+	for (uint32_t c = t->nodes[node].first_child; c; c = t->nodes[c].next) {
+		bool is_later = !after || t->nodes[c].total < t->nodes[after].total ||
+				(t->nodes[c].total == t->nodes[after].total && c > after);
+		if (is_later && (!best || t->nodes[c].total > t->nodes[best].total))
+			best = c;
+	}
+	return best;
+}
+
+static double pct_of(const struct report_tree *t, uint64_t weight)
+{
+	return view_pct(weight, t->nodes[0].total);
+}
+
+/* Callees that share the time between them end the path. */
+static struct path path_of(const struct report *names, const struct report_tree *t)
+{
+	struct path path = {.names = names, .t = t};
+	for (;;) {
+		uint32_t n = next_child(t, path.end, 0);
+		uint32_t second = n ? next_child(t, path.end, n) : 0;
+		if (!n || pct_of(t, t->nodes[n].total) < HALF_PCT ||
+		    (second && t->nodes[n].total < 2 * t->nodes[second].total))
+			return path;
+		path.end = n;
+		if (!(t->nodes[n].flags & TREE_KERNEL))
+			path.last_user = n;
+	}
+}
+
+static void add_name(struct buf *to, const struct path *path, uint32_t node)
+{
+	buf_addf(to, "%s%s", to->n ? " > " : "",
+		 intern_str(&path->names->names, path->t->nodes[node].name));
+}
+
+/* The innermost user functions, and where the path ends in the kernel. */
+static void add_path(struct buf *to, const struct path *path)
+{
+	uint32_t shown[USER_SHOWN];
+	size_t n = 0;
+	for (uint32_t at = path->last_user; at && n < USER_SHOWN; at = path->t->nodes[at].parent)
+		shown[n++] = at;
+	while (n > 0)
+		add_name(to, path, shown[--n]);
+	if (path->end == path->last_user)
+		return;
+	if (path->t->nodes[path->end].parent != path->last_user)
+		buf_add_str(to, to->n ? " > ..." : "...");
+	add_name(to, path, path->end);
+}
+
+static void add_parts(struct buf *to, const struct path *path)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < PARTS_SHOWN; i++) {
+		n = next_child(path->t, path->end, n);
+		double pct = n ? pct_of(path->t, path->t->nodes[n].total) : 0;
+		if (pct < PART_PCT)
+			return;
+		buf_addf(to, "%s%s %% in %s", i ? ", " : ": ", num_double(pct, 0).s,
+			 intern_str(&path->names->names, path->t->nodes[n].name));
+	}
+}
+
+void hotpath_note(struct report *r, const struct selection *sel)
+{
+	double effective = view_effective(sel, view_all(sel));
+	if (effective < SAMPLES_MIN)
+		return;
+	CLEANUP(report_free_p) struct report *scratch = report_new();
+	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(scratch, 0);
+	CLEANUP(buf_release) struct buf text = {0};
+	calltree_add(ct, sel);
+	const struct report_tree *t = calltree_finish(ct, "hotpath", "hottest path");
+	struct path path = path_of(scratch, t);
+	if (!path.end)
+		return;
+	double pct = pct_of(t, t->nodes[path.end].total);
+	add_path(&text, &path);
+	add_parts(&text, &path);
+	report_note(r, "hottest path: %s %% (+-%s) of CPU time in %s", num_double(pct, 0).s,
+		    num_pct(stat_share_pct_error(pct / 100 * effective, effective)).s,
+		    buf_str(&text));
+}

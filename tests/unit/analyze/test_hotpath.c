@@ -1,0 +1,61 @@
+/* analyze/hotpath: where the sentence on the hottest path ends, and when there is none. */
+#include "base/base.h"
+#include "tap.h"
+
+#include "analyze/select/select.h"
+#include "analyze/stacks/hotpath.h"
+#include "made.h"
+
+/* Returns the sentence for samples of these stacks; "" if there is none. */
+static const char *path_of(const struct made *rows, size_t nr)
+{
+	static char text[512];
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cpu-clock", 2);
+	struct selection sel;
+	for (size_t i = 0; i < nr; i++)
+		made_sample(p, t, &rows[i]);
+	profile_seal(p);
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
+	hotpath_note(r, &sel);
+	snprintf(text, sizeof(text), "%s", r->notes.n ? r->notes.p[0] : "");
+	return text;
+}
+
+#define PATH_OF(...)                                \
+	path_of((const struct made[]){__VA_ARGS__}, \
+		sizeof((const struct made[]){__VA_ARGS__}) / sizeof(struct made))
+
+TEST(hotpath_goes_to_the_callee_that_has_most)
+{
+	CHECK_STR(PATH_OF({.stack = "main;run;parse;copy", .nr = 600},
+			  {.stack = "main;run;parse;hash", .nr = 250},
+			  {.stack = "main;run;print;copy", .nr = 150}),
+		  "hottest path: 60 % (+-3.03) of CPU time in main > run > parse > copy");
+}
+
+TEST(hotpath_ends_where_callees_share_the_time)
+{
+	CHECK_STR(
+		PATH_OF({.stack = "main;run;spin", .nr = 480},
+			{.stack = "main;run;work", .nr = 510}, {.stack = "main;init", .nr = 10}),
+		"hottest path: 99 % (+-0.64) of CPU time in main > run: 51 % in work, 48 % in spin");
+}
+
+TEST(hotpath_keeps_the_user_functions_of_a_path_into_the_kernel)
+{
+	CHECK_STR(
+		PATH_OF({.stack = "_start;main;run;put;write;entry [k];call [k];copy [k]",
+			 .nr = 200}),
+		"hottest path: 100 % (+-0.94) of CPU time in main > run > put > write > ... > copy");
+}
+
+TEST(hotpath_is_not_named_without_samples_or_without_a_path)
+{
+	CHECK_STR(PATH_OF({.stack = "main;f", .nr = 99}), "");
+	CHECK_STR(PATH_OF({.stack = "a;f", .nr = 300}, {.stack = "b;f", .nr = 300},
+			  {.stack = "c;f", .nr = 300}),
+		  "");
+}
