@@ -260,6 +260,13 @@ static bool is_dwarf_named(const struct dwarf_frame *frames, size_t nr)
 	return nr && frames[nr - 1].linkage.n;
 }
 
+/* The symbol of an async function's body has the name of a closure; DWARF has a better one. */
+static bool is_async_body(struct sv name)
+{
+	static const char part[] = "::{async_";
+	return name.n && memmem(name.p, name.n, part, sizeof(part) - 1);
+}
+
 /*
  * Replaces the physical frame's name by the symbol's, unless DWARF has a better one (symbolizer.h).
  * Returns the source of the name.
@@ -280,8 +287,10 @@ static enum symbol_source name_physical(struct symbolizer *s, struct symbol_fram
 	}
 	if (!has_symbol)
 		return SYMBOL_NONE;
-	bool keeps = is_named && is_mangled(f->linkage) &&
-		     symtab_has_alias(s->names, hit.start, f->linkage);
+	bool keeps =
+		is_named &&
+		(is_async_body(f->linkage) ||
+		 (is_mangled(f->linkage) && symtab_has_alias(s->names, hit.start, f->linkage)));
 	if (!keeps)
 		f->linkage = hit.name;
 	f->func_start = hit.start;

@@ -191,6 +191,15 @@ static struct sv qualify(struct dw_names *n, const struct die *named, struct sv 
 	return sv_from(to, nr_bytes);
 }
 
+/*
+ * True for the body of an async function or block, which Rust's mangled name calls a closure and only
+ * its plain name tells apart: "{async_fn#0}".
+ */
+static bool is_async_body(const struct die *d)
+{
+	return sv_has_prefix(dw_text(d->unit, &d->attrs.v[DW_SLOT_NAME]), SV("{async_"));
+}
+
 static struct dw_known_name find_name(struct dw_names *n, const struct dw_file *f, uint64_t offset)
 {
 	struct die d;
@@ -199,7 +208,7 @@ static struct dw_known_name find_name(struct dw_names *n, const struct dw_file *
 		return (struct dw_known_name){plain, true};
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		struct sv s = dw_text(d.unit, &d.attrs.v[DW_SLOT_LINKAGE_NAME]);
-		if (s.n)
+		if (s.n && !is_async_body(&d))
 			return (struct dw_known_name){s, false};
 		/* The first name in the chain, qualified at the last declaration in the chain. */
 		s = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
