@@ -38,6 +38,7 @@ static const struct {
 	[FACT_TAIL_CALLS] = {"inferred tail calls"},
 	[FACT_CPU_TIME] = {"CPU time"},
 	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS},
+	[FACT_THROTTLED_NS] = {"throttled by CPU quota, ns", DETAIL_ALWAYS},
 	[FACT_ACCURACY] = {"accuracy"},
 	[FACT_REMEDY] = {"remedy"},
 	[FACT_PROBLEM] = {"problem"},

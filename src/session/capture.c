@@ -18,6 +18,7 @@
 #include "base/process/stop.h"
 #include "capture/perf/synth.h"
 #include "format/assay/assayfile.h"
+#include "host/cpuquota.h"
 #include "host/heldfiles.h"
 #include "host/limits.h"
 #include "host/privileges.h"
@@ -75,6 +76,7 @@ struct capture {
 	unsigned nr_stops_forwarded;
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
+	struct cpuquota quota;
 	struct marksocket *marks; /* NULL = marks cannot be received */
 };
 
@@ -102,6 +104,7 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 static void capture_release(struct capture *c)
 {
 	marksocket_free(c->marks);
+	cpuquota_release(&c->quota);
 	sources_release(&c->sources);
 	watch_release(&c->watch);
 	symbolworker_free(c->symbolizer);
@@ -403,6 +406,18 @@ static void set_next_flush(struct capture *c, uint64_t now)
 		c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
 }
 
+/* One process stands for all of the target: they are mostly in one container. */
+static void update_quota(struct capture *c)
+{
+	const struct target *t = c->sources.target;
+	int32_t pid = c->has_child ? c->child.pid : t->pids.pids.n ? t->pids.pids.p[0] : 0;
+	if (!pid)
+		return;
+	cpuquota_update(&c->quota, "/", pid);
+	if (c->quota.total_ns)
+		profile_factf(c->p, FACT_THROTTLED_NS, "%" PRIu64, c->quota.total_ns);
+}
+
 /* Milliseconds until the rings are drained again: longer and longer while no event comes. */
 static unsigned choose_wait_ms(struct capture *c, uint64_t now)
 {
@@ -448,6 +463,7 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 		}
 		if (now >= c->next_flush_ns) {
 			builder_resolve_pending(c->builder);
+			update_quota(c);
 			TRY(sources_losses(&c->sources, err));
 			/* Errors are reported at the end; each flush retries what was not written. */
 			if (c->writer)
@@ -515,6 +531,7 @@ uint64_t capture_nr_rows(const struct capture_result *r)
 static int stop(struct capture *c, struct err *err)
 {
 	int rc = drain_marks(c, err);
+	update_quota(c);
 	marksocket_free(TAKE(c->marks));
 	rc = rc ? rc : sources_stop(&c->sources, err);
 	builder_resolve_all(c->builder);

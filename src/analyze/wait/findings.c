@@ -26,7 +26,7 @@
 #define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
 
 struct finding {
-	double pct; /* of non-idle thread time; the order on the page */
+	double pct; /* of non-idle thread time: the order on the page */
 	size_t at;
 	const char *text;
 };
@@ -174,18 +174,27 @@ static void find_cpu(struct findings *f)
 	double on_cpu = active_pct(f, f->l->total.ns[WAIT_ON_CPU]);
 	double starved = share_of(f, WAIT_RUN_QUEUE, STARVED_PCT);
 	uint64_t window_ns = f->l->window_ns;
+	uint64_t starved_ns = f->l->total.ns[WAIT_RUN_QUEUE];
 	if (on_cpu >= ON_CPU_PCT)
-		add(f, on_cpu,
+		add(f, 0, /* it is no wait: after these */
 		    arena_fmt(&f->r->arena, "on CPU: %s %% of %s; assay cpu shows where",
 			      pct_text(on_cpu).s, f->active));
-	if (!starved || view_pct(f->l->total.ns[WAIT_RUN_QUEUE], window_ns) < STARVED_WALL)
+	if (!starved || view_pct(starved_ns, window_ns) < STARVED_WALL)
 		return;
+	uint64_t held_ns = profile_get_fact_nr(f->p, FACT_THROTTLED_NS);
+	const char *quota = "";
+	if (f->scope == SELECT_ALL && held_ns >= EVIDENCE_NS)
+		quota = arena_fmt(&f->r->arena,
+				  "; the CPU quota of its cgroup held back its threads for %s",
+				  num_ns(held_ns).s);
 	add(f, starved,
 	    arena_fmt(&f->r->arena,
-		      "CPU shortage: %s %% of %s was spent runnable in the run queue, while %s "
-		      "threads used %s CPUs",
+		      "%s: %s %% of %s was spent runnable in the run queue, while %s threads used "
+		      "%s CPUs%s",
+		      held_ns >= starved_ns / 2 && quota[0] ? "CPU quota" : "CPU shortage",
 		      pct_text(starved).s, f->active, f->scope == SELECT_ALL ? "its" : "these",
-		      num_double((double)f->l->total.ns[WAIT_ON_CPU] / (double)window_ns, 2).s));
+		      num_double((double)f->l->total.ns[WAIT_ON_CPU] / (double)window_ns, 2).s,
+		      quota));
 }
 
 static void find_locks(struct findings *f)

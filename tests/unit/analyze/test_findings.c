@@ -7,6 +7,7 @@
 #include "analyze/wait/reason.h"
 #include "analyze/wait/waittables.h"
 #include "madewaits.h"
+#include "model/facts.h"
 #include "made.h"
 
 static struct report *page_of(struct profile *p)
@@ -90,6 +91,22 @@ TEST(findings_call_little_waiting_for_a_cpu_no_shortage)
 		madewait(p, &rows[i]);
 	CLEANUP(report_free_p) struct report *r = page_of(p);
 	CHECK(!has_note(r, "CPU shortage"));
+}
+
+TEST(findings_name_the_quota_that_holds_threads_back)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p, &(struct madewait){.comm = "a",
+				       .tid = 2,
+				       .reason = WAIT_RUN_QUEUE,
+				       .detail = "preempted",
+				       .stack = "main app;f app",
+				       .nr = 10,
+				       .ms = 800});
+	profile_fact(p, FACT_THROTTLED_NS, "700000000");
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(r, "CPU quota: 100 % of non-idle thread time was spent runnable"));
+	CHECK(has_note(r, "quota of its cgroup held back its threads for 700 ms"));
 }
 
 /* Nobody can see whether put() waits for work, or for a place in a queue. */

@@ -3,6 +3,7 @@
  */
 #include "base/base.h"
 
+#include "host/cpuquota.h"
 #include "host/memory/cgroup.h"
 
 #include <errno.h>
@@ -362,5 +363,47 @@ TEST(memgroup_is_removed_by_its_cleanup_process_when_its_creator_is_killed)
 	for (int i = 0; i < 500 && !access(group, F_OK); i++)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	CHECK(access(group, F_OK));
+	drop_tree();
+}
+
+/* ---- CPU quotas --------------------------------------------------------------------------- */
+
+static uint64_t quota_after(struct cpuquota *q)
+{
+	CLEANUP(free_p) char *top = xasprintf("%s/", root);
+	cpuquota_update(q, top, 7);
+	return q->total_ns;
+}
+
+TEST(cpuquota_counts_from_the_first_reading_and_follows_the_process)
+{
+	make_root();
+	CLEANUP(cpuquota_release) struct cpuquota q = {0};
+	put("proc/7/cgroup", "4:memory:/other\n3:cpu:/a/b\n0::/ignored\n");
+	put("sys/fs/cgroup/cpu/a/b/cpu.stat", "nr_throttled 5\nthrottled_time 5000\n");
+	CHECK_U64(quota_after(&q), 0);
+	put("sys/fs/cgroup/cpu/a/b/cpu.stat", "nr_throttled 9\nthrottled_time 9000\n");
+	CHECK_U64(quota_after(&q), 4000);
+	put("proc/7/cgroup", "3:cpu:/c\n");
+	put("sys/fs/cgroup/cpu/c/cpu.stat", "throttled_time 70000\n");
+	CHECK_U64(quota_after(&q), 4000);
+	put("sys/fs/cgroup/cpu/c/cpu.stat", "throttled_time 70100\n");
+	CHECK_U64(quota_after(&q), 4100);
+	drop_tree();
+}
+
+TEST(cpuquota_of_an_ancestor_counts_in_version_2)
+{
+	make_root();
+	CLEANUP(cpuquota_release) struct cpuquota q = {0};
+	put("proc/7/cgroup", "0::/pod/one\n");
+	put("sys/fs/cgroup/pod/one/cpu.stat", "usage_usec 1\nthrottled_usec 0\n");
+	put("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 100\n");
+	CHECK_U64(quota_after(&q), 0);
+	put("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 350\n");
+	CHECK_U64(quota_after(&q), 250000);
+	put("proc/7/cgroup", ""); /* it has exited */
+	put("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 400\n");
+	CHECK_U64(quota_after(&q), 300000);
 	drop_tree();
 }
