@@ -1,64 +1,144 @@
 # The first statement of a page against what is planted: each program of tests/targets/planted in its ill and
-# its well form, under the command that fits. Of the ill form the statement must say what was planted; of the
-# well form, which looks alike, it must not say that anything is wrong. $PLANTED is a regular expression:
-# only its cases.
+# its well form, under the command that fits. The statement on the ill form must name what was planted; that
+# on the well form, which looks alike, must not. No statement is silent; a statement of something else is
+# wrong. $PLANTED is a regular expression of case names, $PLANTED_SECONDS the duration of a run.
 #
-# A row below: case, command, program, right (of the ill form), wrong (of both), wrong of the well form.
-# These are extended regular expressions. The statements are the findings of the page ("note: ...") and the
-# first row of its first table; of an ill form the first finding counts that says anything of the cause.
+# A row below: case; command; program; right (extended regular expression, of the ill form's first
+# statement); wrong (of any statement on the ill form); wrong (of any statement on the well form).
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
-planted=$ROOT/tests/targets/planted
+sources=$ROOT/tests/targets/planted
 seconds=${PLANTED_SECONDS:-3}
-groups=""
-trap 'for g in $groups; do rmdir $g; done; swapoff swap.file 2> /dev/null' EXIT
+bound=""
 
-# group SUBSYSTEM FILE VALUE...: makes a group of cgroup v1; prints nothing if the machine has none
+# group SUBSYSTEM FILE VALUE...: makes a group of cgroup v1, if the machine has such; $bound is its folder
 group() {
 	[ -d "/sys/fs/cgroup/$1" ] || return 0
-	g=/sys/fs/cgroup/$1/planted-$$
-	mkdir "$g" 2> /dev/null || return 0
-	groups=$g
+	bound=/sys/fs/cgroup/$1/planted-$$
+	mkdir "$bound" || fail "no group"
 	shift
 	while [ $# -gt 1 ]; do
-		echo "$2" > "$g/$1" || return 0
+		echo "$2" > "$bound/$1" || return 0
 		shift 2
 	done
 }
 
-# prepare CASE FORM: what the machine must be like; $groups is where the program runs
+release() {
+	[ -z "$bound" ] || wait_for rmdir "$bound"
+	bound=""
+	swapoff swap.file 2> /dev/null
+}
+trap release EXIT
+
+# prepare CASE-FORM: what the machine must be like
 prepare() {
-	case $1-$2 in
+	case $1 in
 	quota-ill) group cpu cpu.cfs_period_us 100000 cpu.cfs_quota_us 20000 ;;
 	quota-well) group cpu cpu.cfs_period_us 100000 cpu.cfs_quota_us 400000 ;;
-	disk-ill) group blkio blkio.throttle.read_iops_device "$(stat -c %Hd:0 blocks) 100" ;;
-	reclaim*-ill) group memory memory.limit_in_bytes 16M ;;
-	reclaim*-well) group memory memory.limit_in_bytes 256M ;;
-	swap-ill | swap-well)
-		group memory memory.limit_in_bytes "$([ "$2" = ill ] && echo 32M || echo 128M)"
+	disk-ill) group blkio blkio.throttle.read_iops_device "$(stat -c '%Hd:%Ld' blocks | sed 's/:.*/:0/') 100" ;;
+	reclaim-ill) group memory memory.limit_in_bytes 16M ;;
+	reclaim-well) group memory memory.limit_in_bytes 256M ;;
+	swap-ill) group memory memory.limit_in_bytes 32M ;;
+	swap-well) group memory memory.limit_in_bytes 128M ;;
+	esac
+	case $1 in swap-*)
 		dd if=/dev/zero of=swap.file bs=1M count=128 2> /dev/null && chmod 600 swap.file &&
 			mkswap swap.file > /dev/null && swapon swap.file ;;
 	esac
 	cat blocks > /dev/null
 }
 
-# capture CASE FORM COMMAND PROGRAM: the page in CASE-FORM.page, the truth in CASE-FORM.truth
-capture() {
-	name=$1-$2
-	groups=""
-	prepare "$1" "$2"
-	program=$(echo "$4" | sed "s|@P|$planted|; s|@T|$TARGETS|g; s|\$| $2 $seconds|")
-	[ -z "$groups" ] || program="sh -c 'echo \$\$ > $groups/cgroup.procs; exec $program'"
-	case $3 in
-	watch*)
-		eval "$program" > "$name.truth" &
-		pid=$!
-		$ASSAY watch -p $pid --every 200ms ${3#watch} $((seconds - 1)) > "$name.page" 2> "$name.err"
-		wait $pid ;;
-	*) eval "$ASSAY $3 --no-pictures -o $name.assay -- $program" > "$name.page" 2> "$name.err" ;;
-	esac
-	cp "$name.page" "$name.truth"
-	for g in $groups; do wait_for rmdir "$g"; done
-	groups=""
-	swapoff swap.file 2> /dev/null
+# statements FILE: the findings on a page, without notes on how exact its numbers are
+statements() {
+	grep -E '^note: |^[^ ].*: verdict |killed by the OOM' "$1" |
+		grep -vE '^note: (shown: |the breakdown covers|the rows add up|other events in this|sampled: |only [0-9,]* samples; the 95|waits are stored|durations are|page faults are not a cache)'
 }
+
+# capture CASE-FORM COMMAND PROGRAM...: its page and truth in files of that name
+capture() {
+	name=$1 command=$2
+	shift 2
+	[ -z "$bound" ] || set -- sh -c "echo \$\$ > $bound/cgroup.procs; exec \"\$@\"" sh "$@"
+	if [ "$command" != "${command#watch}" ]; then
+		"$@" > "$name.truth" &
+		pid=$!
+		wait_for grep -q . "/proc/$pid/cmdline"
+		$ASSAY $command -p $pid --every 200ms "$((seconds - 1))" > "$name.page" 2>&1
+		wait $pid
+	else
+		$ASSAY $command --no-pictures -o "$name.assay" -- "$@" > "$name.truth" 2> "$name.page"
+	fi
+}
+
+# judge CASE FORM RIGHT WRONG: prints right, silent or wrong
+judge() {
+	statements "$1-$2.page" > said
+	head -n 1 said > first
+	if [ "$2" = well ]; then
+		grep -qE "$4" said && echo wrong || echo right
+	elif grep -qE "$4" said; then echo wrong
+	elif grep -qE "$3" first; then echo right
+	elif [ -s first ]; then echo other
+	else echo silent; fi
+}
+
+run() { # CASE COMMAND PROGRAM RIGHT WRONG WRONG-WELL
+	echo "$1" | grep -qE "^(${PLANTED:-.*})\$" || return 0
+	for form in ill well; do
+		prepare "$1-$form"
+		capture "$1-$form" "$2" $3 "$form" "$seconds"
+		release
+		share=$(sed -n 's/.*"share": *\([0-9.]*\).*/\1/p' "$1-$form.truth")
+		if [ -z "$share" ]; then # its compiler or library is missing
+			printf '%-9s %-4s not run: %s\n' "$1" "$form" "$(tail -n 1 "$1-$form.page")"
+			continue
+		fi
+		[ $form = ill ] && wrong=$5 || wrong=$6
+		verdict=$(judge "$1" "$form" "$4" "$wrong")
+		printf '%-9s %-4s %5s %-6s %s\n' "$1" "$form" "$share" "$verdict" "$(cut -c 7- first)" | tee -a table
+	done
+}
+
+dd if=/dev/urandom of=blocks bs=1M count=64 conv=fsync 2> /dev/null || fail "no room for a file"
+command -v javac > /dev/null && javac -d . "$sources/PlantedGc.java"
+P=$TARGETS/planted
+none='^$'
+idle='mostly idle[:;]'
+run channel offcpu "${P}_std channel" 'back-pressure.*planted_std::send_row' "$idle|contention" 'back-pressure'
+run join offcpu "${P}_locks join" 'until other threads end.*most in join' "$idle" 'until other threads end|contention'
+run permit offcpu "${P}_locks permit" '\(permits\); most in await_permit' "$idle" '\(permits\)|back-pressure|contention'
+run holder offcpu "${P}_locks holder" 'contention.*look_up; meanwhile the lock holder was doing: sleep' 'convoy' 'contention'
+run convoy offcpu "${P}_locks convoy" 'contention.*convoy_thread' "$idle" 'contention|convoy$'
+run pool offcpu "${P}_locks pool" 'unless it waits there for.*put_job' "$idle" 'contention|back-pressure|permits'
+run yield offcpu "${P}_locks yield" 'sched_yield.*most in await_turn' 'CPU shortage' 'sched_yield|contention'
+run spin cpu "${P}_locks spin" 'spinning_thread: .*spin_until_free' "$none" 'in spin_until_free'
+run executor offcpu "${P}_std executor" 'blocked executor.*blocking_query' "$idle" 'blocked executor'
+run runqueue offcpu "${P}_cpu runqueue" 'CPU shortage' "$idle" 'contention'
+run mapping offcpu "${P}_cpu mapping" 'mmap lock' "$idle" 'mmap lock'
+run quota offcpu "${P}_cpu quota" 'quota' 'CPU shortage' 'quota'
+run hot cpu "${P}_cpu hot" 'hottest path: [89].* > hash_rows' "$none" '> hash_rows'
+run halves cpu "${P}_cpu halves" 'parse_input' "$none" "$none"
+run faults cpu "${P}_cpu faults" 'fill_buffer > .*(fault|mm)' "$none" 'fault'
+run tiny cpu "${P}_cpu tiny" 'write_record > write' "$none" 'write_record'
+run pygc cpu "python3 $sources/planted_gc.py gc" 'gc_collect' "$none" 'gc_collect'
+run javagc cpu 'java -Xmx64m -XX:+UseSerialGC PlantedGc gc' 'hottest path: .*(Heap|Generation|GC|Mark|compact)' "$none" 'Generation|GenMark'
+run forks 'cpu --children' "sh $sources/planted_forks.sh forks" 'short|fork|exec|child' 'mostly idle' 'fork'
+run aio offcpu "${P}_io aio" 'file reads; most in aio_wait' "$idle" 'file reads'
+run uring offcpu "${P}_io uring" 'file reads; most in ring_wait' "$idle" 'file reads'
+run fsync offcpu "${P}_io fsync" '\(fsync\); most in commit_record' "$idle" 'fsync'
+run disk offcpu "${P}_io disk" 'file reads; most in read_block' "$idle" 'file reads'
+run database offcpu "${P}_io database" 'pages to be read.*look_up_page' "$idle" 'pages to be read'
+run peer offcpu "${P}_io peer" 'other end of sockets.*ask_server' "$idle" 'back-pressure|contention'
+run resolver offcpu "${P}_io resolver" 'unless it waits there for an answer.*resolve_name' "$idle" 'contention'
+run pipe offcpu "${P}_io pipe" 'back-pressure.*move_data' "$idle" 'back-pressure'
+run leak watch "${P}_memory leak" 'verdict leak' 'steady|page-cache' 'verdict (leak|frag)'
+run leakheap heap "${P}_memory leak" 'new_session' "$none" 'leak'
+run holes watch "${P}_memory holes" 'fragmentation' 'verdict leak' 'verdict (leak|frag)'
+run stacks watch "${P}_memory stacks" 'stacks' 'page-cache' 'verdict leak'
+run mapped watch "${P}_memory mapped" 'page-cache' 'verdict leak' 'verdict leak'
+run swap offcpu "${P}_memory swap" 'pages to be read.*update_records' "$idle" 'pages to be read'
+run reclaim offcpu "${P}_memory reclaim" 'reclaim|file reads' "$idle" 'reclaim|file reads'
+awk '$2 == "ill" { n++; got[$4]++ } $2 == "well" && $4 == "wrong" { bad++ }
+	END { printf "%d of %d right, %d silent, %d other, %d wrong; %d well forms accused\n",
+		got["right"], n, got["silent"], got["other"], got["wrong"], bad }' table
+! grep -qE '^[^ ]+ +(ill|well) +[0-9.]+ wrong' table
