@@ -230,7 +230,7 @@ static __always_inline void count_hit(void *ctx, const struct count_config *c, _
 	t->nr++;
 	now = bpf_ktime_get_ns();
 	k.event = event;
-	k.second_idx = now > start ? (now - start) / 1000000000ull : 0;
+	k.slice_idx = now > start ? (now - start) / COUNT_SLICE_NS : 0;
 	k.tgid = is_of_target ? task->tgid : COUNT_ELSEWHERE;
 	k.tid = is_of_target ? task->pid : COUNT_ELSEWHERE;
 	if (has_payload) {

@@ -56,11 +56,14 @@ struct count_config {
 /* tgid and tid of a hit in an interrupt, or in a thread that is not a target. */
 #define COUNT_ELSEWHERE (-1)
 
+/* Sums are those of slices of this length, which are read when they have ended. */
+#define COUNT_SLICE_NS 500000000u
+
 /* Key of a sum. */
 struct count_key {
 	wire_u64 user_ref;   /* user stack reference, 0 = no stack was taken */
 	wire_u64 kernel_ref; /* kernel stack reference, 0 = no stack was taken */
-	wire_u32 second_idx; /* second of the hits, from the capture's start */
+	wire_u32 slice_idx;  /* slice of the hits, from the capture's start */
 	wire_u32 event;      /* index of the event */
 	wire_s32 tgid;       /* or COUNT_ELSEWHERE */
 	wire_s32 tid;        /* or COUNT_ELSEWHERE */

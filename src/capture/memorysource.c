@@ -134,12 +134,24 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 	return 0;
 }
 
-static void memory_facts(const void *self, struct profile *p)
+static void memory_early_facts(const void *self, struct profile *p)
 {
 	const struct memory_info *i = &((const struct memory *)self)->info;
 	if (i->is_refused)
 		profile_fact(p, FACT_MEMORY_REFUSED,
 			     "PSS and stacks: no permission to ptrace the target");
+}
+
+/* Readings are of instants. */
+static uint64_t memory_reach_ns(const void *self UNUSED)
+{
+	return UINT64_MAX;
+}
+
+static void memory_facts(const void *self, struct profile *p)
+{
+	const struct memory_info *i = &((const struct memory *)self)->info;
+	memory_early_facts(self, p);
 	if (i->nr_walks)
 		profile_factf(p, FACT_MEMORY_READINGS,
 			      "%" PRIu64 " reading%s, %" PRIu64
@@ -163,6 +175,8 @@ const struct source memory_source = {
 	.drain = memory_read,
 	.stop = memory_read,
 	.facts = memory_facts,
+	.early_facts = memory_early_facts,
+	.reach_ns = memory_reach_ns,
 	.poll_timeout = memory_poll_timeout,
 	.free = memory_free,
 };

@@ -17,8 +17,8 @@
  *	start     The capture begins. The other programs are attached; names and mappings of
  *	          existing processes have been delivered. The sink is NULL for a source that is
  *	          opened during a capture (record_growth).
- *	drain     Delivers what was recorded since the last call: once per second, or as often as
- *	          poll_ms or poll_timeout says.
+ *	drain     Delivers what was recorded since the last call: every SOURCE_ROWS_NS, or as often
+ *	          as poll_ms or poll_timeout says.
  *	stop      The capture ends: closes what is still open, for example unfinished waits. BPF
  *	          programs are still attached.
  *	finish    BPF programs are detached, and all of their records have been delivered. Delivers
@@ -45,6 +45,12 @@
 struct counts_spec;
 struct heapsource_spec;
 struct spans_spec;
+
+/*
+ * Rows are delivered and written this often, also those of a second that has not ended: so the file of
+ * a capture that is killed lacks less than a second.
+ */
+#define SOURCE_ROWS_NS ((uint64_t)500000000)
 
 /* What a source is opened for. All pointers are borrowed and valid until the source is freed. */
 struct source_env {
@@ -91,7 +97,7 @@ struct source {
 	uint64_t late_caps;
 	/* Whether it suspends seccomp filters of targets (target_has_filter); NULL: no. */
 	bool (*suspends_filters)(const void *s);
-	/* Milliseconds between two drains; 0: a second. poll_timeout, if any, takes precedence. */
+	/* Milliseconds between two drains; 0: SOURCE_ROWS_NS. poll_timeout, if any, takes precedence. */
 	unsigned poll_ms;
 	unsigned (*poll_timeout)(const void *s);
 	unsigned (*table_flags)(const void *s); /* enum tables_add_flags of its tables */
@@ -104,6 +110,17 @@ struct source {
 	int (*stop)(void *s, const struct event_sink *sink, struct err *err);
 	int (*finish)(void *s, const struct event_sink *sink, struct err *err);
 	void (*facts)(const void *s, struct profile *p);
+	/*
+	 * Those facts and losses so far without which the rows are misread. Called before the
+	 * recording is written, so that it has them if the capture is killed; the losses are set back
+	 * afterwards. NULL: none.
+	 */
+	void (*early_facts)(const void *s, struct profile *p);
+	/*
+	 * All rows of what happened before this time were delivered (CLOCK_MONOTONIC). NULL: of all
+	 * that happened before the last drain.
+	 */
+	uint64_t (*reach_ns)(const void *s);
 	void (*free)(void *s);
 
 	/* After stop: the exact end of the recorded time (CLOCK_MONOTONIC); 0: not known. */

@@ -51,6 +51,7 @@ static const struct {
 	[FACT_HEAP_METHOD] = {"heap method"},
 	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER},
 	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL_ALWAYS},
+	[FACT_HEAP_SLICES] = {"heap slices", DETAIL_ALWAYS},
 	[FACT_HEAP_ENDED] = {"heap ended", DETAIL_ALWAYS},
 	[FACT_HEAP_DUMP] = {"heap dump"},
 	[FACT_HEAP_DUMP_BAD_LINE] = {"heap dump first bad line"},

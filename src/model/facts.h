@@ -48,6 +48,7 @@ enum fact_id {
 	FACT_HEAP_METHOD,    /* "patch", ...; after ": " the reason for this method */
 	FACT_HEAP_SAMPLING,  /* "every allocation", or the sampling interval in bytes */
 	FACT_HEAP_ATTACHED,  /* "launch" or "attach" */
+	FACT_HEAP_SLICES,    /* start of the first slice of time (heap.h), ns after the start */
 	FACT_HEAP_ENDED, /* "yes": all processes ended before the capture did; absent: not known */
 	FACT_HEAP_DUMP,  /* "truncated: ..."; absent: the dump is complete, or there is none */
 	FACT_HEAP_DUMP_BAD_LINE,

@@ -1,6 +1,9 @@
-/* Size classes; see heap.h. */
+/* Size classes and slices of time; see heap.h. */
 #include "base/base.h"
 #include "model/heap.h"
+
+#include "model/facts.h"
+#include "model/profile.h"
 
 #define LINEAR      64 /* one class per byte below this size */
 #define LINEAR_LOG2 6
@@ -23,4 +26,50 @@ uint64_t heap_class_min(uint16_t size_class)
 	unsigned log2 = LINEAR_LOG2 + (i >> PARTS_LOG2);
 	uint64_t part = i & ((1u << PARTS_LOG2) - 1);
 	return log2 > 63 ? 0 : ((uint64_t)1 << log2) + (part << (log2 - PARTS_LOG2));
+}
+
+/* ---- slices ------------------------------------------------------------------------------- */
+
+#define SLICE_FIRST_LOG2 20 /* about 1 ms */
+#define SLICE_LONG_NS    500000000u
+#define SLICES_LONG_FROM 4000000000u
+#define SECOND_NS        1000000000u
+
+static uint64_t slice_width(uint64_t ns)
+{
+	if (ns >= SLICES_LONG_FROM)
+		return SLICE_LONG_NS;
+	unsigned log2 = 63 - (unsigned)__builtin_clzll(ns | 1);
+	return (uint64_t)1 << MAX(log2, SLICE_FIRST_LOG2 + PARTS_LOG2) >> PARTS_LOG2;
+}
+
+uint64_t heap_slice_start(uint64_t ns)
+{
+	return ns - ns % slice_width(ns);
+}
+
+uint64_t heap_slice_end(uint64_t ns)
+{
+	uint64_t end = heap_slice_start(ns) + slice_width(ns);
+	return ns < SLICES_LONG_FROM ? MIN(end, (uint64_t)SLICES_LONG_FROM) : end;
+}
+
+struct heap_slices heap_slices_of(const struct profile *p)
+{
+	if (!profile_get_fact(p, FACT_HEAP_SLICES))
+		return (struct heap_slices){0};
+	return (struct heap_slices){p->start_ns + profile_get_fact_nr(p, FACT_HEAP_SLICES)};
+}
+
+uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns)
+{
+	if (!s->first_ns)
+		return time_ns + SECOND_NS;
+	return time_ns < s->first_ns ? s->first_ns
+				     : s->first_ns + heap_slice_end(time_ns - s->first_ns);
+}
+
+void heap_slices_set(struct profile *p, uint64_t first_ns)
+{
+	profile_factf(p, FACT_HEAP_SLICES, "%" PRIu64, first_ns - MIN(p->start_ns, first_ns));
 }

@@ -3,8 +3,8 @@
  * captures and by the readers of jemalloc, heaptrack and massif files, and read by the memory
  * analyses. Keys and column names are in model/tables.c. All have tags.
  *
- *	TABLE_ALLOCATED  allocations per second, by allocating stack and thread
- *	TABLE_FREED      frees per second of blocks that were allocated during the capture, by the
+ *	TABLE_ALLOCATED  allocations per slice of time, by allocating stack and thread
+ *	TABLE_FREED      frees per slice of blocks that were allocated during the capture, by the
  *	                 stack and thread that allocated them; so live bytes at a time are the sum
  *	                 of allocated - freed up to that time
  *	TABLE_FREED_PREEXISTING  frees per second of blocks allocated before the capture; no stack;
@@ -32,6 +32,27 @@
 #define ASSAY_MODEL_HEAP_H
 
 #include "base/base.h"
+
+/*
+ * Slices of time of TABLE_ALLOCATED, TABLE_FREED, TABLE_FREED_PREEXISTING and TABLE_MAPPED: rows have
+ * the time of the start of their slice. So that the live bytes of a program of some milliseconds are
+ * known over its time, slices are short at first: 1 ms, later an eighth to a sixteenth of the time
+ * passed, from 4 s on half a second. A fact of the profile holds the first slice's start; without it,
+ * as in files of other tools, slices have a second.
+ */
+struct profile;
+/* Returns start or end of the slice that contains @ns. Both count from the first slice's start. */
+uint64_t heap_slice_start(uint64_t ns);
+uint64_t heap_slice_end(uint64_t ns);
+/* The slices of a profile. */
+struct heap_slices {
+	uint64_t first_ns; /* start of the first one; 0: slices have a second */
+};
+struct heap_slices heap_slices_of(const struct profile *p);
+/* Returns the end of the slice of a row with @time_ns, on the profile's clock. */
+uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns);
+/* Sets the start of the first slice. The profile's start_ns is set. */
+void heap_slices_set(struct profile *p, uint64_t first_ns);
 
 /* TABLE_ALLOCATED. */
 enum heap_allocated_column {

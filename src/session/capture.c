@@ -39,11 +39,11 @@
 /* In the first seconds rings are drained more often: the needed size of stack copies is learned. */
 #define POLL_MS        50
 #define POLL_EARLY_MS  10
-#define POLL_IDLE_MS   1000 /* while no event comes; rings that fill up end the wait */
+#define POLL_IDLE_MS   500 /* while no event comes; rings that fill up end the wait */
 #define EARLY_NS       2000000000u
-#define FLUSH_NS       1000000000u
+#define FLUSH_NS       SOURCE_ROWS_NS
 #define FLUSH_FIRST_NS 125000000u /* then after twice the time, up to FLUSH_NS */
-/* Sources deliver the rows of a second a little after its end: flushes are later by this. */
+/* Sources deliver the rows of a slice a little after its end: flushes are later by this. */
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
 
@@ -395,17 +395,6 @@ static int drain(struct capture *c, uint64_t now, struct err *err)
 	return drain_marks(c, err);
 }
 
-static void set_next_flush(struct capture *c, uint64_t now)
-{
-	uint64_t elapsed = now - c->start_ns;
-	if (elapsed < FLUSH_NS / 2)
-		c->next_flush_ns = now + elapsed;
-	else if (elapsed < FLUSH_NS)
-		c->next_flush_ns = c->start_ns + FLUSH_NS + (c->sources.list.n ? FLUSH_LATE_NS : 0);
-	else
-		c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
-}
-
 /* One process stands for all of the target: they are mostly in one container. */
 static void update_quota(struct capture *c)
 {
@@ -416,6 +405,34 @@ static void update_quota(struct capture *c)
 	cpuquota_update(&c->quota, "/", pid);
 	if (c->quota.total_ns)
 		profile_factf(c->p, FACT_THROTTLED_NS, "%" PRIu64, c->quota.total_ns);
+}
+
+/* Writes what there is so far, so that the recording can be read if assay is killed. */
+static int flush(struct capture *c, uint64_t drained_ns, struct err *err)
+{
+	builder_resolve_pending(c->builder);
+	update_quota(c);
+	TRY(sources_losses(&c->sources, err));
+	if (!c->writer)
+		return 0;
+	struct losses before = c->p->losses;
+	sources_early_facts(&c->sources);
+	c->p->end_ns = sources_reach_ns(&c->sources, drained_ns);
+	/* Errors are reported at the end; each flush retries what was not written. */
+	(void)assayfile_flush(c->writer, c->p, NULL);
+	c->p->losses = before;
+	return 0;
+}
+
+static void set_next_flush(struct capture *c, uint64_t now)
+{
+	uint64_t elapsed = now - c->start_ns;
+	if (elapsed < FLUSH_NS / 2)
+		c->next_flush_ns = now + elapsed;
+	else if (elapsed < FLUSH_NS)
+		c->next_flush_ns = c->start_ns + FLUSH_NS + (c->sources.list.n ? FLUSH_LATE_NS : 0);
+	else
+		c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
 }
 
 /* Milliseconds until the rings are drained again: longer and longer while no event comes. */
@@ -430,11 +447,19 @@ static unsigned choose_wait_ms(struct capture *c, uint64_t now)
 	return sources_poll_ms(&c->sources, c->wait_ms);
 }
 
+static unsigned ms_until(uint64_t then_ns, uint64_t now)
+{
+	uint64_t left_ns = then_ns > now ? then_ns - now : 0;
+	return (unsigned)MIN(left_ns / NS_PER_MS + 1, (uint64_t)POLL_IDLE_MS);
+}
+
 /* Waits until there is something to do, or the target has ended. */
 static void poll_events(struct capture *c, uint64_t now)
 {
 	uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
 	unsigned wait_ms = choose_wait_ms(c, now);
+	if (c->writer)
+		wait_ms = MIN(wait_ms, ms_until(c->next_flush_ns, now));
 	if (c->marks && marksocket_has_senders(c->marks))
 		wait_ms = MIN(wait_ms, (unsigned)POLL_EARLY_MS);
 	vec_last(&c->fds)->fd = c->has_child ? c->child_fd : c->watch.pid_fd;
@@ -452,8 +477,8 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 		if (has_ended(c, now, ret_end))
 			return 0;
 		poll_events(c, now);
-		now = clock_mono_ns();
-		TRY(drain(c, now, err));
+		uint64_t drained_ns = clock_mono_ns();
+		TRY(drain(c, drained_ns, err));
 		builder_retry_modules(c->builder);
 		now = clock_mono_ns();
 		if (now >= c->next_symbolize_ns) {
@@ -462,12 +487,7 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 			c->next_symbolize_ns = now + SYMBOLIZE_NS;
 		}
 		if (now >= c->next_flush_ns) {
-			builder_resolve_pending(c->builder);
-			update_quota(c);
-			TRY(sources_losses(&c->sources, err));
-			/* Errors are reported at the end; each flush retries what was not written. */
-			if (c->writer)
-				(void)assayfile_flush(c->writer, c->p, NULL);
+			TRY(flush(c, drained_ns, err));
 			set_next_flush(c, now);
 		}
 		report_status(c, now, false);

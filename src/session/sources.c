@@ -378,7 +378,7 @@ int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 	return 0;
 }
 
-/* Milliseconds between drains; 0 = one second. */
+/* Milliseconds between drains; 0 = SOURCE_ROWS_NS. */
 static unsigned poll_ms(const struct open_source *one)
 {
 	return one->kind->poll_timeout ? one->kind->poll_timeout(one->self) : one->kind->poll_ms;
@@ -392,7 +392,7 @@ int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 	for (size_t i = 0; i < s->list.n; i++) { /* a drain may add to the list */
 		struct open_source *one = &s->list.p[i];
 		unsigned ms = poll_ms(one);
-		uint64_t due_ns = one->drained_ns + (ms ? ms * NS_PER_MS : NS_PER_SEC);
+		uint64_t due_ns = one->drained_ns + (ms ? ms * NS_PER_MS : SOURCE_ROWS_NS);
 		if ((now_ns < due_ns && !is_woken) || !one->kind->drain)
 			continue;
 		one->drained_ns = now_ns;
@@ -461,6 +461,13 @@ void sources_first_facts(const struct sources *s)
 	}
 }
 
+void sources_early_facts(const struct sources *s)
+{
+	vec_foreach(one, &s->list)
+		if (one->kind->early_facts)
+			one->kind->early_facts(one->self, s->profile);
+}
+
 static void add_sampler_result(const struct sources *s, struct capture_result *r)
 {
 	r->info = sampler_info(s->sampler);
@@ -493,6 +500,15 @@ void sources_result(struct sources *s, struct capture_result *r)
 	vec_foreach(one, &s->list)
 		if (one->kind->facts)
 			one->kind->facts(one->self, s->profile);
+}
+
+uint64_t sources_reach_ns(const struct sources *s, uint64_t drained_ns)
+{
+	uint64_t reach_ns = drained_ns;
+	vec_foreach(one, &s->list)
+		reach_ns = MIN(reach_ns, one->kind->reach_ns ? one->kind->reach_ns(one->self)
+							     : one->drained_ns);
+	return MAX(reach_ns, s->env.start_ns);
 }
 
 uint64_t sources_end_ns(const struct sources *s)

@@ -64,6 +64,10 @@ int sources_stop(struct sources *s, struct err *err);
 void sources_result(struct sources *s, struct capture_result *r);
 void sources_release(struct sources *s);
 
+/* Returns the time up to which the profile has everything, after a drain at @drained_ns. */
+uint64_t sources_reach_ns(const struct sources *s, uint64_t drained_ns);
+/* Adds facts and losses for a recording that may stay incomplete (source.early_facts). */
+void sources_early_facts(const struct sources *s);
 /* Adds to the profile the facts that are known at the start. */
 void sources_first_facts(const struct sources *s);
 /* Delivers the losses since the last call as EVENT_LOST. */

@@ -64,23 +64,27 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
  * Adds @sign * the bytes of each slice to the snapshots, in proportion to the part of the slice
  * before them.
  */
-static void add_flow(struct memtime *t, double *live, const struct table *flow, double sign)
+static void add_flow(struct memtime *t, double *live, const struct table *flow,
+		     const struct heap_slices *slices, double sign)
 {
 	size_t next = 0;
 	double before = 0; /* sum of completed slices */
 	double inside = 0; /* bytes of the current slice */
 	uint64_t begun_ns = 0;
+	uint64_t end_ns = 0;
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		uint64_t now = t->rows[i].time_ns;
 		for (; next < flow->n && flow->time_ns[next] <= now; next++) {
-			if (flow->time_ns[next] >= begun_ns + SLICE_NS || !next) {
+			if (flow->time_ns[next] >= end_ns) {
 				before += inside;
 				inside = 0;
 				begun_ns = flow->time_ns[next];
+				end_ns = heap_slices_end(slices, begun_ns);
 			}
 			inside += (double)value_at(flow, next, HEAP_BYTES);
 		}
-		double share = MIN((double)(now - MIN(begun_ns, now)) / (double)SLICE_NS, 1.0);
+		double share = (double)(MIN(now, end_ns) - MIN(begun_ns, now)) /
+			       (double)MAX(end_ns - begun_ns, (uint64_t)1);
 		live[i] += sign * (before + share * inside);
 	}
 }
@@ -92,9 +96,10 @@ static void add_live(struct memtime *t, struct arena *a, const struct profile *p
 	if (t->has_live || !allocated || !allocated->n)
 		return;
 	double *live = arena_calloc(a, t->nr_rows, sizeof(*live));
-	add_flow(t, live, allocated, 1);
+	struct heap_slices slices = heap_slices_of(p);
+	add_flow(t, live, allocated, &slices, 1);
 	if (freed)
-		add_flow(t, live, freed, -1);
+		add_flow(t, live, freed, &slices, -1);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		t->rows[i].bytes[HEAP_MEMORY_LIVE] = (uint64_t)MAX(live[i], 0.0);
 	t->has_live = true;

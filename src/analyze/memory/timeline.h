@@ -6,8 +6,8 @@
  * correctly; RSS counts shared pages once per process. The last reading of a process counts until
  * its next one; a process that has exited counts 0. Live bytes are those of blocks allocated in the
  * capture: if the capture attached to a running program they are growth, not the whole heap
- * (memtime.is_live_whole). Allocations and frees are stored as sums per second; within a second, live
- * bytes are interpolated. If there is one process, the live bytes of the reading nearest to its peak
+ * (memtime.is_live_whole). Allocations and frees are stored as sums per slice of time (model/heap.h);
+ * within a slice, live bytes are interpolated. If there is one process, the live bytes of the reading nearest to its peak
  * are those of the table "peak".
  */
 #ifndef ASSAY_ANALYZE_MEMORY_TIMELINE_H

@@ -20,7 +20,7 @@
 #define SPILLS_MAX 8192
 #define BATCH      4096
 #define WINDOW_NS  100000000ull /* as in bpf/counts.bpf.h */
-#define GRACE_NS   200000000ull /* after the end of a second: all of its hits are counted by then */
+#define GRACE_NS   200000000ull /* after the end of a slice: all of its hits are counted by then */
 #define CPUS_MAX   4096
 
 struct counts_total {
@@ -35,7 +35,7 @@ struct counts {
 	struct assay_bpf *skel;
 	struct bpf_links links;
 	uint64_t start_ns;
-	uint32_t nr_done; /* number of seconds that were delivered */
+	uint32_t nr_done; /* number of slices that were delivered */
 	bool is_attached;
 	struct counts_total *totals; /* by event, once stopped */
 	/* Hits of all processes that were missed: another BPF program ran on that CPU. */
@@ -177,8 +177,9 @@ static int deliver_sum(struct counts *c, const struct count_key *k, const struct
 	if (k->event >= c->spec.set->events.n)
 		return 0;
 	int64_t values[] = {(int64_t)v->nr, (int64_t)v->amount};
-	struct event ev = event_aggregate(c->spec.first_spec + k->event, k->tgid, k->tid,
-					  c->start_ns + k->second_idx * NS_PER_SEC, values);
+	struct event ev =
+		event_aggregate(c->spec.first_spec + k->event, k->tgid, k->tid,
+				c->start_ns + k->slice_idx * (uint64_t)COUNT_SLICE_NS, values);
 	ev.aggregate.user_ref = k->user_ref;
 	ev.aggregate.kernel_ref = k->kernel_ref;
 	set_outcome(c, &ev, &c->spec.set->events.p[k->event], k->outcome);
@@ -244,7 +245,7 @@ static int collect_map(struct counts *c, int fd, uint32_t until, const struct ev
 		is_first = false;
 		cursor = next;
 		for (uint32_t i = 0; i < nr && !rc; i++) {
-			if (c->keys[i].second_idx >= until)
+			if (c->keys[i].slice_idx >= until)
 				continue;
 			rc = deliver_sum(c, &c->keys[i], &c->values[i], sink, err);
 			vec_push(&done, c->keys[i]);
@@ -273,7 +274,7 @@ static int counts_drain(void *s, const struct event_sink *sink, struct err *err)
 	uint64_t now_ns = clock_mono_ns();
 	if (now_ns < c->start_ns + GRACE_NS)
 		return 0;
-	uint32_t until = (uint32_t)((now_ns - GRACE_NS - c->start_ns) / NS_PER_SEC);
+	uint32_t until = (uint32_t)((now_ns - GRACE_NS - c->start_ns) / COUNT_SLICE_NS);
 	if (until <= c->nr_done)
 		return 0;
 	c->nr_done = until;
@@ -365,6 +366,12 @@ static int counts_stop(void *s, const struct event_sink *sink, struct err *err)
 	return 0;
 }
 
+static uint64_t counts_reach_ns(const void *s)
+{
+	const struct counts *c = s;
+	return c->start_ns + c->nr_done * (uint64_t)COUNT_SLICE_NS;
+}
+
 static void counts_facts(const void *s, struct profile *p)
 {
 	const struct counts *c = s;
@@ -400,8 +407,10 @@ const struct source counts_source = {
 	.open = counts_open,
 	.load = counts_load,
 	.start = counts_start,
+	.poll_ms = 100,
 	.drain = counts_drain,
 	.stop = counts_stop,
 	.facts = counts_facts,
+	.reach_ns = counts_reach_ns,
 	.free = counts_free,
 };

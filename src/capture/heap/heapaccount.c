@@ -55,6 +55,7 @@ struct heapaccount *heapaccount_new(const struct heapaccount_spec *spec)
 {
 	struct heapaccount *b = xcalloc(1, sizeof(*b));
 	b->spec = *spec;
+	b->spec.slices_ns = spec->slices_ns ? spec->slices_ns : spec->start_ns;
 	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
 	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
 		b->seed = (uintptr_t)b ^ clock_mono_ns(); /* no entropy yet early at boot */
@@ -109,25 +110,30 @@ void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name
 	b->site_names[site] = name;
 }
 
-/* ---- seconds ------------------------------------------------------------------------------ */
+/* ---- slices ------------------------------------------------------------------------------- */
 
-static uint32_t second_at(const struct heapaccount *b, uint64_t tsc)
+static uint64_t ns_since(uint64_t from_ns, uint64_t ns)
 {
-	uint64_t ns = heapclock_ns(&b->clock, tsc);
-	uint64_t second = ns > b->spec.start_ns ? (ns - b->spec.start_ns) / SECOND_NS : 0;
+	return ns > from_ns ? ns - from_ns : 0;
+}
+
+static uint32_t second_at(const struct heapaccount *b, uint64_t ns)
+{
+	uint64_t second = ns_since(b->spec.start_ns, ns) / SECOND_NS;
 	return (uint32_t)MIN(second, (uint64_t)UINT32_MAX - 2);
 }
 
-static uint64_t tsc_of_second(const struct heapaccount *b, uint32_t second)
+static uint64_t tsc_of_ns(const struct heapaccount *b, uint64_t ns)
 {
-	uint64_t ns = b->spec.start_ns + (uint64_t)second * SECOND_NS;
 	double ticks = (double)(int64_t)(ns - b->clock.ns) / b->clock.ns_per_tick;
 	return b->clock.tsc + (uint64_t)(int64_t)ticks;
 }
 
 static void set_bounds(struct heapaccount *b)
 {
-	b->second_hi = tsc_of_second(b, b->second + 1);
+	uint64_t slice_end = b->spec.slices_ns + heap_slice_end(b->slice_ns);
+	uint64_t second_end = b->spec.start_ns + ((uint64_t)b->second + 1) * SECOND_NS;
+	b->next_hi = tsc_of_ns(b, MIN(slice_end, second_end));
 }
 
 void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock)
@@ -136,17 +142,27 @@ void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock)
 	set_bounds(b);
 }
 
-/* Advances to the second of @tsc; never back: late events count in the current second. */
+uint64_t heapaccount_reach_ns(const struct heapaccount *b)
+{
+	return b->spec.slices_ns + b->slice_ns;
+}
+
+/* Advances to the slice and second of @tsc; never back: late events count in the current ones. */
 static void advance_to(struct heapaccount *b, uint64_t tsc)
 {
-	if (LIKELY(tsc < b->second_hi))
+	if (LIKELY(tsc < b->next_hi))
 		return;
-	uint32_t second = second_at(b, tsc);
-	if (second <= b->second)
-		return;
-	heapaccount_emit_second(b);
-	b->second = second;
-	b->nr_log_scans = 0;
+	uint64_t ns = heapclock_ns(&b->clock, tsc);
+	uint64_t slice_ns = heap_slice_start(ns_since(b->spec.slices_ns, ns));
+	if (slice_ns > b->slice_ns) {
+		heapaccount_emit_slice(b);
+		b->slice_ns = slice_ns;
+	}
+	uint32_t second = second_at(b, ns);
+	if (second > b->second) {
+		b->second = second;
+		b->nr_log_scans = 0;
+	}
 	set_bounds(b);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Live-block accounting of one process: which blocks are live, which stack and thread allocated
- * them and when, sums per second, and the peak. Input: the recorder's events in (nearly) time order.
+ * them and when, sums per slice of time, and the peak. Input: the recorder's events in (nearly) time order.
  * Output: rows.
  *
  * A site is a stack, a thread and a size class. An event costs one lookup of its block and one of
@@ -52,7 +52,8 @@ struct heapaccount_row {
 struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, uint64_t stack_ref);
 
 struct heapaccount_spec {
-	uint64_t start_ns;       /* start of second 0 */
+	uint64_t start_ns;       /* start of second 0, in which allocation times are kept */
+	uint64_t slices_ns;      /* start of the slices of rows (model/heap.h); 0 = start_ns */
 	uint64_t interval_bytes; /* mean bytes between samples; 0: full trace */
 	uint64_t max_bytes;      /* limit of the block table; 0 = default */
 	uint32_t max_sites;      /* beyond it sites are merged; 0 = default */
@@ -97,9 +98,11 @@ void heapaccount_thread(struct heapaccount *b, uint16_t slot, int32_t tid);
 void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name);
 /* Adds events. */
 void heapaccount_add(struct heapaccount *b, const struct heapring_event *events, size_t n);
-/* Emits the rows of the seconds that end before @tsc; all events up to it have been added. */
+/* Emits the rows of the slices that end before @tsc; all events up to it have been added. */
 void heapaccount_advance(struct heapaccount *b, uint64_t tsc);
-/* Emits the rows of the last second, of the live blocks and of the peak. */
+/* Time (CLOCK_MONOTONIC) up to which rows have been emitted: the start of the current slice. */
+uint64_t heapaccount_reach_ns(const struct heapaccount *b);
+/* Emits the rows of the last slice, of the live blocks and of the peak. */
 void heapaccount_end(struct heapaccount *b);
 struct heapaccount_info heapaccount_info(const struct heapaccount *b);
 

@@ -79,8 +79,8 @@ void heapfacts_add_counts(struct profile *p, const struct heap_class_count *clas
 	profile_fact_nr(p, FACT_HEAP_FREES, nr_frees);
 }
 
-void heapfacts_add(struct profile *p, const struct heapsource_info *i,
-		   const struct heapsource_spec *spec, bool is_launch)
+void heapfacts_add_method(struct profile *p, const struct heapsource_info *i,
+			  const struct heapsource_spec *spec, bool is_launch)
 {
 	const char *reason = i->reason ? i->reason : "";
 	profile_factf(p, FACT_HEAP_METHOD, "%s%s%s", heapchoice_method_name(i->method),
@@ -92,6 +92,12 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 				       is_launch);
 	else
 		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
+}
+
+void heapfacts_add(struct profile *p, const struct heapsource_info *i,
+		   const struct heapsource_spec *spec, bool is_launch)
+{
+	heapfacts_add_method(p, i, spec, is_launch);
 	profile_lose(p, LOSS_HEAP_DROPPED, i->nr_dropped);
 	heapfacts_add_counts(p, i->classes, i->nr_frees, !spec->is_full_trace);
 	if (!spec->is_full_trace)

@@ -42,7 +42,10 @@ struct heapsource_info {
 
 /* Adds the counts of a process whose recording has ended. */
 void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p);
-/* Adds the facts and losses of a capture. @is_launch: assay started the target. */
+/* Adds the facts without which the rows are misread. @is_launch: assay started the target. */
+void heapfacts_add_method(struct profile *p, const struct heapsource_info *i,
+			  const struct heapsource_spec *spec, bool is_launch);
+/* Adds all facts and losses of a capture. */
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch);
 /*

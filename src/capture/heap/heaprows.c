@@ -40,7 +40,7 @@ static struct heapaccount_row row_of(const struct heapaccount *b, const struct h
 		.stack = heapsite_stack(s),
 		.tid = b->threads.p[heapsite_thread(s)].tid,
 		.size_class = heapsite_class(s) == UINT16_MAX ? 0 : heapsite_class(s),
-		.time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
+		.time_ns = heapaccount_reach_ns(b)};
 }
 
 static void emit(struct heapaccount *b, const struct heapaccount_row *row)
@@ -62,7 +62,7 @@ struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, u
 	return ev;
 }
 
-/* ---- each second -------------------------------------------------------------------------- */
+/* ---- each slice --------------------------------------------------------------------------- */
 
 static void emit_site(struct heapaccount *b, uint32_t idx)
 {
@@ -106,8 +106,7 @@ static void emit_preexisting(struct heapaccount *b)
 			continue;
 		struct heapaccount_row row = {.spec = TABLE_FREED_PREEXISTING,
 					      .tid = t->tid,
-					      .time_ns = b->spec.start_ns +
-							 (uint64_t)b->second * SECOND_NS};
+					      .time_ns = heapaccount_reach_ns(b)};
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = t->nr_preexisting;
 		t->nr_preexisting = 0;
 		emit(b, &row);
@@ -122,8 +121,7 @@ static void emit_mapped(struct heapaccount *b)
 					      .stack = m->stack,
 					      .tid = b->threads.p[m->thread].tid,
 					      .detail = m->detail,
-					      .time_ns = b->spec.start_ns +
-							 (uint64_t)b->second * SECOND_NS,
+					      .time_ns = heapaccount_reach_ns(b),
 					      .values = {m->nr_calls, m->nr_bytes, m->nr_unmapped}};
 		emit(b, &row);
 	}
@@ -139,7 +137,7 @@ static void update_memory(struct heapaccount *b)
 	b->info.max_bytes = MAX(b->info.max_bytes, nr);
 }
 
-void heapaccount_emit_second(struct heapaccount *b)
+void heapaccount_emit_slice(struct heapaccount *b)
 {
 	for (size_t i = 0; i < b->dirty.n; i++)
 		emit_site(b, b->dirty.p[i]);
@@ -229,7 +227,7 @@ static void emit_live(struct heapaccount *b)
 
 void heapaccount_end(struct heapaccount *b)
 {
-	heapaccount_emit_second(b);
+	heapaccount_emit_slice(b);
 	emit_peak(b);
 	emit_live(b);
 }

@@ -26,6 +26,7 @@
 #include "capture/perf/synth.h"
 #include "host/privileges.h"
 #include "host/proc.h"
+#include "model/heap.h"
 #include "remote/patch/launch.h"
 
 /*
@@ -72,6 +73,7 @@ struct heapsource {
 	struct source_env env;
 	struct heapsource_spec spec;
 	uint64_t start_ns;
+	uint64_t slices_ns;            /* start of the slices of rows: of the first attach */
 	const struct event_sink *sink; /* of the current call */
 	bool emits_mappings;           /* no perf events: this source emits mmap events */
 	uint64_t reported_ns;
@@ -326,9 +328,12 @@ static void emit_attached(struct heapsource *h, const struct heapprocess *p)
 static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan, bool is_held,
 			  struct err *err)
 {
+	if (!h->slices_ns) /* they are short at first, so they begin with a launched program */
+		h->slices_ns = is_held ? clock_mono_ns() : h->start_ns;
 	struct heapprocess_spec spec = {.pid = pid,
 					.generation = ++h->generation,
 					.start_ns = h->start_ns,
+					.slices_ns = h->slices_ns,
 					.is_full_trace = h->spec.is_full_trace,
 					.interval_bytes = h->spec.interval_bytes,
 					.is_held = is_held,
@@ -720,11 +725,39 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
+static void heap_early_facts(const void *self, struct profile *p)
+{
+	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
+	if (!h->info.reason) /* nothing is recorded yet */
+		return;
+	lock(h);
+	heapfacts_add_method(p, &h->info, &h->spec, h->env.target->child != 0);
+	if (h->slices_ns)
+		heap_slices_set(p, h->slices_ns);
+	profile_lose(p, LOSS_HEAP_DROPPED, h->info.nr_dropped);
+	for (size_t i = 0; i < h->list.n; i++)
+		profile_lose(p, LOSS_HEAP_DROPPED, heapprocess_counts(h->list.p[i]).nr_dropped);
+	unlock(h);
+}
+
+static uint64_t heap_reach_ns(const void *self)
+{
+	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
+	uint64_t reach_ns = UINT64_MAX;
+	lock(h);
+	for (size_t i = 0; i < h->list.n; i++)
+		reach_ns = MIN(reach_ns, heapprocess_reach_ns(h->list.p[i]));
+	unlock(h);
+	return reach_ns;
+}
+
 static void heap_facts(const void *self, struct profile *p)
 {
 	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
 	lock(h); /* the drain thread writes its times */
 	heapfacts_add(p, &h->info, &h->spec, h->env.target->child != 0);
+	if (h->slices_ns)
+		heap_slices_set(p, h->slices_ns);
 	unlock(h);
 }
 
@@ -756,6 +789,8 @@ const struct source heap_source = {
 	.drain = heap_drain,
 	.stop = heap_stop,
 	.facts = heap_facts,
+	.early_facts = heap_early_facts,
+	.reach_ns = heap_reach_ns,
 	.poll_timeout = heap_poll_timeout,
 	.space_changed = heap_space,
 	.on_task = heap_on_task,

@@ -144,9 +144,9 @@ struct heapaccount {
 	uint32_t next_implied;
 	/* Ring of implied frees whose record may still arrive. */
 	struct heap_implied_free implied[HEAP_IMPLIED_FREES];
-	/* The current second, and the time stamp of its end. */
-	uint32_t second;
-	uint64_t second_hi;
+	uint32_t second;   /* the current one */
+	uint64_t slice_ns; /* start of the current slice, from the first slice's start */
+	uint64_t next_hi;  /* time stamp of the end of the slice, or of the second if earlier */
 	uint64_t done_tsc; /* latest event */
 	uint64_t peak;     /* number of the current peak */
 	uint64_t peak_tsc;
@@ -166,7 +166,7 @@ static inline struct heap_sum heapsite_live(const struct heapaccount *b, uint32_
 	return live;
 }
 
-/* Emits the rows of the current second. In heaprows.c. */
-void heapaccount_emit_second(struct heapaccount *b);
+/* Emits the rows of the current slice. In heaprows.c. */
+void heapaccount_emit_slice(struct heapaccount *b);
 
 #endif

@@ -25,6 +25,7 @@
 #include "host/privileges.h"
 #include "host/reader/hostfile.h"
 #include "kernel_heap.h"
+#include "model/heap.h"
 
 #define SLOTS_MAX   4096 /* threads distinguished per process */
 #define CODE_BYTES  192
@@ -527,7 +528,7 @@ static int probes_stop(void *self, const struct event_sink *sink, struct err *er
 	return h->rc;
 }
 
-static void probes_facts(const void *self, struct profile *p)
+static void probes_early_facts(const void *self, struct profile *p)
 {
 	const struct heapprobes *h = self;
 	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
@@ -537,7 +538,25 @@ static void probes_facts(const void *self, struct profile *p)
 			       h->target->child != 0);
 	if (h->allocator && h->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, h->allocator);
+	heap_slices_set(p, h->epoch_ns);
 	profile_lose(p, LOSS_HEAP_DROPPED, c->nr_dropped);
+}
+
+static uint64_t probes_reach_ns(const void *self)
+{
+	const struct heapprobes *h = self;
+	uint64_t reach_ns = UINT64_MAX;
+	for (size_t i = 0; i < h->processes.n; i++)
+		if (h->processes.p[i]->account)
+			reach_ns = MIN(reach_ns, heapaccount_reach_ns(h->processes.p[i]->account));
+	return reach_ns;
+}
+
+static void probes_facts(const void *self, struct profile *p)
+{
+	const struct heapprobes *h = self;
+	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
+	probes_early_facts(self, p);
 	heapfacts_add_counts(p, c->classes, c->nr_frees, !h->spec.is_full_trace);
 	profile_lose(p, LOSS_HEAP_NO_FREE, c->nr_no_room);
 	CLEANUP(buf_release) struct buf b = {0};
@@ -567,5 +586,7 @@ const struct source heapprobes_source = {
 	.drain = probes_drain,
 	.stop = probes_stop,
 	.facts = probes_facts,
+	.early_facts = probes_early_facts,
+	.reach_ns = probes_reach_ns,
 	.free = probes_free,
 };

@@ -251,6 +251,7 @@ static void open_accounts(struct heapprocess *p)
 		p->rings[i] = heapinject_ring(p->inject, i, &p->ring_bytes);
 	p->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = p->spec.start_ns,
+		.slices_ns = p->spec.slices_ns,
 		.interval_bytes = p->spec.is_full_trace ? 0 : p->spec.interval_bytes,
 		.nr_slots = nr_slots,
 		.has_all = p->spec.is_held,
@@ -444,4 +445,9 @@ struct heapring_counts heapprocess_counts(const struct heapprocess *p)
 struct heapaccount_info heapprocess_account_info(const struct heapprocess *p)
 {
 	return heapaccount_info(p->account);
+}
+
+uint64_t heapprocess_reach_ns(const struct heapprocess *p)
+{
+	return heapaccount_reach_ns(p->account);
 }

@@ -22,6 +22,7 @@ struct heapprocess_spec {
 	int32_t pid;
 	uint32_t generation; /* number of processes recorded before */
 	uint64_t start_ns;   /* of the capture */
+	uint64_t slices_ns;  /* start of the slices of rows */
 	bool is_full_trace;
 	uint64_t interval_bytes;
 	bool is_held;              /* stopped before its first instruction */
@@ -75,5 +76,7 @@ const struct heap_plan *heapprocess_plan(const struct heapprocess *p);
 struct heapinject_info heapprocess_inject_info(const struct heapprocess *p);
 struct heapring_counts heapprocess_counts(const struct heapprocess *p);
 struct heapaccount_info heapprocess_account_info(const struct heapprocess *p);
+/* As heapaccount_reach_ns. */
+uint64_t heapprocess_reach_ns(const struct heapprocess *p);
 
 #endif

@@ -39,7 +39,6 @@
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
-#define SWAP_NS   SECOND_NS
 /* BPF programs that were running when the maps were swapped have ended this much later. */
 #define SWAP_WAIT_NS (5 * 1000000ull)
 
@@ -57,6 +56,7 @@ struct io {
 	uint64_t epoch_ns;
 	uint64_t next_swap_ns;
 	uint64_t swapped_ns; /* 0 = the other map has been read */
+	uint64_t reach_ns;   /* rows of what ended before were delivered */
 	struct io_key *keys;
 	struct io_sum *sums;
 	size_t nr_room;
@@ -232,7 +232,7 @@ static int io_start(void *self, const struct source_env *env, const struct event
 	s->has_reads = s->wants_pressure && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
 	s->reads = s->reads_before;
 	s->epoch_ns = env->start_ns;
-	s->next_swap_ns = env->start_ns + SWAP_NS + 10000000;
+	s->next_swap_ns = env->start_ns + SOURCE_ROWS_NS + 10000000;
 	s->skel->bss->io_epoch_ns = env->start_ns;
 	return 0;
 }
@@ -412,15 +412,16 @@ static int io_drain(void *self, const struct event_sink *sink, struct err *err)
 		(void)proc_reads(s->pid, &s->reads, NULL);
 	store_names(s);
 	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
+		s->reach_ns = s->swapped_ns;
 		s->swapped_ns = 0;
 		return drain_page(s, !s->skel->bss->io_active_map, sink, err);
 	}
 	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
 		s->skel->bss->io_active_map ^= 1;
 		s->swapped_ns = now;
-		s->next_swap_ns += SWAP_NS;
+		s->next_swap_ns += SOURCE_ROWS_NS;
 		if (s->next_swap_ns < now)
-			s->next_swap_ns = now + SWAP_NS;
+			s->next_swap_ns = now + SOURCE_ROWS_NS;
 	}
 	return 0;
 }
@@ -489,6 +490,13 @@ static void add_growth_facts(struct profile *p, const struct io *s)
 		      s->no_calls ? s->no_calls : "");
 }
 
+static void io_early_facts(const void *self, struct profile *p)
+{
+	const struct io *s = self;
+	if (s->tables & TABLE_SET(GROWTH))
+		add_growth_facts(p, s);
+}
+
 static void io_facts(const void *self, struct profile *p)
 {
 	const struct io *s = self;
@@ -501,12 +509,16 @@ static void io_facts(const void *self, struct profile *p)
 	profile_lose(p, LOSS_BLOCK_NO_ISSUE, c->nr_no_issue);
 	profile_lose(p, LOSS_BLOCK_UNTRACKED, c->nr_requests_full);
 	profile_fact_nr(p, FACT_BLOCK_IN_FLIGHT, (uint64_t)MAX(c->max_inflight, 0));
-	if (s->tables & TABLE_SET(GROWTH))
-		add_growth_facts(p, s);
+	io_early_facts(self, p);
 	if (s->wants_pressure)
 		add_pressure_facts(p, s);
 	if (s->has_reads)
 		add_reads_fact(p, s);
+}
+
+static uint64_t io_reach_ns(const void *self)
+{
+	return ((const struct io *)self)->reach_ns;
 }
 
 static void io_free(void *self)
@@ -539,5 +551,7 @@ const struct source io_source = {
 	.drain = io_drain,
 	.stop = io_stop,
 	.facts = io_facts,
+	.early_facts = io_early_facts,
+	.reach_ns = io_reach_ns,
 	.free = io_free,
 };

@@ -45,6 +45,7 @@ struct spans {
 	uint64_t epoch_ns;
 	uint64_t next_swap_ns;
 	uint64_t swapped_ns; /* 0 = the other map has been read */
+	uint64_t reach_ns;   /* rows of what ended before were delivered */
 	struct span_key *keys;
 	struct span_sum *sums;
 	struct span_wait_key *wait_keys;
@@ -173,7 +174,7 @@ static int spans_start(void *self, const struct source_env *env,
 {
 	struct spans *s = self;
 	s->epoch_ns = env->start_ns;
-	s->next_swap_ns = env->start_ns + SECOND_NS + 10000000;
+	s->next_swap_ns = env->start_ns + SOURCE_ROWS_NS + 10000000;
 	s->skel->bss->span_epoch_ns = env->start_ns;
 	return 0;
 }
@@ -281,13 +282,14 @@ static int spans_drain(void *self, const struct event_sink *sink, struct err *er
 	drain_slow(s);
 	raise_thresholds(s);
 	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
+		s->reach_ns = s->swapped_ns;
 		s->swapped_ns = 0;
 		return drain_maps(s, !s->skel->bss->span_active_map, sink, err);
 	}
 	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
 		s->skel->bss->span_active_map ^= 1;
 		s->swapped_ns = now;
-		s->next_swap_ns = MAX(s->next_swap_ns, now - SECOND_NS) + SECOND_NS;
+		s->next_swap_ns = MAX(s->next_swap_ns, now - SOURCE_ROWS_NS) + SOURCE_ROWS_NS;
 	}
 	return 0;
 }
@@ -348,6 +350,11 @@ static int spans_stop(void *self, const struct event_sink *sink, struct err *err
 	return 0;
 }
 
+static uint64_t spans_reach_ns(const void *self)
+{
+	return ((const struct spans *)self)->reach_ns;
+}
+
 static void spans_facts(const void *self, struct profile *p)
 {
 	const struct spans *s = self;
@@ -404,5 +411,6 @@ const struct source spans_source = {
 	.drain = spans_drain,
 	.stop = spans_stop,
 	.facts = spans_facts,
+	.reach_ns = spans_reach_ns,
 	.free = spans_free,
 };

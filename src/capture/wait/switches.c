@@ -61,8 +61,8 @@ struct switches {
 	struct waitcalls calls;
 	struct copyrefs refs;
 	size_t nr_copy_bytes;
-	uint64_t second_end_ns; /* of the current second */
-	uint64_t stop_ns;       /* later events are not accounted */
+	uint64_t rows_end_ns; /* open intervals are split and rows delivered then */
+	uint64_t stop_ns;     /* later events are not accounted */
 	uint64_t next_poll_ns;
 	VEC(struct poll_result) polls; /* in order of time */
 	size_t nr_polls_applied;
@@ -158,7 +158,7 @@ static void distribute_queue(struct switches *s, struct waitaccount_thread *t)
 	t->queue_accounted_ns = 0; /* what was just distributed is in schedstat already */
 }
 
-/* Delivers the rows after waitaccount_end_second or waitaccount_finish. */
+/* Delivers the rows after waitaccount_end_slice or waitaccount_finish. */
 static int flush(struct switches *s, struct err *err)
 {
 	for (size_t i = 0; s->sampler && i < s->account.threads.n; i++)
@@ -169,8 +169,8 @@ static int flush(struct switches *s, struct err *err)
 
 static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
 {
-	for (; s->second_end_ns <= time_ns; s->second_end_ns += NS_PER_SEC) {
-		waitaccount_end_second(&s->account, s->second_end_ns);
+	for (; s->rows_end_ns <= time_ns; s->rows_end_ns += SOURCE_ROWS_NS) {
+		waitaccount_end_slice(&s->account, s->rows_end_ns);
 		TRY(flush(s, err));
 	}
 	return 0;
@@ -371,7 +371,7 @@ static int switches_start(void *self, const struct source_env *env, const struct
 	struct event_sink ours = {on_event, s};
 	s->sink = sink;
 	s->stop_ns = UINT64_MAX;
-	s->second_end_ns = env->start_ns + NS_PER_SEC;
+	s->rows_end_ns = env->start_ns + SOURCE_ROWS_NS;
 	waitaccount_init(&s->account, env->start_ns, SHORT_NS);
 	s->is_started = true;
 	if (!s->sampler)
@@ -463,6 +463,12 @@ static void switches_grow(void *self, int32_t tid, uint64_t nr_bytes)
 		s->nr_copy_bytes *= 4;
 }
 
+static uint64_t switches_reach_ns(const void *self)
+{
+	const struct switches *s = self;
+	return s->rows_end_ns ? s->rows_end_ns - SOURCE_ROWS_NS : 0;
+}
+
 static void switches_facts(const void *self, struct profile *p)
 {
 	const struct switches *s = self;
@@ -487,6 +493,7 @@ const struct source switches_source = {
 	.drain = switches_drain,
 	.stop = switches_stop,
 	.facts = switches_facts,
+	.reach_ns = switches_reach_ns,
 	.fds = switches_fds,
 	.poll_timeout = switches_poll_timeout,
 	.enlarge_copies = switches_grow,

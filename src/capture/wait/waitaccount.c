@@ -259,7 +259,7 @@ void waitaccount_add_poll(struct waitaccount *a, struct waitaccount_thread *t, u
 	t->kind = OFFCPU_WAIT;
 }
 
-/* ---- end of a second ---------------------------------------------------------------------- */
+/* ---- end of a slice ----------------------------------------------------------------------- */
 
 /*
  * Distributes the unattributed time of short waits over the polled causes, by how often each was
@@ -294,7 +294,7 @@ static void attribute_short_waits(struct waitaccount *a, struct waitaccount_thre
 		t->polled[i].nr_polls = (t->polled[i].nr_polls + 1) / 2;
 }
 
-void waitaccount_end_second(struct waitaccount *a, uint64_t time_ns)
+void waitaccount_end_slice(struct waitaccount *a, uint64_t time_ns)
 {
 	vec_foreach(t, &a->threads) {
 		if (t->state == THREAD_STATE_UNKNOWN) /* not switched since it appeared */
@@ -316,7 +316,7 @@ void waitaccount_finish(struct waitaccount *a, uint64_t time_ns)
 		t->cause.evidence |= EVIDENCE_OPEN;
 		account_interval(a, t, time_ns, true);
 	}
-	waitaccount_end_second(a, time_ns);
+	waitaccount_end_slice(a, time_ns);
 }
 
 /* Moves @queue_ns of a row's wait time (wake-up to switch-in) to a run queue row. */

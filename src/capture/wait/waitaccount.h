@@ -3,9 +3,10 @@
  * context switches and from polls of /proc, and produces one set of rows per second.
  *
  * A thread is on a CPU or off it. When that changes, the interval that ends is added to the row of
- * its cause. At the end of each second the open intervals are split, so that the rows of a thread
+ * its cause. At the end of each slice, of a
+ * second or a part of it, the open intervals are split, so that the rows of a thread
  * and second add up to the time for which the thread was recorded. A short interval may end before
- * any poll finds its cause. Its time stays unattributed until the end of the second. It is then
+ * any poll finds its cause. Its time stays unattributed until the end of the slice. It is then
  * distributed over the causes that polls found in other short intervals of the same thread.
  *
  * All times are CLOCK_MONOTONIC ns and must not go backwards, except those of polls
@@ -114,12 +115,12 @@ void waitaccount_add_off(struct waitaccount *a, struct waitaccount_thread *t, ui
 void waitaccount_add_on(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,
 			uint64_t ns, uint32_t nr);
 
-/* Adds the open intervals up to @time_ns, the end of a second, to the rows; they stay open. */
-void waitaccount_end_second(struct waitaccount *a, uint64_t time_ns);
+/* Adds the open intervals up to @time_ns, the end of a slice, to the rows; they stay open. */
+void waitaccount_end_slice(struct waitaccount *a, uint64_t time_ns);
 /* The same at the end of the capture: open waits are marked with EVIDENCE_OPEN. */
 void waitaccount_finish(struct waitaccount *a, uint64_t time_ns);
 /*
- * After waitaccount_end_second: moves @ns of this thread's waits to the run queue (time between
+ * After waitaccount_end_slice: moves @ns of this thread's waits to the run queue (time between
  * wake-up and switch-in), distributed over its waits by their number.
  */
 void waitaccount_distribute_queue(struct waitaccount *a, struct waitaccount_thread *t, uint64_t ns);

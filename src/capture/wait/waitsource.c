@@ -1,7 +1,7 @@
 /*
  * Makes rows of the BPF programs' records; see waitsource.h and wire/kernel_wait.h.
  *
- *	rings of the CPUs ──┐ merged by time     ┌─► waitsums: rows, delivered each second
+ *	rings of the CPUs ──┐ merged by time     ┌─► waitsums: rows, delivered twice a second
  *	RECORD_WAIT ────────┴────────────────────┤
  *	RECORD_THREAD ──► owners of locks        ├─► blamechain: rows of TABLE_BLAME
  *	                                         └─► keptwaits: rows of TABLE_INTERVALS
@@ -46,7 +46,7 @@
  * when a ring is a quarter full, and it is drained at once.
  */
 #define POLL_MS      50
-#define POLL_IDLE_MS 1000
+#define POLL_IDLE_MS 500
 #define BATCH        256 /* intervals that are passed on at once */
 
 struct waits {
@@ -56,7 +56,7 @@ struct waits {
 	uint64_t start_ns; /* all threads are accounted from here ... */
 	uint64_t stop_ns;  /* ... to here; 0 = running */
 	uint64_t epoch_ns;
-	uint64_t next_rows_ns; /* end of the second whose rows are delivered next */
+	uint64_t next_rows_ns; /* rows of what ends until then are delivered next */
 	unsigned nr_rings;
 	uint32_t nr_records; /* of each */
 	void *memory;        /* the rings, mapped */
@@ -402,7 +402,7 @@ static int waits_start(void *s, const struct source_env *env, const struct event
 	w->epoch_ns = MIN(env->start_ns, now);
 	w->start_ns = now;
 	w->steal_ns = host_steal_ns();
-	w->next_rows_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
+	w->next_rows_ns = w->epoch_ns + ((now - w->epoch_ns) / SOURCE_ROWS_NS + 1) * SOURCE_ROWS_NS;
 	w->sums = waitsums_new(w->epoch_ns);
 	if (w->skel->rodata->wait_has_wakers)
 		w->blame = blamechain_new(&(struct blamechain_options){.epoch_ns = w->epoch_ns});
@@ -432,7 +432,7 @@ static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 	while (horizon_ns >= w->next_rows_ns) {
 		merge(w, w->next_rows_ns);
 		TRY(emit_rows(w, sink, err));
-		w->next_rows_ns += NS_PER_SEC;
+		w->next_rows_ns += SOURCE_ROWS_NS;
 	}
 	merge(w, horizon_ns);
 	return 0;
@@ -469,6 +469,12 @@ static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
 static uint64_t waits_end_ns(const void *s)
 {
 	return ((const struct waits *)s)->stop_ns;
+}
+
+static uint64_t waits_reach_ns(const void *s)
+{
+	const struct waits *w = s;
+	return w->next_rows_ns ? w->next_rows_ns - SOURCE_ROWS_NS : 0;
 }
 
 static void waits_facts(const void *s, struct profile *p)
@@ -523,5 +529,6 @@ const struct source waits_source = {
 	.finish = waits_finish,
 	.end_ns = waits_end_ns,
 	.facts = waits_facts,
+	.reach_ns = waits_reach_ns,
 	.free = waits_free,
 };

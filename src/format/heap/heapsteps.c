@@ -8,12 +8,11 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define SECOND_NS ((uint64_t)1000000000)
-
 struct builder {
 	struct heapsteps *r;
 	const struct profile *p;
 	const struct heapwrite_options *options;
+	struct heap_slices slices;
 };
 
 uint64_t heapsteps_since(const struct profile *p, uint64_t time_ns)
@@ -59,11 +58,19 @@ static void add(struct heap_amount *to, struct heap_amount a)
 		to->nr_bytes = INT64_MAX;
 }
 
+/* A step without amounts in the slice of a row. */
+static struct heap_step step_at(const struct builder *b, uint64_t time_ns)
+{
+	uint64_t at = MAX(time_ns, b->p->start_ns);
+	return (struct heap_step){.begin_ns = heapsteps_since(b->p, at),
+				  .end_ns = heapsteps_since(b->p, heap_slices_end(&b->slices, at))};
+}
+
 static void add_table(struct builder *b, const struct table *t, bool is_freed)
 {
 	for (size_t i = 0; t && i < t->n; i++) {
-		struct heap_step s = {.second = heapsteps_since(b->p, t->time_ns[i]) / SECOND_NS,
-				      .key = key_of(b, t, i)};
+		struct heap_step s = step_at(b, t->time_ns[i]);
+		s.key = key_of(b, t, i);
 		if (is_freed) {
 			s.freed = amount(t, i, HEAP_BLOCKS);
 		} else {
@@ -75,23 +82,23 @@ static void add_table(struct builder *b, const struct table *t, bool is_freed)
 	}
 }
 
-static int by_second(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
 	const struct heap_step *x = a;
 	const struct heap_step *y = b;
-	return COMPARE(x->second, y->second) ?: COMPARE(x->key, y->key);
+	return COMPARE(x->end_ns, y->end_ns) ?: COMPARE(x->key, y->key);
 }
 
-/* Merges rows of several threads: one step per second and key. */
+/* Merges rows of several threads: one step per slice and key. */
 static void merge_steps(struct heapsteps *r)
 {
 	if (!r->steps.n)
 		return;
-	qsort(r->steps.p, r->steps.n, sizeof(*r->steps.p), by_second);
+	qsort(r->steps.p, r->steps.n, sizeof(*r->steps.p), by_time);
 	size_t nr = 0;
 	for (size_t i = 0; i < r->steps.n; i++) {
 		struct heap_step *s = &r->steps.p[i];
-		if (!nr || by_second(&r->steps.p[nr - 1], s) != 0) {
+		if (!nr || by_time(&r->steps.p[nr - 1], s) != 0) {
 			r->steps.p[nr++] = *s;
 			continue;
 		}
@@ -114,7 +121,7 @@ static struct heap_amount *by_key_of(struct builder *b, const struct table *t)
 	return sums;
 }
 
-/* Without times of frees: blocks that are not live are freed in the second of their allocation. */
+/* Without times of frees: blocks that are not live are freed in the slice of their allocation. */
 static void free_not_live(struct builder *b, const struct table *live)
 {
 	CLEANUP(free_p) struct heap_amount *left = by_key_of(b, live);
@@ -136,8 +143,10 @@ static void free_not_live(struct builder *b, const struct table *live)
 	for (size_t i = 0; i < b->r->keys.n; i++)
 		if (left[i].nr || left[i].nr_bytes) {
 			left[i].nr = MAX(left[i].nr, (int64_t)1);
-			vec_push(&b->r->steps,
-				 (struct heap_step){.key = (uint32_t)i, .allocated = left[i]});
+			struct heap_step s = step_at(b, 0);
+			s.key = (uint32_t)i;
+			s.allocated = left[i];
+			vec_push(&b->r->steps, s);
 		}
 	merge_steps(b->r);
 }
@@ -162,7 +171,7 @@ int heapsteps_init(struct heapsteps *r, const struct profile *p,
 		   const struct heapwrite_options *options, const char *hint, struct err *err)
 {
 	*r = (struct heapsteps){.end_ns = heapsteps_since(p, p->end_ns)};
-	struct builder b = {.r = r, .p = p, .options = options};
+	struct builder b = {.r = r, .p = p, .options = options, .slices = heap_slices_of(p)};
 	const struct table *allocated = rows_of(p, TABLE_ALLOCATED);
 	const struct table *freed = rows_of(p, TABLE_FREED);
 	const struct table *live = rows_of(p, TABLE_LIVE);

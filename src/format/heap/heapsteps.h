@@ -1,15 +1,15 @@
 /*
  * Prepares a profile's memory tables for the writers of heap files (heaptrack, massif): allocations
- * and frees per second and key (stack and size class), summed over threads, and the live bytes at
+ * and frees per slice of time (model/heap.h) and key (stack and size class), summed over threads, and the live bytes at
  * the peak.
  *
  *	keys		dense, from 0
- *	steps		sorted by second, then key; one per second and key
+ *	steps		sorted by time, then key; one per slice and key
  *	peak		by key
  *
  * A profile that has only "live" (a dump) is treated as if everything was allocated in the first
- * second; with "allocated" but without "freed", blocks that are not live count as freed in the
- * second of their allocation. Seconds count from the start of the profile.
+ * slice; with "allocated" but without "freed", blocks that are not live count as freed in the
+ * slice of their allocation. Times count from the start of the profile.
  */
 #ifndef ASSAY_FORMAT_HEAP_HEAPSTEPS_H
 #define ASSAY_FORMAT_HEAP_HEAPSTEPS_H
@@ -38,7 +38,8 @@ struct heap_key {
 };
 
 struct heap_step {
-	uint64_t second;
+	uint64_t begin_ns; /* of the slice */
+	uint64_t end_ns;
 	uint32_t key;
 	struct heap_amount allocated; /* including temporary */
 	struct heap_amount temporary;

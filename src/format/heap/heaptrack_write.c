@@ -1,14 +1,14 @@
 /*
  * Writer of heaptrack's files, version 3; see heaptrack.c.
  *
- * A profile has sums per second, not events. The events of a second are generated such that totals,
- * live bytes at the end of each second and the peak equal the profile's, and live bytes never
+ * A profile has sums per slice of time (model/heap.h), not events. The events of a slice are generated such that totals,
+ * live bytes at the end of each slice and the peak equal the profile's, and live bytes never
  * exceed the peak. Blocks of one row get sizes that differ by at most one byte and add up to the
  * row's bytes.
  *
- * The blocks of a second are grouped into runs of equal size. The runs are ordered such that live
- * bytes stay between 0 and the larger of the values at the start and the end of the second: frees
- * come first while there is something to free. The second with the peak is written in two parts,
+ * The blocks of a slice are grouped into runs of equal size. The runs are ordered such that live
+ * bytes stay between 0 and the larger of the values at the start and the end of the slice: frees
+ * come first while there is something to free. The slice with the peak is written in two parts,
  * before and after the peak, so that the live bytes of each stack at the peak are those of the
  * profile. heaptrack counts an allocation as temporary if the next event is a free with the same
  * number. So frees have their own numbers, except for temporary pairs, which are written when live
@@ -25,9 +25,8 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define SECOND_MS 1000
-#define MS_NS     ((uint64_t)1000000)
-#define PAGE      4096
+#define MS_NS ((uint64_t)1000000)
+#define PAGE  4096
 
 /* Blocks of one size. */
 struct run {
@@ -56,7 +55,7 @@ struct writer {
 	uint32_t nr_infos;
 
 	struct heap_amount *held;  /* by key: live now */
-	struct heap_amount *carry; /* by key: frees postponed to the next second */
+	struct heap_amount *carry; /* by key: frees postponed to the next slice */
 	struct runs frees;
 	struct runs allocs;
 	struct runs pairs; /* temporary pairs not yet written */
@@ -311,7 +310,7 @@ static void advance(struct writer *w, uint64_t ms)
 	write_time(w, ms);
 }
 
-/* ---- seconds ------------------------------------------------------------------------------ */
+/* ---- slices ------------------------------------------------------------------------------- */
 
 static struct heap_amount minus(struct heap_amount a, struct heap_amount b)
 {
@@ -337,7 +336,7 @@ static bool is_part(struct heap_amount part, struct heap_amount of)
 	return is_whole(part) && is_whole(minus(of, part));
 }
 
-/* The change of a key in a second; temporary blocks separately. */
+/* The change of a key in a slice; temporary blocks separately. */
 struct change {
 	struct heap_amount allocated;
 	struct heap_amount freed;
@@ -350,7 +349,7 @@ static struct change change_of(struct writer *w, const struct heap_step *s)
 			   .temporary = s->temporary};
 	if (!is_whole(c.allocated) || !is_whole(c.temporary)) {
 		c.allocated =
-			s->allocated; /* allocation and free of a pair are in different seconds */
+			s->allocated; /* allocation and free of a pair are in different slices */
 		c.temporary = (struct heap_amount){0};
 	}
 	c.freed = plus(minus(s->freed, c.temporary), w->carry[s->key]);
@@ -449,13 +448,12 @@ static void write_bridge(struct writer *w)
 	event(w, '-', number);
 }
 
-/* Writes steps [first, end), which are of one second. */
-static int write_second(struct writer *w, size_t first, size_t end, struct err *err)
+/* Writes steps [first, end), which are of one slice. */
+static int write_slice(struct writer *w, size_t first, size_t end, struct err *err)
 {
-	uint64_t second = w->rows.steps.p[first].second;
-	bool has_peak =
-		w->rows.peak && !w->is_past_peak && w->rows.peak_ns / MS_NS / SECOND_MS == second;
-	advance(w, has_peak ? w->rows.peak_ns / MS_NS : second * SECOND_MS);
+	const struct heap_step *slice = &w->rows.steps.p[first];
+	bool has_peak = w->rows.peak && !w->is_past_peak && w->rows.peak_ns < slice->end_ns;
+	advance(w, (has_peak ? w->rows.peak_ns : slice->begin_ns) / MS_NS);
 	VEC(struct change) changes = {0};
 	for (size_t i = first; i < end; i++)
 		vec_push(&changes, change_of(w, &w->rows.steps.p[i]));
@@ -510,9 +508,9 @@ int heaptrack_write(struct format_output *to, const struct profile *p,
 	for (size_t i = 0; !rc && i < w.rows.steps.n;) {
 		size_t end = i + 1;
 		while (end < w.rows.steps.n &&
-		       w.rows.steps.p[end].second == w.rows.steps.p[i].second)
+		       w.rows.steps.p[end].end_ns == w.rows.steps.p[i].end_ns)
 			end++;
-		rc = write_second(&w, i, end, err);
+		rc = write_slice(&w, i, end, err);
 		i = end;
 	}
 	if (!rc)

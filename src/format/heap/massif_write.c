@@ -1,7 +1,7 @@
 /*
  * Writer of massif.out; see massif.h.
  *
- *	history (what was allocated and freed each second), snapshots or live
+ *	history (what was allocated and freed in each slice), snapshots or live
  *	    -> moments: time, level, thread stacks, whether there is a tree
  *	    -> at most 100 of them: peak, first, last and those with trees stay
  *	    -> trees: allocating function first, then its callers, as massif has them
@@ -16,7 +16,6 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define SECOND_NS     ((uint64_t)1000000000)
 #define MS_NS         ((uint64_t)1000000)
 #define SNAPSHOTS_MAX 100
 #define TREES_MAX     12 /* detailed ones, besides the peak's */
@@ -90,25 +89,25 @@ static void add_peak(struct writer *w)
 					      .has_tree = true});
 }
 
-/* Live bytes at the start, at the end of each second, and at the peak. */
+/* Live bytes at the start, at the end of each slice, and at the peak. */
 static void moments_of_history(struct writer *w)
 {
 	uint64_t level = 0;
 	bool has_peak = w->rows.peak;
 	add_moment(w, 0, 0, false);
 	for (size_t i = 0; i < w->rows.steps.n;) {
-		uint64_t second = w->rows.steps.p[i].second;
-		for (; i < w->rows.steps.n && w->rows.steps.p[i].second == second; i++) {
+		const struct heap_step *first = &w->rows.steps.p[i];
+		uint64_t end_ns = first->end_ns;
+		for (; i < w->rows.steps.n && w->rows.steps.p[i].end_ns == end_ns; i++) {
 			level += (uint64_t)w->rows.steps.p[i].allocated.nr_bytes;
 			level -= (uint64_t)w->rows.steps.p[i].freed.nr_bytes;
 		}
-		uint64_t end_ns = (second + 1) * SECOND_NS;
 		if (has_peak && w->rows.peak_ns < end_ns) {
 			add_peak(w);
 			has_peak = false;
 		}
-		/* the last second may be incomplete */
-		if (i == w->rows.steps.n && w->rows.end_ns > second * SECOND_NS)
+		/* the last slice may be incomplete */
+		if (i == w->rows.steps.n && w->rows.end_ns > first->begin_ns)
 			end_ns = MIN(end_ns, w->rows.end_ns);
 		uint64_t last_ns = vec_last(&w->moments)->time_ns;
 		add_moment(w, MAX(end_ns, last_ns), (int64_t)level < 0 ? 0 : level, false);
@@ -381,14 +380,13 @@ static void collect_snapshot(struct writer *w, const struct table *t, uint64_t t
 	}
 }
 
-/* Advances the live bytes to the end of the last second before @time_ns. */
+/* Advances the live bytes to the end of the last slice before @time_ns. */
 static void advance(struct writer *w, uint64_t time_ns)
 {
 	for (; w->next_step < w->rows.steps.n; w->next_step++) {
 		const struct heap_step *s = &w->rows.steps.p[w->next_step];
-		uint64_t end_ns = (s->second + 1) * SECOND_NS;
-		bool is_last = s->second == vec_last(&w->rows.steps)->second;
-		if (end_ns > time_ns && !(is_last && time_ns >= w->rows.end_ns))
+		bool is_last = s->end_ns == vec_last(&w->rows.steps)->end_ns;
+		if (s->end_ns > time_ns && !(is_last && time_ns >= w->rows.end_ns))
 			return;
 		w->held[s->key] += (uint64_t)s->allocated.nr_bytes;
 		w->held[s->key] -= (uint64_t)s->freed.nr_bytes;

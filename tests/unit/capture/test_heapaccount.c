@@ -285,6 +285,26 @@ TEST(heapaccount_counts_frees_of_older_blocks_apart)
 	fake_recorder_release(&w);
 }
 
+/* The rows of a slice are emitted when it has ended: the recording of a killed assay has them. */
+TEST(heapaccount_emits_the_rows_of_each_slice)
+{
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	const uint64_t half_ns = 500000000;
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t now = START + (8 + i) * half_ns;
+		CHECK(fake_recorder_alloc(&w, 1, now + 1, 0x1000 + i * 64, 32, 1));
+		fake_recorder_pass(&w, now + half_ns);
+		sum += 32;
+		CHECK_U64(heapaccount_reach_ns(w.account), now + half_ns);
+		CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, -1, 1), sum);
+	}
+	heapaccount_end(w.account);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_ALLOCATED, -1, -1, 1), sum);
+	fake_recorder_release(&w);
+}
+
 TEST(heapaccount_knows_no_older_blocks_where_it_has_all)
 {
 	struct fake_recorder w;
@@ -317,7 +337,7 @@ TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 	fake_recorder_release(&w);
 }
 
-TEST(heapaccount_puts_rows_in_their_seconds)
+TEST(heapaccount_puts_rows_in_their_slices_and_live_blocks_in_seconds)
 {
 	struct fake_recorder w;
 	fake_recorder_init(&w, 0, 1);
@@ -331,12 +351,16 @@ TEST(heapaccount_puts_rows_in_their_seconds)
 	heapaccount_end(w.account);
 	size_t nr_live = 0;
 	vec_foreach(row, &w.rows) {
-		uint64_t s = (row->time_ns - START) / SECOND;
-		CHECK_U64((row->time_ns - START) % SECOND, row->spec == TABLE_PEAK ? 5 : 0);
-		if (row->spec == TABLE_ALLOCATED || row->spec == TABLE_LIVE)
-			CHECK_U64(row->values[1], 10 + s);
+		uint64_t ns = row->time_ns - START;
+		uint64_t s = (uint64_t)row->values[1] - 10;
+		if (row->spec == TABLE_ALLOCATED)
+			CHECK_U64(ns, heap_slice_start(s * SECOND + 5));
+		if (row->spec == TABLE_LIVE)
+			CHECK_U64(ns, s * SECOND);
+		if (row->spec == TABLE_PEAK)
+			CHECK_U64(ns % SECOND, 5);
 		if (row->spec == TABLE_FREED) {
-			CHECK_U64(s, 5);
+			CHECK_U64(ns, 5 * SECOND);
 			CHECK_U64(row->values[1], 10);
 			CHECK_U64(row->tid, 100); /* who allocated it */
 		}

@@ -84,7 +84,7 @@ TEST(waitaccount_splits_a_wait_at_the_second_and_counts_it_where_it_ends)
 	waitaccount_init(&b, START, 20 * MS);
 	struct waitaccount_thread *t = waitaccount_thread(&b, 1, 2, START);
 	waitaccount_switch_out(&b, t, START + 400 * MS, OFFCPU_WAIT, &fsync_cause);
-	waitaccount_end_second(&b, START + 1000 * MS);
+	waitaccount_end_slice(&b, START + 1000 * MS);
 	take(&b, &g);
 	CHECK_U64(g.ns[WAIT_FSYNC], 600 * MS);
 	CHECK_U64(g.nr[WAIT_FSYNC], 0);
@@ -187,7 +187,7 @@ TEST(waitaccount_drops_exited_threads_and_separates_a_reused_tid)
 	struct waitaccount_thread *t = waitaccount_thread(&b, 5, 2, START + 20 * MS);
 	CHECK_U64(t->pid, 5);
 	waitaccount_switch_in(&b, t, START + 20 * MS);
-	waitaccount_end_second(&b, START + 30 * MS);
+	waitaccount_end_slice(&b, START + 30 * MS);
 	take(&b, &g);
 	CHECK_U64(b.threads.n, 1);
 	CHECK(waitaccount_find(&b, 2) && waitaccount_find(&b, 2)->pid == 5);

@@ -1,4 +1,4 @@
-/* Classes of sizes of blocks (model/heap.h). */
+/* Classes of sizes of blocks and slices of time (model/heap.h). */
 #include "base/base.h"
 #include "tap.h"
 
@@ -32,4 +32,19 @@ TEST(heap_classes_are_narrow)
 		uint16_t c = heap_size_class(n);
 		CHECK(class_max(c) - heap_class_min(c) < heap_class_min(c) / 8);
 	}
+}
+
+TEST(heap_slices_follow_one_another_and_are_short_at_first)
+{
+	uint64_t nr = 0;
+	for (uint64_t ns = 0; ns < 6000000000u; nr++) {
+		uint64_t end = heap_slice_end(ns);
+		CHECK_U64(heap_slice_start(ns), ns);
+		CHECK_U64(heap_slice_start(end - 1), ns);
+		CHECK_U64(heap_slice_end(end - 1), end);
+		CHECK(end - ns <= MAX((uint64_t)1 << 20, MIN(ns / 8, (uint64_t)500000000)));
+		ns = end;
+	}
+	CHECK_U64(heap_slice_end(3999999999), 4000000000);
+	CHECK_U64(nr, 83);
 }
