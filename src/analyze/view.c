@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyze/runtimes.h"
 #include "base/buf.h"
 #include "base/text/num.h"
 #include "base/stat.h"
@@ -372,4 +373,5 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 			       "file was truncated");
 	view_note_filtered(r, sel);
 	view_add_frames(r, sel);
+	runtimes_note_stacks(r, sel);
 }

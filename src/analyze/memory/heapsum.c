@@ -9,6 +9,7 @@
 #include "analyze/memory/heapweights.h"
 #include "analyze/memory/leaktable.h"
 #include "analyze/overview.h"
+#include "analyze/runtimes.h"
 #include "analyze/select/window.h"
 #include "base/buf.h"
 #include "base/text/num.h"
@@ -365,6 +366,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	note_sampling(r, p);
 	note_dropped(r, p);
 	note_suppressed(r, sel);
+	runtimes_note_heap(r, sel);
 	if (sel->why_empty)
 		report_note(r, "nothing to show by weight '%s': %s", sel->event, sel->why_empty);
 }

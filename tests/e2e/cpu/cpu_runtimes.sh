@@ -22,6 +22,28 @@ if command -v node > /dev/null; then
 	js=$(total node.folded 'node::Start.*fibHot')
 	[ "$js" -ge $((n / 2)) ] || fail "node: $js of $n samples have JavaScript names: $(cat err)"
 	at_least "$(whole node.folded)" 97 || fail "node: whole stacks $(whole node.folded) %: $(cat err)"
+	! grep 'without names' err || fail "node: names are said to be missing: $(cat err)"
+	$ASSAY cpu -o noname.assay -- node hot.js > out 2> err || fail "node without a map: $(cat err)"
+	grep -q 'node: [0-9.]* % of the time .*--perf-basic-prof' err || fail "node without a map: no remedy: $(cat err)"
+fi
+if command -v javac > /dev/null; then
+	cat > Hot.java <<- 'END'
+	public class Hot {
+		static long burn(long n) { long s = 0; for (long i = 0; i < n; i++) s = s * 31 + i; return s; }
+		public static void main(String[] a) {
+			long end = System.nanoTime() + 1500000000L, s = 0;
+			while (System.nanoTime() < end) s += burn(200000);
+			System.out.println(ProcessHandle.current().pid() + " " + s);
+		}
+	}
+	END
+	javac Hot.java || fail "javac"
+	$ASSAY cpu -o java.assay -- java Hot > out 2> err || fail "java: $(cat err)"
+	grep -q 'java: .*Compiler.perfmap' err || fail "java: no remedy: $(cat err)"
+	$ASSAY cpu -o named.assay -- java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions \
+		-XX:+DumpPerfMapAtExit Hot > out 2> err || fail "java with a map: $(cat err)"
+	rm -f "/tmp/perf-$(cut -d' ' -f1 out).map"
+	! grep 'java: [0-9]' err || fail "java with a map: a remedy for nothing: $(cat err)"
 fi
 # A process with a root, pids and mounts of its own, found by its pid here; its binary is nowhere else.
 command -v unshare > /dev/null || skip "no unshare"
