@@ -26,7 +26,7 @@ static struct num_text cpus_text(double cpus)
 
 static void add_facts(struct report *r, const struct selection *sel)
 {
-	double cpus = view_cpus(sel, view_all(sel));
+	double cpus = view_cpus(sel, view_busy(sel));
 	report_fact_duration(r, view_duration_ns(sel));
 	if (cpus >= 0)
 		report_fact(r, FACT_CPUS_IN_USE,
@@ -38,7 +38,7 @@ static void add_facts(struct report *r, const struct selection *sel)
 /* Returns the likely cause of few samples and what would help, or "". */
 static const char *few_samples_cause(struct arena *a, const struct selection *sel, double effective)
 {
-	double cpus = view_cpus(sel, view_all(sel));
+	double cpus = view_cpus(sel, view_busy(sel));
 	uint64_t ns = view_duration_ns(sel);
 	if (view_nr_out(sel)) /* what is said of the selection is not so of the target */
 		return "; the filters removed the others";
@@ -79,6 +79,18 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 		    num_pct(stat_share_pct_error(effective / 2, effective)).s, cause);
 }
 
+static void note_idle_threads(struct report *r, const struct selection *sel)
+{
+	struct weight all = view_all(sel);
+	struct weight busy = view_busy(sel);
+	if (busy.weight < all.weight && view_is_cpu_time(sel))
+		report_note(
+			r,
+			"%s %% of the samples are of idle CPUs (swapper): they count in the "
+			"tables, not as CPUs in use; to leave them out: --thread '^(?!swapper)'",
+			num_pct(view_pct(all.weight - busy.weight, all.weight)).s);
+}
+
 static void note_other_events(struct report *r, const struct selection *sel)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -116,6 +128,7 @@ void overview_begin(struct report *r, const struct selection *sel)
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
 		note_few_samples(r, sel);
 	skid_note(r, sel);
+	note_idle_threads(r, sel);
 	note_other_events(r, sel);
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analyze/runtimes.h"
+#include "analyze/select/window.h"
 #include "base/buf.h"
 #include "base/text/num.h"
 #include "base/stat.h"
@@ -88,6 +89,21 @@ struct weight view_all(const struct selection *sel)
 	return w;
 }
 
+bool view_is_idle_thread(const struct profile *p, task_id task)
+{
+	const struct task *t = &p->tasks.p[task];
+	return t->tid <= 0 && t->pid <= 0 && !strcmp(profile_text(p, t->comm), "swapper");
+}
+
+struct weight view_busy(const struct selection *sel)
+{
+	struct weight w = {0};
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		if (!view_is_idle_thread(sel->p, sel->rows[i].task))
+			weight_add_row(&w, sel, i);
+	return w;
+}
+
 bool view_has_shares(const struct selection *sel)
 {
 	struct weight all = view_all(sel);
@@ -97,7 +113,7 @@ bool view_has_shares(const struct selection *sel)
 
 uint64_t view_duration_ns(const struct selection *sel)
 {
-	return sel->last_ns > sel->first_ns ? sel->last_ns - sel->first_ns : 0;
+	return window_recorded_ns(sel->p, (struct window){sel->first_ns, sel->last_ns});
 }
 
 /* Samples of CPU time that are scaled to the kernel's count (tables_scale_time). */

@@ -88,6 +88,10 @@ const char *view_of_selection(struct report *r, const struct selection *sel, con
 /* Samples that filters left out; idle waits, which are hidden by default, are not counted. */
 uint64_t view_nr_out(const struct selection *sel);
 
+/* True for the idle thread of a CPU (swapper), which perf samples with -a. */
+bool view_is_idle_thread(const struct profile *p, task_id task);
+/* The selection without idle threads. */
+struct weight view_busy(const struct selection *sel);
 /* Average number of CPUs in use over the time window; negative: not known. */
 double view_cpus(const struct selection *sel, struct weight w);
 /* Returns the length of the time window; 0: the profile has no timestamps. */

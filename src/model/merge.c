@@ -150,6 +150,8 @@ static void merge_stacks(struct merge *m)
 	for (size_t i = 1; i < m->from->tasks.n; i++) {
 		const struct task *t = &m->from->tasks.p[i];
 		m->task[i] = profile_task(m->to, t->pid, t->tid, m->str[t->comm], t->start_ns);
+		struct task *task = &m->to->tasks.p[m->task[i]];
+		task->end_ns = MAX(task->end_ns, t->end_ns);
 	}
 }
 
@@ -187,6 +189,68 @@ static void merge_tables(struct merge *m)
 		vec_push(&m->to->marks, (struct mark){mark->time_ns, m->str[mark->text]});
 }
 
+/* Adds a time to the union of times, which is sorted and has no overlaps. */
+static void add_piece(struct profile *to, struct recorded piece)
+{
+	size_t n = 0;
+	if (piece.to_ns <= piece.from_ns)
+		return;
+	for (size_t i = 0; i < to->pieces.n; i++) {
+		struct recorded old = to->pieces.p[i];
+		if (old.to_ns < piece.from_ns || old.from_ns > piece.to_ns) {
+			to->pieces.p[n++] = old;
+			continue;
+		}
+		piece.from_ns = MIN(piece.from_ns, old.from_ns);
+		piece.to_ns = MAX(piece.to_ns, old.to_ns);
+	}
+	to->pieces.n = n;
+	vec_push(&to->pieces, piece);
+	for (size_t i = n; i && to->pieces.p[i - 1].from_ns > piece.from_ns; i--) {
+		to->pieces.p[i] = to->pieces.p[i - 1];
+		to->pieces.p[i - 1] = piece;
+	}
+}
+
+static void merge_pieces(struct profile *to, const struct profile *from)
+{
+	if (!to->pieces.n && to->start_ns)
+		add_piece(to, (struct recorded){to->start_ns, to->end_ns});
+	for (size_t i = 0; i < from->pieces.n; i++)
+		add_piece(to, from->pieces.p[i]);
+	if (!from->pieces.n && from->start_ns)
+		add_piece(to, (struct recorded){from->start_ns, from->end_ns});
+}
+
+/* Facts that are true of one recording only; of several they stay if all have the same value. */
+static bool is_of_one(const char *key)
+{
+	static const enum fact_id of_one[] = {FACT_COMMAND, FACT_CPU_TIME, FACT_ACCURACY,
+					      FACT_TAIL_CALLS, FACT_INTERVALS};
+	for (size_t i = 0; i < ARRAY_LEN(of_one); i++)
+		if (!strcmp(key, fact_key(of_one[i])))
+			return true;
+	return false;
+}
+
+static void merge_facts(struct merge *m, bool is_first)
+{
+	struct profile *to = m->to;
+	size_t n = 0;
+	vec_foreach(f, &to->facts) {
+		const char *key = profile_text(to, f->key);
+		const char *other = profile_get_fact_text(m->from, key);
+		if (!is_of_one(key) || (other && !strcmp(other, profile_text(to, f->value))))
+			to->facts.p[n++] = *f;
+	}
+	to->facts.n = n;
+	vec_foreach(f, &m->from->facts) {
+		const char *key = profile_text(m->from, f->key);
+		if (!profile_get_fact_text(to, key) && (is_first || !is_of_one(key)))
+			vec_push(&to->facts, (struct fact){m->str[f->key], m->str[f->value]});
+	}
+}
+
 void profile_merge(struct profile *to, const struct profile *from)
 {
 	struct merge m = {.to = to, .from = from};
@@ -198,10 +262,9 @@ void profile_merge(struct profile *to, const struct profile *from)
 	merge_stacks(&m);
 	merge_tags(&m);
 	merge_tables(&m);
-	vec_foreach(f, &from->facts)
-		if (!profile_get_fact_text(to, profile_text(from, f->key)))
-			vec_push(&to->facts, (struct fact){m.str[f->key], m.str[f->value]});
+	merge_facts(&m, is_first);
 	losses_merge(&to->losses, &from->losses);
+	merge_pieces(to, from);
 	to->start_ns = is_first ? from->start_ns : MIN(to->start_ns, from->start_ns);
 	to->end_ns = MAX(to->end_ns, from->end_ns);
 	if (!to->wall_start_ns)

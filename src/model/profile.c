@@ -59,6 +59,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->tags);
 	vec_release(&p->marks);
 	vec_release(&p->facts);
+	vec_release(&p->pieces);
 	vec_release(&p->symbolized_log);
 	release_indexes(p);
 	free(p);

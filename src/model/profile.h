@@ -199,6 +199,12 @@ struct fact {
 	str_id value;
 };
 
+/* A time in which something was recorded, on the profile's clock. */
+struct recorded {
+	uint64_t from_ns;
+	uint64_t to_ns;
+};
+
 struct profile {
 	struct intern strings;
 	VEC(struct module) modules;
@@ -215,6 +221,8 @@ struct profile {
 	struct losses losses;
 	uint64_t start_ns; /* of the capture, on the event clock; 0 = unknown */
 	uint64_t end_ns;
+	/* Of several merged recordings: when one of them ran, by time; empty: from start to end. */
+	VEC(struct recorded) pieces;
 	int64_t wall_start_ns;   /* CLOCK_REALTIME at start_ns, 0 = unknown */
 	bool is_incomplete;      /* assay was killed while recording, or the file is truncated */
 	bool has_guessed_stacks; /* by frame pointers: callers may be missing (while it is filled) */

@@ -393,9 +393,8 @@ static int find_seconds(struct summary *s, const struct select_spec *spec, struc
 	struct window w = all;
 	if (spec->time && window_parse(s->p, spec->time, &w, err))
 		return err_wrap(err, "--time");
-	uint64_t from_ns = MAX(w.from_ns, all.from_ns);
-	uint64_t to_ns = MIN(w.to_ns, all.to_ns);
-	s->seconds = to_ns > from_ns ? (double)(to_ns - from_ns) / NS_PER_SEC : 0;
+	w = (struct window){MAX(w.from_ns, all.from_ns), MIN(w.to_ns, all.to_ns)};
+	s->seconds = (double)window_recorded_ns(s->p, w) / NS_PER_SEC;
 	return 0;
 }
 

@@ -31,6 +31,27 @@ struct window window_of_profile(const struct profile *p)
 	return w;
 }
 
+uint64_t window_recorded_ns(const struct profile *p, struct window w)
+{
+	uint64_t sum = 0;
+	if (!p->pieces.n)
+		return w.to_ns > w.from_ns ? w.to_ns - w.from_ns : 0;
+	vec_foreach(piece, &p->pieces) {
+		uint64_t from_ns = MAX(piece->from_ns, w.from_ns);
+		uint64_t to_ns = MIN(piece->to_ns, w.to_ns);
+		sum += to_ns > from_ns ? to_ns - from_ns : 0;
+	}
+	return sum;
+}
+
+uint64_t window_piece_end(const struct profile *p, uint64_t ns)
+{
+	vec_foreach(piece, &p->pieces)
+		if (ns < piece->to_ns)
+			return piece->to_ns;
+	return UINT64_MAX;
+}
+
 static bool parse_moment(struct sv s, const struct window *all, uint64_t *ret_ns)
 {
 	s = sv_trim(s);

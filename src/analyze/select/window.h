@@ -21,6 +21,10 @@ struct window {
  * profile has no times. To include a row at to_ns, add 1.
  */
 struct window window_of_profile(const struct profile *p);
+/* Length of a window without the time between merged recordings. */
+uint64_t window_recorded_ns(const struct profile *p, struct window w);
+/* The end of what was recorded without a break from @ns on; UINT64_MAX: not known. */
+uint64_t window_piece_end(const struct profile *p, uint64_t ns);
 /* -EINVAL: syntax error; the hint lists the valid forms. -ENOENT: the profile has no timestamps. */
 int window_parse(const struct profile *p, const char *text, struct window *ret_w, struct err *err);
 

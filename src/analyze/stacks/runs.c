@@ -121,7 +121,7 @@ static void add_runs(struct report *r, const struct run_rows *t)
 		report_add_table(r, "runs", "runs", columns, ARRAY_LEN(columns));
 	for (size_t i = 0; i < t->nr_runs; i++) {
 		const struct selection *sel = &t->runs[i].sel;
-		double cpus = view_cpus(sel, view_all(sel));
+		double cpus = view_cpus(sel, view_busy(sel));
 		report_add_row(r, table,
 			       (union cell[]){{.u = i + 1},
 					      {.u = sel->nr_samples},

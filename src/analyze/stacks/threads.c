@@ -16,6 +16,7 @@ struct thread_row {
 	const char *name;
 	int32_t pid;
 	int32_t tid;
+	bool is_idle;        /* idle CPUs, not a thread that runs */
 	uint64_t nr_threads; /* sampled; of a process one per thread name */
 	struct weight w;
 };
@@ -69,7 +70,7 @@ static uint64_t id_or_none(int32_t id)
 static void add_row(struct report *r, struct report_table *t, const struct selection *sel,
 		    const struct thread_row *row)
 {
-	double cpus = view_cpus(sel, row->w);
+	double cpus = row->is_idle ? -1 : view_cpus(sel, row->w);
 	const union cell cells[] = {
 		{.d = view_pct(row->w.weight, sel->weight)},
 		{.d = view_error(sel, row->w, view_all(sel))},
@@ -131,6 +132,7 @@ static struct thread_row *make_rows(struct arena *a, const struct selection *sel
 		struct thread_row *row = &rows[row_of_task[id] = *at];
 		if (!is_process || is_new || t->tid == t->pid)
 			row->name = name[0] ? name : "[no name]";
+		row->is_idle = view_is_idle_thread(p, id);
 		row->pid = t->pid;
 		row->tid = is_process ? 0 : t->tid;
 	}
@@ -200,6 +202,7 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 		struct thread_row *g = &groups[intern_add(&names, folded.p, folded.n)];
 		/* a single thread keeps its whole name */
 		g->name = g->nr_threads ? arena_strdup(&a, folded.p) : rows[i].name;
+		g->is_idle = rows[i].is_idle;
 		g->nr_threads++;
 		weight_add(&g->w, &rows[i].w);
 	}

@@ -68,7 +68,7 @@ static int find_window(struct maker *m, const struct select_spec *spec, struct e
 		m->w.to_ns =
 			w.to_ns > all.to_ns ? all.to_ns : MIN(slice_from(m->p, w.to_ns), all.to_ns);
 	}
-	m->l->window_ns = m->w.to_ns > m->w.from_ns ? m->w.to_ns - m->w.from_ns : 0;
+	m->l->window_ns = window_recorded_ns(m->p, m->w);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static void add_walls(struct maker *m)
 		uint64_t to = lives[i].to_ns ? lives[i].to_ns : m->w.to_ns;
 		if (i + 1 < n && lives[i + 1].row == lives[i].row)
 			to = MIN(to, lives[i + 1].from_ns);
-		to = MIN(to, m->w.to_ns);
+		to = MIN(to, MIN(m->w.to_ns, window_piece_end(p, from)));
 		if (to > from)
 			m->l->rows[lives[i].row].wall_ns += to - from;
 	}

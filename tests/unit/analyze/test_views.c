@@ -139,3 +139,19 @@ TEST(views_count_frames_without_a_name_by_weight)
 	CHECK_U64(losses_unsymbolized(&r->losses), 0); /* all leaves have names */
 	CHECK_STR(report_unnamed(&a, r), "unsymbolized frames: 27.3 % by weight, most in x");
 }
+
+TEST(views_do_not_count_idle_cpus_as_in_use)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	uint32_t t = made_table(p, "cycles", 1);
+	made_sample(p, t, &(struct made){.stack = "main;busy", .nr = 30, .ns = 1});
+	made_sample(p, t,
+		    &(struct made){.stack = "idle [k]", .comm = "swapper", .nr = 70, .ns = 2});
+	p->tasks.p[p->tasks.n - 1].pid = p->tasks.p[p->tasks.n - 1].tid = 0;
+	profile_seal(p);
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
+	CHECK_U64(view_all(&sel).nr_samples, 100);
+	CHECK_U64(view_busy(&sel).nr_samples, 30);
+}

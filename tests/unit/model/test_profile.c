@@ -1,5 +1,6 @@
 /* Tests of model/profile: what sealing counts. */
 #include "base/base.h"
+#include "analyze/select/window.h"
 #include "model/profile.h"
 
 #include "tap.h"
@@ -86,4 +87,35 @@ TEST(profile_merge_keeps_inferred_frames_apart_from_the_same_code_without_them)
 	CHECK_STR(profile_module_name(to, profile_frame_module(to, l, &f[0])), "lib");
 	profile_free(to);
 	profile_free(from);
+}
+
+static struct profile *recorded(uint64_t from_ns, uint64_t to_ns, const char *cpu_time)
+{
+	struct profile *p = profile_new();
+	p->start_ns = from_ns;
+	p->end_ns = to_ns;
+	profile_fact(p, FACT_HOST, "same");
+	profile_fact(p, FACT_CPU_TIME, cpu_time);
+	return p;
+}
+
+TEST(profiles_merged_know_when_each_was_recorded)
+{
+	struct profile *p = recorded(1000, 2000, "1 s");
+	static const uint64_t times[][2] = {{7000, 8000}, {4000, 5000}, {4500, 5500}, {500, 1200}};
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		struct profile *from = recorded(times[i][0], times[i][1], i ? "2 s" : "1 s");
+		profile_merge(p, from);
+		profile_free(from);
+		CHECK(!profile_get_fact(p, FACT_CPU_TIME) == (i > 0));
+	}
+	CHECK_STR(profile_get_fact(p, FACT_HOST), "same");
+	CHECK_U64(p->pieces.n, 3);
+	CHECK_U64(p->pieces.p[0].from_ns, 500);
+	CHECK_U64(p->pieces.p[0].to_ns, 2000);
+	CHECK_U64(p->pieces.p[1].from_ns, 4000);
+	CHECK_U64(p->pieces.p[1].to_ns, 5500);
+	CHECK_U64(p->pieces.p[2].from_ns, 7000);
+	CHECK_U64(window_recorded_ns(p, (struct window){1000, 7500}), 1000 + 1500 + 500);
+	profile_free(p);
 }
