@@ -35,7 +35,7 @@ static const struct {
 	[FACT_FREQUENCY] = {"frequency_hz"},
 	[FACT_MODE] = {"mode"},
 	[FACT_STACKS] = {"stacks"},
-	[FACT_TAIL_CALLS] = {"inferred tail calls"},
+	[FACT_TAIL_CALLS] = {"inferred tail calls", DETAIL_ALWAYS},
 	[FACT_CPU_TIME] = {"CPU time"},
 	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS},
 	[FACT_THROTTLED_NS] = {"throttled by CPU quota, ns", DETAIL_ALWAYS},

@@ -106,21 +106,29 @@ static unsigned class_of(uint64_t ns)
 	return ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
 }
 
+int selecttags_durations(const struct select_spec *spec, uint64_t *ret_min_ns, uint64_t *ret_max_ns,
+			 struct err *err)
+{
+	uint64_t min_ns = 0;
+	uint64_t max_ns = UINT64_MAX;
+	if (spec->min_duration)
+		TRY(parse_duration("--min-duration", spec->min_duration, &min_ns, err));
+	if (spec->max_duration)
+		TRY(parse_duration("--max-duration", spec->max_duration, &max_ns, err));
+	if (min_ns > max_ns)
+		return err_set(err, -EINVAL, "--min-duration is longer than --max-duration");
+	*ret_min_ns = min_ns;
+	*ret_max_ns = max_ns;
+	return 0;
+}
+
 /* Selects the buckets that contain the limits as a whole. */
 static int keep_durations(const struct select_spec *spec, struct tagplan *plan,
 			  struct selection *sel, struct err *err)
 {
-	uint64_t min_ns = 0;
-	uint64_t max_ns = UINT64_MAX;
-	int rc = 0;
-	if (spec->min_duration)
-		rc = parse_duration("--min-duration", spec->min_duration, &min_ns, err);
-	if (!rc && spec->max_duration)
-		rc = parse_duration("--max-duration", spec->max_duration, &max_ns, err);
-	if (!rc && min_ns > max_ns)
-		rc = err_set(err, -EINVAL, "--min-duration is longer than --max-duration");
-	if (rc)
-		return rc;
+	uint64_t min_ns;
+	uint64_t max_ns;
+	TRY(selecttags_durations(spec, &min_ns, &max_ns, err));
 	unsigned first = class_of(min_ns);
 	unsigned last = class_of(max_ns);
 	sel->min_ns = spec->min_duration && min_ns ? 1ull << first : 0;

@@ -32,6 +32,9 @@ bool selecttags_is_needed(const struct select_spec *spec);
 /* Compiles the filters; sets reasons, min_ns and max_ns of @sel. Errors as select_run. */
 int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
 		       struct selection *sel, struct err *err);
+/* Parses --min-duration and --max-duration; without them 0 and UINT64_MAX. */
+int selecttags_durations(const struct select_spec *spec, uint64_t *ret_min_ns, uint64_t *ret_max_ns,
+			 struct err *err);
 /* Tests row @i. Returns 0 if it passes, else 1 + enum select_out; sets *ret_reason. */
 unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
 /* Removes the scheduler's frames from the leaf of stacks, where the table's rows have them. */

@@ -39,7 +39,6 @@ GROUPING_OF_ROWS(by_reason, waits_table(r, sel, WAITS_REASONS, limits))
 GROUPING_OF_ROWS(by_waiter, waits_table(r, sel, WAITS_FUNCTIONS, limits))
 GROUPING_OF_ROWS(by_stack, waits_table(r, sel, WAITS_STACKS, limits))
 GROUPING_OF_ROWS(by_waker, waits_table(r, sel, WAITS_WAKERS, limits))
-GROUPING_OF_ROWS(by_object, waits_table(r, sel, WAITS_OBJECTS, limits))
 
 /* For waits, threads are rows of the thread time breakdown, which has their on-CPU time, too. */
 static int add_breakdown(struct report *r, const struct profile *p, const struct select_spec *spec,
@@ -60,6 +59,17 @@ GROUPING(by_waiting_thread)
 GROUPING(by_waiting_thread_group)
 {
 	return add_breakdown(r, sel->p, spec, BREAKDOWN_GROUPS, limits, err);
+}
+
+GROUPING(by_object)
+{
+	size_t nr = r->tables.n;
+	(void)spec;
+	waits_table(r, sel, WAITS_OBJECTS, limits);
+	if (r->tables.n > nr)
+		return 0;
+	err_set(err, -ENODATA, "no wait shown is for a known file or socket");
+	return err_hint(err, "for the wait reasons: assay report --by reason");
 }
 
 GROUPING(by_lock)

@@ -84,8 +84,20 @@ static void note_share(struct report *r, const struct blame *b)
 	uint64_t known_ns = b->ns - b->unknown_ns;
 	double pct = view_pct(known_ns, b->of_ns);
 	double unknown_pct = view_pct(b->unknown_ns, b->of_ns);
-	if (!b->ns)
+	if (!b->of_ns) {
+		report_note(r,
+			    "nothing to attribute: no waiting passes the filters (the run queue is "
+			    "not attributed)");
 		return;
+	}
+	if (!b->ns) {
+		report_note(
+			r,
+			"nothing to attribute: no thread ended the %s of waiting shown; ended by "
+			"devices, timers or nobody: %s",
+			num_ns(b->of_ns).s, rest);
+		return;
+	}
 	report_note(r,
 		    "attributed to other threads: %s of %s waiting (%s %%; without the run "
 		    "queue)%s%s",

@@ -261,6 +261,7 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 	qsort(l.locks.p, l.locks.n, sizeof(*l.locks.p), by_time);
 	struct report_table *t =
 		report_add_table(r, "locks", "contended locks", columns, ARRAY_LEN(columns));
+	t->note = "%: of the lock waiting shown";
 	struct lock other = {.name = "<other>"};
 	for (size_t i = 0; i < l.locks.n; i++) {
 		const struct lock *lock = &l.locks.p[i];

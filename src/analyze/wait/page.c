@@ -67,10 +67,14 @@ static void add_facts(const struct page *pg)
 {
 	const struct breakdown_row *total = &pg->l->total;
 	uint64_t nr = total->nr_voluntary + total->nr_involuntary;
+	uint64_t nr_woken = pg->l->woken.nr_all;
+	const char *sum = arena_fmt(&pg->r->arena, "%s", num_count(nr).s);
+	if (nr_woken)
+		sum = arena_fmt(&pg->r->arena, "%s (+ %s wake-up latencies = %s waits)", sum,
+				num_count(nr_woken).s, num_count(nr + nr_woken).s);
 	report_fact_duration(pg->r, pg->l->window_ns);
 	if (pg->scope != SELECT_ROWS)
-		report_fact(pg->r, FACT_CONTEXT_SWITCHES,
-			    view_of_selection(pg->r, pg->sel, num_count(nr).s));
+		report_fact(pg->r, FACT_CONTEXT_SWITCHES, view_of_selection(pg->r, pg->sel, sum));
 }
 
 static void add_hints(struct report *r, const struct profile *p, const char *input)

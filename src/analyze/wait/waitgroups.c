@@ -40,7 +40,7 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 {
 	struct report_column c[COLUMNS_MAX] = {
 		{"time_ns", "time", CELL_NS, "wait time"},
-		{"pct", "%", CELL_PERCENT, "share of the time shown"},
+		{"pct", "%", CELL_PERCENT, "share of all waiting shown"},
 		{"waits", "waits", CELL_COUNT, "waits that ended in the window"},
 		{"mean_ns", "mean", CELL_NS, NULL, WAITGROUPS_MEAN},
 		{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket",

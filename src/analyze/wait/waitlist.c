@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "analyze/select/tags.h"
 #include "analyze/wait/frames.h"
 #include "analyze/wait/reason.h"
 
@@ -68,17 +69,21 @@ static void add(struct list *l, size_t i)
 	report_add_row(l->r, l->out, cells);
 }
 
-static int check(const struct table *t, const struct select_spec *spec, struct err *err)
+static int check(const struct table *t, struct err *err)
 {
 	if (!t || t->nr_columns < INTERVAL_COLUMNS) {
 		err_set(err, -ENODATA, "the recording has no single waits");
 		return err_hint(err, "assay offcpu, cpu --offcpu and latency keep them, with BPF "
 				     "programs and stacks");
 	}
-	if (spec->min_duration || spec->max_duration)
-		return err_set(err, -EINVAL,
-			       "single waits are not filtered by --min-duration, --max-duration");
 	return 0;
+}
+
+/* Whether the time off the CPU, in the run queue included, is within the limits. */
+static bool is_within(const struct table *t, size_t i, uint64_t min_ns, uint64_t max_ns)
+{
+	uint64_t ns = (uint64_t)MAX(t->values[i * t->nr_columns + INTERVAL_NS], 0);
+	return ns >= min_ns && ns <= max_ns;
 }
 
 int waitlist_report(struct report *r, const struct profile *p, const struct select_spec *spec,
@@ -87,8 +92,13 @@ int waitlist_report(struct report *r, const struct profile *p, const struct sele
 	CLEANUP(arena_release) struct arena scratch = {0};
 	const struct table *t = tables_find_rows(p, TABLE_INTERVALS);
 	struct row_filter *filter;
-	TRY(check(t, spec, err));
-	TRY(select_compile(&scratch, p, (uint32_t)(t - p->tables.p), spec, &filter, err));
+	TRY(check(t, err));
+	struct select_spec rows = *spec; /* durations are exact here, in tables powers of two */
+	rows.min_duration = rows.max_duration = NULL;
+	uint64_t min_ns;
+	uint64_t max_ns;
+	TRY(selecttags_durations(spec, &min_ns, &max_ns, err));
+	TRY(select_compile(&scratch, p, (uint32_t)(t - p->tables.p), &rows, &filter, err));
 	struct list l = {.r = r,
 			 .p = p,
 			 .t = t,
@@ -99,7 +109,7 @@ int waitlist_report(struct report *r, const struct profile *p, const struct sele
 	r->losses = p->losses;
 	l.out = report_add_table(r, "intervals", "single waits", columns, ARRAY_LEN(columns));
 	for (size_t i = 0; i < t->n; i++)
-		if (select_has(filter, i))
+		if (select_has(filter, i) && is_within(t, i, min_ns, max_ns))
 			add(&l, i);
 	l.out->nr_rows_total = l.out->nr_rows;
 	r->nr_samples = l.out->nr_rows;

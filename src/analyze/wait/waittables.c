@@ -86,11 +86,14 @@ static bool texts_of_waker(struct maker *m, const struct select_tagged *row, con
 {
 	const struct profile *p = m->sel->p;
 	const struct tag *tag = &p->tags.p[row->tag];
-	if (row->reason == WAIT_RUN_QUEUE || row->reason == WAIT_YIELD)
-		return false; /* these threads are not woken */
 	struct waitframe f = waitframe_of(m->frames, row->stack);
 	struct waitframe waking = waitframe_of(m->frames, tag->other_stack);
 	ret_texts[0] = waitframe_name(p, &f);
+	if (row->reason == WAIT_RUN_QUEUE || row->reason == WAIT_YIELD) {
+		ret_texts[1] = "[runnable]"; /* no thread ended this, the scheduler did */
+		ret_texts[2] = "";
+		return true;
+	}
 	ret_texts[1] = waker_name(m, tag);
 	ret_texts[2] = tag->other_stack ? waitframe_name(p, &waking) : "";
 	return true;
@@ -140,21 +143,26 @@ static const struct {
 			   .other_at = 1,
 			   .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES},
 			  texts_of_stack},
-	[WAITS_WAKERS] = {{.key = "wakers",
-			   .title = "wakers",
-			   .texts = {{"reason", "reason"},
-				     {"function", "waiting function"},
-				     {"waker", "woken by"},
-				     {"waking_function", "waker function"}},
-			   .other_at = 1,
-			   .flags = WAITGROUPS_MEAN},
-			  texts_of_waker},
-	[WAITS_OBJECTS] = {{.key = "wait_objects",
-			    .title = "blocking files and sockets",
-			    .texts = {{"reason", "reason"}, {"object", "file or socket"}},
-			    .other_at = 1,
-			    .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
-			   texts_of_object},
+	[WAITS_WAKERS] =
+		{{.key = "wakers",
+		  .title = "wakers",
+		  .note = "[runnable]: in the run queue, which the scheduler ends; %: of the "
+			  "time shown",
+		  .texts = {{"reason", "reason"},
+			    {"function", "waiting function"},
+			    {"waker", "woken by"},
+			    {"waking_function", "waker function"}},
+		  .other_at = 1,
+		  .flags = WAITGROUPS_MEAN},
+		 texts_of_waker},
+	[WAITS_OBJECTS] =
+		{{.key = "wait_objects",
+		  .title = "blocking files and sockets",
+		  .note = "%: of the waiting shown, also of waits without a file or socket",
+		  .texts = {{"reason", "reason"}, {"object", "file or socket"}},
+		  .other_at = 1,
+		  .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
+		 texts_of_object},
 };
 
 static void add_row(struct quantile *to, const struct selection *sel,
@@ -177,19 +185,16 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 	struct waitgroups g = waitgroups_new(&a, &kinds[kind].table);
 	struct maker m = {.sel = sel, .frames = waitframes_new(&a, sel->p)};
 	static const struct view_limits none;
-	uint64_t ns = 0;
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *row = &sel->tagged[i];
 		const char *texts[TAG_TEXTS] = {wait_key(row->reason)};
 		if (!kinds[kind].texts(&m, row, texts + 1))
 			continue;
 		add_row(waitgroups_at(&g, texts, row->task), sel, row);
-		ns += (uint64_t)MAX(row->values[1], 0);
 	}
 	buf_release(&m.text);
-	if (kind != WAITS_OBJECTS && kind != WAITS_EXECUTORS)
-		ns = sel->weight;
-	else if (!g.g.groups.n)
+	bool is_optional = kind == WAITS_OBJECTS || kind == WAITS_EXECUTORS;
+	if (is_optional && !g.g.groups.n)
 		return;
-	waitgroups_report(r, &g, ns, kind == WAITS_REASONS ? &none : limits);
+	waitgroups_report(r, &g, sel->weight, kind == WAITS_REASONS ? &none : limits);
 }

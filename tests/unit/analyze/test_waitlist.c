@@ -45,6 +45,13 @@ TEST(waitlist_has_a_row_for_each_interval_that_passes_the_filters)
 	CHECK_STR(row[7].text, "lock 0x10");
 	CHECK_STR(row[8].text, "t 6");
 	CHECK_STR(row[t->nr_columns + 3].text, "poll");
+	/* durations are exact: each is 5,000 ns long */
+	CHECK(!waitlist_report(r, p, &(struct select_spec){.min_duration = "5us"}, &err));
+	CHECK_U64(r->tables.p[1].nr_rows, 3);
+	CHECK(!waitlist_report(r, p, &(struct select_spec){.min_duration = "5001ns"}, &err));
+	CHECK_U64(r->tables.p[2].nr_rows, 0);
+	CHECK(!waitlist_report(r, p, &(struct select_spec){.max_duration = "4999ns"}, &err));
+	CHECK_U64(r->tables.p[3].nr_rows, 0);
 }
 
 TEST(waitlist_refuses_what_it_cannot_show)
@@ -54,6 +61,6 @@ TEST(waitlist_refuses_what_it_cannot_show)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CHECK(waitlist_report(r, p, &(struct select_spec){0}, &err) < 0);
 	add(p, tables_add(p, TABLE_INTERVALS, 0), 1, WAIT_LOCK, 0);
-	CHECK(waitlist_report(r, p, &(struct select_spec){.min_duration = "1ms"}, &err) < 0);
+	CHECK(waitlist_report(r, p, &(struct select_spec){.min_duration = "1x"}, &err) < 0);
 	CHECK_U64(r->tables.n, 0);
 }
