@@ -9,6 +9,7 @@
 #include "analyze/stacks/groupings.h"
 #include "analyze/overview.h"
 #include "analyze/select/phases.h"
+#include "analyze/view.h"
 #include "analyze/views.h"
 
 #define PHASE_FUNCTIONS 5
@@ -80,11 +81,23 @@ static const char *event_of(const struct profile *p, const struct query *q)
 	return q->flags & QUERY_TREE ? views_tree_event(p) : NULL;
 }
 
+static bool has_rows(const struct profile *p)
+{
+	vec_foreach(t, &p->tables)
+		if (t->n)
+			return true;
+	return false;
+}
+
 int query_run(struct report *r, const struct profile *p, const struct query *q, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec spec = *q->spec;
 	struct selection sel;
+	if (p->is_incomplete && !has_rows(p)) {
+		view_report_nothing(r, p);
+		return 0;
+	}
 	if (asks_for_page(q))
 		return views_page(r, p, &spec, q->input, &q->limits, err);
 	spec.flags |= q->flags & QUERY_ALLOCATORS ? 0 : SELECT_CUT_STACKS;

@@ -373,6 +373,31 @@ void view_note_filtered(struct report *r, const struct selection *sel)
 			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
 }
 
+void view_note_incomplete(struct report *r, const struct profile *p)
+{
+	if (!p->is_incomplete)
+		return;
+	struct window w = window_of_profile(p);
+	const char *to = arena_fmt(&r->arena, "; its data end %s after the start",
+				   num_ns(w.to_ns > w.from_ns ? w.to_ns - w.from_ns : 0).s);
+	report_note(r,
+		    "the recording is incomplete: assay was killed, or the file is truncated%s%s",
+		    w.to_ns ? to : "",
+		    tables_has_rows(p, TABLE_OFF_CPU) || tables_has_rows(p, TABLE_ON_CPU)
+			    ? "; waits that had not ended by then are missing"
+			    : "");
+}
+
+void view_report_nothing(struct report *r, const struct profile *p)
+{
+	r->title = "recording without data";
+	r->losses = p->losses;
+	r->has_no_samples = true;
+	report_facts(r, p);
+	view_note_incomplete(r, p);
+	report_note(r, "nothing was recorded before that: no table can be shown");
+}
+
 void view_begin(struct report *r, const struct selection *sel, const char *title)
 {
 	r->title = arena_strdup(&r->arena, title);
@@ -384,9 +409,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	r->count_name = count_name(sel) ? arena_strdup(&r->arena, count_name(sel)) : NULL;
 	report_facts(r, sel->p);
 	report_fact(r, FACT_EVENT, sel->event);
-	if (sel->p->is_incomplete)
-		report_note(r, "the recording is incomplete: the recorder was killed or the "
-			       "file was truncated");
+	view_note_incomplete(r, sel->p);
 	view_note_filtered(r, sel);
 	view_add_frames(r, sel);
 	runtimes_note_stacks(r, sel);

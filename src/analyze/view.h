@@ -77,6 +77,10 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
  * model/facts.h). Adds a note on what the filters excluded.
  */
 void view_begin(struct report *r, const struct selection *sel, const char *title);
+/* Adds a note to what moment the data of an incomplete recording reach; nothing if it is complete. */
+void view_note_incomplete(struct report *r, const struct profile *p);
+/* The report of an incomplete recording that has no rows. */
+void view_report_nothing(struct report *r, const struct profile *p);
 
 /* Adds up the frames of the selection, and those without a name, in r->frames. */
 void view_add_frames(struct report *r, const struct selection *sel);

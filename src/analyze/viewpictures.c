@@ -99,7 +99,7 @@ VIEWPICTURES(heap)
 			continue;
 		live = w == HEAP_WEIGHT_LIVE ? weight : live;
 		const char *suffix = arena_fmt(a, "-%s.svg", own.heap.weight);
-		add(&to, &own, suffix)->title = heap_weight_title(w);
+		add(&to, &own, suffix)->title = heap_weight_title(p, w);
 	}
 	return to;
 }

@@ -33,7 +33,7 @@ enum fact_id {
 	FACT_STACKS,     /* how call stacks were recorded */
 	FACT_TAIL_CALLS, /* shares of the tables whose stacks have inferred frames */
 	FACT_CPU_TIME,
-	FACT_CPU_TIME_NS, /* the same in ns; rows of samples are scaled to it */
+	FACT_CPU_TIME_NS,  /* the same in ns; rows of samples are scaled to it */
 	FACT_THROTTLED_NS, /* threads were held back by the CPU quota of their cgroup */
 	FACT_ACCURACY,
 	FACT_REMEDY,         /* how to make a later capture more accurate */

@@ -13,6 +13,7 @@
 #include "format/assay/assayfile.h"
 #include "format/format.h"
 #include "host/heldfiles.h"
+#include "ingest/livesofar.h"
 #include "ingest/symbolworker.h"
 #include "model/heapcalibrate.h"
 #include "session/dumpset.h"
@@ -186,6 +187,8 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 	if (rc)
 		return err_wrap(err, "reading '%s'", path);
 	ignore_implausible(*ret_p);
+	if ((*ret_p)->is_incomplete)
+		livesofar_add(*ret_p);
 	return 0;
 }
 

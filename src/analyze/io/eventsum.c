@@ -464,9 +464,7 @@ static void begin(struct report *r, const struct summary *s)
 			    "filter on it",
 			    num_count(r->nr_samples).s, num_count(r->nr_samples + nr_out).s);
 	r->unit = UNIT_COUNT;
-	if (p->is_incomplete)
-		report_note(r, "the recording is incomplete: the recorder was killed or the "
-			       "file was truncated");
+	view_note_incomplete(r, p);
 }
 
 int eventsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

@@ -159,7 +159,7 @@ static void add_resident(const struct page *g, struct report_table *to)
 	int64_t live = g->f->total.of[HEAP_SUM_LIVE].bytes;
 	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
 	const struct total rows[] = {
-		{true, LEVEL, &end, "RSS at the end",
+		{true, LEVEL, &end, p->is_incomplete ? "RSS, last reading" : "RSS at the end",
 		 resident_note(g->f, has_live ? live : -1, end.bytes, last.n)},
 		{true, LEVEL, &most, "peak RSS",
 		 arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s)},
@@ -171,6 +171,8 @@ static void add_resident(const struct page *g, struct report_table *to)
 /* Blocks of sizes of which none was sampled may be live, too. */
 static const char *live_note(const struct heapfigures *f, bool has_flow)
 {
+	if (f->p->is_incomplete)
+		return "where the data end: allocated in the capture, not freed until then";
 	if (!has_flow)
 		return "at the end";
 	if (f->not_sampled_bytes <= 0)

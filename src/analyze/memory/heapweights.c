@@ -67,8 +67,10 @@ const char *heap_weight_key(enum heap_weight w)
 	return weights[w].key;
 }
 
-const char *heap_weight_title(enum heap_weight w)
+const char *heap_weight_title(const struct profile *p, enum heap_weight w)
 {
+	if (w == HEAP_WEIGHT_LIVE && p->is_incomplete)
+		return "live bytes where the data of the incomplete recording end";
 	return weights[w].title;
 }
 
@@ -442,6 +444,11 @@ static int parse_moment(struct gather *g, struct err *err)
 	return 0;
 }
 
+static bool is_at_end(enum heap_weight w)
+{
+	return w == HEAP_WEIGHT_PEAK || w == HEAP_WEIGHT_LEAKED;
+}
+
 static const char *why_empty(const struct gather *g)
 {
 	bool is_of_every = g->weight == HEAP_WEIGHT_PEAK || g->weight == HEAP_WEIGHT_TEMPORARY ||
@@ -449,8 +456,13 @@ static const char *why_empty(const struct gather *g)
 	if (is_of_every && heap_sampling_bytes(g->p))
 		return "not known from samples: record every allocation (assay heap "
 		       "--all-allocations)";
+	if (g->p->is_incomplete && is_at_end(g->weight))
+		return "the recording is incomplete: what is leaked and what was live at the "
+		       "peak are known at its end only";
 	if (!heap_weight_has_rows(g->p, g->weight))
-		return weights[g->weight].empty;
+		return g->p->is_incomplete ? "the recording is incomplete, and has none up to "
+					     "where its data end"
+					   : weights[g->weight].empty;
 	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)
 		return "no allocation shown was freed before the next one of its thread";
 	if (is_net(g) && g->weight == HEAP_WEIGHT_GROWTH)

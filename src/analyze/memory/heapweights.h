@@ -44,8 +44,9 @@ enum heap_weight {
 uint64_t heap_sampling_bytes(const struct profile *p);
 /* True if a table of memory has rows with stacks. */
 bool heapweights_exist(const struct profile *p);
-const char *heap_weight_key(enum heap_weight w);   /* "temporary-bytes" */
-const char *heap_weight_title(enum heap_weight w); /* "live bytes at the end" */
+const char *heap_weight_key(enum heap_weight w); /* "temporary-bytes" */
+/* "live bytes at the end" */
+const char *heap_weight_title(const struct profile *p, enum heap_weight w);
 enum table_id heap_weight_table(enum heap_weight w);
 bool heap_weight_from_key(const char *key, enum heap_weight *ret_w);
 enum heap_weight heap_weight_default(const struct profile *p);

@@ -52,7 +52,9 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 		err_set(err, -EINVAL, "--older-than: '%s' is not a duration", older_than);
 		return err_hint(err, "write a number with its unit: 500ms, 30s, 5m");
 	}
-	if (live && !older_than && has_ended(p, live))
+	if (p->is_incomplete)
+		l.rule = LEAKS_UNKNOWN;
+	else if (live && !older_than && has_ended(p, live))
 		l.rule = LEAKS_ALL;
 	else if (live && !has_times(live))
 		l.rule = LEAKS_UNKNOWN;

@@ -5,7 +5,8 @@
  * has FACT_HEAP_ENDED (also if attached), all blocks that were not freed are leaked. Else those
  * blocks are leaked that are live at the end and older than half of the capture, or older than the
  * age that the user gives. Allocation times have a resolution of one second. A block's age is
- * therefore measured from the end of the second in which it was allocated.
+ * therefore measured from the end of the second in which it was allocated. What is live where an
+ * incomplete recording ends may be freed later, and has no ages: nothing is known to be leaked.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKS_H
 #define ASSAY_ANALYZE_MEMORY_LEAKS_H
@@ -17,7 +18,7 @@
 enum leak_rule {
 	LEAKS_OLDER,  /* blocks older than min_age_ns */
 	LEAKS_ALL,    /* all live blocks: the program has exited */
-	LEAKS_UNKNOWN /* ages are not known: a dump */
+	LEAKS_UNKNOWN /* ages are not known: a dump, or an incomplete recording */
 };
 
 struct leak_limit {

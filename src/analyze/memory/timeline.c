@@ -378,9 +378,7 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 				 is_bytes ? num_bytes(profile_get_fact_nr(p, id)).s
 					  : profile_text(p, f->value));
 	}
-	if (p->is_incomplete)
-		report_note(r, "the recording is incomplete: the recorder was killed or the "
-			       "file was truncated");
+	view_note_incomplete(r, p);
 }
 
 int memtime_report(struct report *r, const struct profile *p, const struct view_limits *limits,

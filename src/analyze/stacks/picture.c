@@ -126,7 +126,7 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	enum heap_weight w;
 	d->palette = view->palette ? view->palette : d->palette;
 	if (!d->what && heapweights_is_memory(&sel) && heap_weight_from_key(sel.event, &w))
-		d->what = heap_weight_title(w);
+		d->what = heap_weight_title(sel.p, w);
 	if (sel.why_empty && !d->why_empty)
 		d->why_empty = arena_strdup(&d->r->arena, sel.why_empty);
 	if (!d->has_input && !is_before) {

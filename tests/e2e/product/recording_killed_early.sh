@@ -51,6 +51,10 @@ for how in cpu offcpu "offcpu --no-bpf" "events -e context-switches" io heap; do
 	$ASSAY convert k.assay --to json -o k.json 2> e || fail "$how: $(cat e)"
 	late=$(((killed - $(number_of end_ns)) / 1000000))
 	[ $late -le 1000 ] || fail "$how killed after $delay s: lacks the last $late ms"
+	$ASSAY report k.assay > r 2> e || fail "$how: $(cat e)"
+	grep -q 'recording is incomplete.*its data end 1\?[.0-9]* m\?s after' r || fail "$how: $(head -12 r)"
 	[ $delay = 1.2 ] && delay=1.45 || delay=1.2
 done
+grep -q ' live  *where the data end' r || fail "heap: $(head -20 r)"
+grep -qE ' (leaked|peak) ' r && fail "an incomplete heap page has claims of its end: $(head -20 r)"
 echo "$nr recorders killed within 0.4 s, all files open; after 1.2 s they reach to the last second"

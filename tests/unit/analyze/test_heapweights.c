@@ -11,6 +11,7 @@
 #include "analyze/memory/suppress.h"
 #include "analyze/views.h"
 #include "base/stat.h"
+#include "ingest/livesofar.h"
 #include "madeheap.h"
 #include "model/heap.h"
 
@@ -97,6 +98,32 @@ TEST(heapweights_leaks_are_old_or_left_by_who_has_ended)
 	CHECK_U64(weight_of(MADEHEAP_ENDED, &leaked, NULL), 3 * MIB);
 	leaked.older_than = "20s";
 	CHECK_U64(weight_of(0, &leaked, NULL), 0);
+}
+
+/* As read from the file of a killed recorder: tables of the end have no rows. */
+TEST(heapweights_of_an_incomplete_recording_have_live_blocks_but_no_leaks_or_peak)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(err_release) struct err err = {0};
+	struct profile *p = madeheap_server(0);
+	p->is_sealed = false;
+	p->is_incomplete = true;
+	vec_foreach(t, &p->tables)
+		if (t->id == TABLE_LIVE || t->id == TABLE_PEAK)
+			t->n = 0;
+	livesofar_add(p);
+	struct selection sel;
+	struct select_spec spec = {.heap.weight = "live"};
+	CHECK(!heapweights_select(&a, p, &spec, &sel, &err));
+	CHECK_U64(sel.weight, 12 * MIB);
+	CHECK_U64(sel.nr_samples, 2592);
+	for (int i = 0; i < 2; i++) {
+		spec.heap.weight = i ? "peak" : "leaked";
+		CHECK(!heapweights_select(&a, p, &spec, &sel, &err));
+		CHECK_U64(sel.weight, 0);
+		CHECK(strstr(sel.why_empty, "incomplete"));
+	}
+	profile_free(p);
 }
 
 TEST(heapweights_say_why_there_is_nothing)
