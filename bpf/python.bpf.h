@@ -22,6 +22,7 @@ struct python_walk {
 	__u64 frame;
 	__u64 hash;
 	__u64 seed;     /* of keys: differs between processes */
+	__u64 anchor;   /* python_core.h */
 	__u64 map_base; /* kmap.base of the interpreter's binary */
 	__u32 end;      /* enum python_end */
 	__u32 python;   /* index into ktables_head.pythons */
@@ -177,9 +178,9 @@ static long python_search(__u32 i, struct pythoner *k)
 	w->thread = python_pointer(thread + l->thread_next);
 	if ((__u32)python_pointer(thread + l->thread_tid) != w->tid)
 		return 0;
-	__u64 frame = python_pointer(thread + l->thread_frame);
-	if (w->nr_found && !python_first_frame(w, l, thread))
+	if (!python_first_frame(w, l, thread))
 		return 0;
+	__u64 frame = python_pointer(thread + l->thread_frame);
 	if (!w->nr_found || frame < w->found_frame) {
 		w->found = thread;
 		w->found_frame = frame;
@@ -261,10 +262,10 @@ static __always_inline void python_count(const struct python_walk *w)
 
 /* Sends the frames of a walk if they are new; returns their reference, or @native_ref: not sent. */
 static __always_inline __u64 python_report(struct python_walk *w, struct task_struct *t,
-					   __u64 native_ref)
+					   __u64 native_ref, __u32 flags)
 {
 	struct kernel_pystack *r = (void *)w->record;
-	__u64 ref = hash_mix(w->hash, w->end) | 1;
+	__u64 ref = hash_mix(w->hash, w->end << 8 | flags) | 1;
 	__u32 nr = w->nr_frames;
 
 	if (reported_has(ref))
@@ -275,6 +276,7 @@ static __always_inline __u64 python_report(struct python_walk *w, struct task_st
 		nr = PYTHON_FRAMES_MAX;
 	__u32 nr_bytes = sizeof(*r) + nr * sizeof(struct python_frame);
 	record_head(&r->head, RECORD_PYSTACK, nr_bytes, t);
+	r->head.flags = flags;
 	r->ref = ref;
 	r->native_ref = native_ref;
 	r->nr_frames = nr;
@@ -288,8 +290,12 @@ static __always_inline __u64 python_report(struct python_walk *w, struct task_st
 	return ref;
 }
 
-/* Returns the reference of the native stack and the thread's Python frames. @python: kspace.python */
-__noinline __u64 python_stack(struct task_state *st, __u64 native_ref, __u32 map_1)
+/*
+ * Returns the reference of the native stack and the thread's Python frames. @map_1: of kspace.python.
+ * @caller_sp: as in stack_with_python.
+ */
+__noinline __u64 python_stack(struct task_state *st, __u64 native_ref, __u32 map_1, __u64 caller_sp,
+			      __u32 flags)
 {
 	struct ktables_head *h = single_elem(&tables);
 	struct python_walk *w = NULL;
@@ -313,25 +319,32 @@ __noinline __u64 python_stack(struct task_state *st, __u64 native_ref, __u32 map
 	__u64 ref = native_ref;
 	if (m->python_1 && python_walk_frames(w, st)) {
 		python_count(w);
-		ref = python_report(w, bpf_get_current_task_btf(), native_ref);
+		if (w->anchor && w->anchor < caller_sp)
+			flags |= PYSTACK_IN_LEAF;
+		ref = python_report(w, bpf_get_current_task_btf(), native_ref, flags);
 	}
 	WRITE_ONCE(w->is_in_use, 0);
 	return ref;
 }
 
-/* Adds the Python frames to the native stack @ref of the current thread, if its process has any. */
+/*
+ * Adds the Python frames to the native stack @ref of the current thread, if its process has any.
+ * @caller_sp: the stack pointer of the leaf's caller; 0: the leaf is a system call; NO_CALLER_SP: not
+ * known, so that it would not be known either which native frame the first Python frames belong to.
+ */
+#define NO_CALLER_SP (~0ull)
 static __always_inline __u64 stack_with_python(struct task_struct *t, struct task_state *st,
-					       __u64 ref)
+					       __u64 ref, __u64 caller_sp, __u32 flags)
 {
 	struct ktables_head *h = single_elem(&tables);
-	struct kspace *space = h && ref ? space_of(h, t, st) : NULL;
+	struct kspace *space = h && ref && caller_sp != NO_CALLER_SP ? space_of(h, t, st) : NULL;
 
 	if (!space)
 		return ref;
 	__u64 python = READ_ONCE(space->python);
 	if (LIKELY(!python) || python >> 32 != READ_ONCE(space->now) >> 32)
 		return ref;
-	return python_stack(st, ref, (__u32)python);
+	return python_stack(st, ref, (__u32)python, caller_sp, flags);
 }
 
 #endif

@@ -229,14 +229,18 @@ static __always_inline __u64 hash_seed(struct walk *w, __u32 flags)
 }
 
 /* Walks the user stack and stores the walk in @m, if any. Returns the reference of the stack. */
-static __always_inline __u64 user_stack_walk(struct walker *k, struct stack_memo *m)
+static __always_inline __u64 user_stack_walk(struct walker *k, struct stack_memo *m,
+					     __u64 *ret_caller_sp)
 {
 	struct walk *w = k->w;
 	__u32 flags = w->is_call ? KSTACK_CALLERS : 0;
 
 	w->hash = hash_seed(w, flags);
-	if (walk_leaf(k))
+	*ret_caller_sp = flags ? 0 : NO_CALLER_SP;
+	if (walk_leaf(k)) {
+		*ret_caller_sp = flags ? 0 : w->sp;
 		walk_callers(k);
+	}
 	walk_count(w);
 	__u64 ref = stack_ref(w, flags, COPY_BYTES_WAIT);
 	if (ref && m)
@@ -260,15 +264,16 @@ __noinline __u64 user_stack_of(struct task_state *st, __u32 max_depth, bool is_p
 	__u64 ref = m ? stack_memo_get(m, &s) : 0;
 	if (ref) {
 		count_done(nr_stack_cache_hits);
-		return stack_with_python(t, st, ref);
+		return stack_with_python(t, st, ref, 0, 0);
 	}
 	struct walker k = {.w = walk_get()};
+	__u64 caller_sp = 0;
 	if (!k.w)
 		return 0;
 	if (walk_init(&k, t, st, max_depth, false))
-		ref = user_stack_walk(&k, m);
+		ref = user_stack_walk(&k, m, &caller_sp);
 	walk_put(k.w);
-	return stack_with_python(t, st, ref);
+	return stack_with_python(t, st, ref, caller_sp, 0);
 }
 
 /* The same for callers that do not have the thread's state, which is created if needed. */
@@ -302,6 +307,7 @@ __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 	struct walker k = {.w = walk_get()};
 	struct walk *w = k.w;
 	__u64 ref = 0;
+	__u64 caller_sp = 0;
 
 	if (!w)
 		return 0;
@@ -311,18 +317,25 @@ __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 					   : 0;
 		w->hash = hash_seed(w, flags & KSTACK_CALLERS);
 		bool goes_on = walk_leaf(&k);
+		caller_sp = NO_CALLER_SP;
 		if (is_user) {
 			w->nr_frames = 0;
 			w->hash = hash_seed(w, flags & KSTACK_CALLERS);
 		}
-		if (goes_on)
+		if (goes_on) {
+			caller_sp = w->sp;
 			walk_callers_reusing(&k, t);
+		}
+		if (flags == KSTACK_CALLERS)
+			caller_sp = 0;
 		walk_count(w);
 		if (!is_stack_unmapped(w, t))
 			ref = stack_ref(w, flags, COPY_BYTES_SAMPLE);
 	}
 	walk_put(w);
-	return st ? stack_with_python(t, st, ref) : ref;
+	if (!st)
+		return ref;
+	return stack_with_python(t, st, ref, caller_sp, is_user ? PYSTACK_NO_LEAF : 0);
 }
 
 /* bpf_loop callback: adds frame @i to the hash. */

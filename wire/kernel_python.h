@@ -85,6 +85,17 @@ struct python_frame {
 
 #define PYTHON_FRAMES_MAX 1024u
 
+/* Values of kernel_record.flags of a RECORD_PYSTACK. */
+enum python_stack_flags {
+	/* The native stack lacks the leaf (KSTACK_NO_LEAF). */
+	PYSTACK_NO_LEAF = 1,
+	/*
+	 * The innermost Python frames are those of the leaf, which is a call of the C function.
+	 * Else the leaf is none, or one that has not begun its frame or has ended it.
+	 */
+	PYSTACK_IN_LEAF = 2,
+};
+
 enum python_end {
 	PYTHON_WHOLE = 0,
 	PYTHON_TOO_DEEP = 1,   /* more than PYTHON_FRAMES_MAX frames */

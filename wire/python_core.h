@@ -6,7 +6,7 @@
  * Before including, define
  *	PYTHON_READ(to, nr_bytes, addr)  copies memory of the target; not 0: it is not readable
  * and provide a struct type `python_walk` with the members
- *	wire_u64 frame, hash, seed, map_base; wire_u32 nr_frames, end; bool is_known;
+ *	wire_u64 frame, hash, seed, map_base, anchor; wire_u32 nr_frames, end; bool is_known;
  *	wire_u64 raw[PYTHON_RAW_WORDS], struct python_frame frames[PYTHON_FRAMES_MAX];
  * and the function
  *	static void python_add_code(struct python_walk *w, const struct python_layout *l, wire_u64 code,
@@ -47,13 +47,20 @@ static __always_inline wire_u64 python_pointer(wire_u64 addr)
 	return PYTHON_READ(&v, sizeof(v), addr) ? 0 : v;
 }
 
-/* Sets the frame that the walk starts at: the innermost of the thread state; false: it has none. */
+/*
+ * Sets the frame that the walk starts at: the innermost of the thread state; false: it has none.
+ * w->anchor becomes an address in the stack frame of the innermost call of the C function that has
+ * begun its Python frame: its cframe, or its frame without code (when the walk finds that).
+ */
 static __always_inline bool python_first_frame(struct python_walk *w, const struct python_layout *l,
 					       wire_u64 thread)
 {
 	wire_u64 frame = python_pointer(thread + l->thread_frame);
-	if (frame && l->cframe_frame != PYTHON_NO_FIELD)
+	w->anchor = 0;
+	if (frame && l->cframe_frame != PYTHON_NO_FIELD) {
+		w->anchor = frame;
 		frame = python_pointer(frame + l->cframe_frame);
+	}
 	w->frame = frame;
 	return frame != 0;
 }
@@ -104,7 +111,8 @@ static __always_inline bool python_push_code(struct python_walk *w, const struct
 	    python_word(w, l->object_type) != w->map_base + l->code_type)
 		return false;
 	wire_u64 file = python_word(w, l->code_file);
-	if (!file) /* code of the interpreter's own that no source has */
+	/* Code of the interpreter's own has no file (3.12) or no line (3.13). */
+	if (!file || !python_part(w, l->code_first_line))
 		return true;
 	wire_u64 key = python_mix(python_mix(w->seed, code), file);
 	key = python_mix(key, python_word(w, l->code_name));
@@ -136,6 +144,8 @@ static __always_inline bool python_step(struct python_walk *w, const struct pyth
 
 	if (!is_shim && !python_push_code(w, l, code, instr))
 		return false;
+	if (is_shim && !w->anchor)
+		w->anchor = w->frame;
 	if (is_shim || (l->entry == PYTHON_ENTRY_FLAG && entry))
 		python_mark_entry(w);
 	w->frame = previous;

@@ -35,8 +35,7 @@ struct pythonframes {
 	VEC(struct pycode) codes;
 	struct map loc_of; /* index of a code << 32 | offset -> location */
 	VEC(struct pyframe) frames;
-	VEC(loc_id) native; /* leaf first, as are frames and merged */
-	VEC(loc_id) merged;
+	VEC(loc_id) merged; /* leaf first, as frames */
 };
 
 struct pythonframes *pythonframes_new(struct profile *p, struct modules *modules)
@@ -57,7 +56,6 @@ void pythonframes_free(struct pythonframes *f)
 		buf_release(&c->lines);
 	vec_release(&f->codes);
 	vec_release(&f->frames);
-	vec_release(&f->native);
 	vec_release(&f->merged);
 	map_release(&f->code_of);
 	map_release(&f->loc_of);
@@ -172,7 +170,7 @@ static loc_id location_of(struct pythonframes *f, const struct python_frame *fro
 
 /* ---- stacks -------------------------------------------------------------------------------- */
 
-bool pythonframes_is_eval(const struct pythonframes *f, loc_id loc)
+static bool is_eval(const struct pythonframes *f, loc_id loc)
 {
 	const struct location *l = &f->p->locations.p[loc];
 	const struct ingest_module *im = modules_by_id(f->modules, l->module);
@@ -181,34 +179,14 @@ bool pythonframes_is_eval(const struct pythonframes *f, loc_id loc)
 	return r && r->kind == PYRUNTIME_KNOWN && offset >= r->eval_from && offset < r->eval_to;
 }
 
-/* Fills f->frames; returns the number of calls of the C function in them. */
-static size_t take_frames(struct pythonframes *f, const struct kernel_pystack *s)
+static void take_frames(struct pythonframes *f, const struct kernel_pystack *s)
 {
-	size_t nr_calls = 0;
-	bool is_open = false;
 	vec_clear(&f->frames);
 	for (uint32_t i = 0; i < s->nr_frames; i++) {
 		const struct python_frame *from = &s->frames[i];
-		struct pyframe to = {.loc = from->code ? location_of(f, from) : 0,
-				     .is_entry = from->flags & PYTHON_IS_ENTRY};
-		vec_push(&f->frames, to);
-		nr_calls += to.is_entry;
-		is_open = !to.is_entry;
+		vec_push(&f->frames, ((struct pyframe){.loc = from->code ? location_of(f, from) : 0,
+						       .is_entry = from->flags & PYTHON_IS_ENTRY}));
 	}
-	return nr_calls + is_open;
-}
-
-/* Fills f->native with the stack; returns the number of frames of the C function in it. */
-static size_t take_native(struct pythonframes *f, stack_id stack)
-{
-	size_t nr_evals = 0;
-	vec_clear(&f->native);
-	for (; stack; stack = f->p->stacks.p[stack].parent) {
-		loc_id loc = f->p->stacks.p[stack].loc;
-		vec_push(&f->native, loc);
-		nr_evals += pythonframes_is_eval(f, loc);
-	}
-	return nr_evals;
 }
 
 /* Appends the Python frames of one call to f->merged; returns the first frame of the next call. */
@@ -225,21 +203,30 @@ static size_t add_call(struct pythonframes *f, size_t at, loc_id eval)
 	return at;
 }
 
-/* Merges native and Python frames. @has_leaf: the first call is that of the missing leaf. */
-static stack_id merge(struct pythonframes *f, bool has_leaf, bool is_beginning)
+static bool is_pseudo(const struct pythonframes *f, loc_id loc)
 {
+	return f->p->modules.p[f->p->locations.p[loc].module].kind == MODULE_PSEUDO;
+}
+
+stack_id pythonframes_merge(struct pythonframes *f, const struct kernel_pystack *s, stack_id native,
+			    bool *ret_has_leaf)
+{
+	bool is_in_leaf = s->head.flags & PYSTACK_IN_LEAF;
+	bool lacks_leaf = s->head.flags & PYSTACK_NO_LEAF;
 	size_t at = 0;
+	bool is_leaf = !lacks_leaf;
+	take_frames(f, s);
 	vec_clear(&f->merged);
-	if (has_leaf)
+	*ret_has_leaf = lacks_leaf && is_in_leaf;
+	if (*ret_has_leaf)
 		at = add_call(f, at, 0);
-	for (size_t i = 0; i < f->native.n; i++) {
-		loc_id loc = f->native.p[i];
-		bool is_eval = !(is_beginning && i == 0) && pythonframes_is_eval(f, loc);
-		bool is_cut = i + 1 == f->native.n &&
-			      f->p->modules.p[f->p->locations.p[loc].module].kind == MODULE_PSEUDO;
-		while (is_cut && at < f->frames.n) /* callers that the native stack lacks */
-			at = add_call(f, at, 0);
-		if (is_eval && at < f->frames.n)
+	for (; native; native = f->p->stacks.p[native].parent, is_leaf = false) {
+		loc_id loc = f->p->stacks.p[native].loc;
+		if (is_pseudo(f, loc)) /* [truncated]: callers that the native stack lacks */
+			while (at < f->frames.n)
+				at = add_call(f, at, 0);
+		bool is_call = is_leaf ? is_in_leaf : is_eval(f, loc);
+		if (is_call && at < f->frames.n)
 			at = add_call(f, at, loc);
 		else
 			vec_push(&f->merged, loc);
@@ -250,20 +237,4 @@ static stack_id merge(struct pythonframes *f, bool has_leaf, bool is_beginning)
 	for (size_t i = f->merged.n; i-- > 0;)
 		stack = profile_stack(f->p, stack, f->merged.p[i]);
 	return stack;
-}
-
-void pythonframes_merge(struct pythonframes *f, const struct kernel_pystack *s, bool is_whole,
-			stack_id *stack, stack_id *ret_leaf_stack)
-{
-	size_t nr_calls = take_frames(f, s);
-	size_t nr_evals = take_native(f, *stack);
-	/* One call more than in Python: the innermost has not begun its frame, or has ended it. */
-	bool is_beginning = nr_evals == nr_calls + 1 && s->end == PYTHON_WHOLE && is_whole &&
-			    pythonframes_is_eval(f, f->native.p[0]);
-	*stack = 0;
-	*ret_leaf_stack = 0;
-	if (nr_evals < nr_calls)
-		*ret_leaf_stack = merge(f, true, false);
-	if (nr_evals >= nr_calls || !is_whole)
-		*stack = merge(f, false, is_beginning);
 }

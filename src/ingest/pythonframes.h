@@ -11,8 +11,8 @@
  *	_PyEval_EvalFrameDefault    h, <module> | entry    h, <module>
  *	main                                               main
  *
- * Calls are matched from the innermost one outwards. A call that is beginning or ending has no
- * Python frame: it stays in the stack under its own name. Frames of code that Python has not sent
+ * Calls are matched from the innermost one outwards; calls of other interpreters, further out, are
+ * left. A call that is beginning or ending has no Python frame: it stays under its own name. Frames of code that Python has not sent
  * or that cannot be read are named "[python]".
  *
  * A Python function is named "file.py:LINE function": its file without folders, the line at which
@@ -34,15 +34,10 @@ void pythonframes_free(struct pythonframes *f); /* or NULL */
 /* Adds a code object, or a part of its line table. */
 void pythonframes_add_code(struct pythonframes *f, const struct kernel_pycode *c);
 /*
- * Merges Python frames with the native stack *@stack, which is @is_whole.
- *
- * The stack of a CPU sample lacks its leaf, which may be a call of the C function. If so, the stack
- * is *ret_leaf_stack, which includes the leaf's Python frames; else the leaf comes on top of *@stack.
- * Either is 0 if it is impossible.
+ * Merges Python frames with the native stack @native. *ret_has_leaf: @native lacks the leaf, which the
+ * result has; it is a call of the C function.
  */
-void pythonframes_merge(struct pythonframes *f, const struct kernel_pystack *s, bool is_whole,
-			stack_id *stack, stack_id *ret_leaf_stack);
-/* Returns whether the location is in the C function that runs Python code. */
-bool pythonframes_is_eval(const struct pythonframes *f, loc_id loc);
+stack_id pythonframes_merge(struct pythonframes *f, const struct kernel_pystack *s, stack_id native,
+			    bool *ret_has_leaf);
 
 #endif

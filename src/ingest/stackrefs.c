@@ -74,7 +74,7 @@ void stackrefs_add_pystack(struct stackrefs *r, const struct event *ev)
 	if (!native || (known && r->parts.p[*known].loss == LOSS_NR))
 		return;
 	struct stackref_part part = r->parts.p[*native];
-	pythonframes_merge(python_of(r), s, part.loss == LOSS_NR, &part.stack, &part.leaf_stack);
+	part.stack = pythonframes_merge(python_of(r), s, part.stack, &part.has_leaf);
 	uint32_t idx = known ? *known : (uint32_t)r->parts.n;
 	*map_put(&r->user, s->ref, NULL) = idx;
 	if (known)
@@ -114,7 +114,7 @@ stack_id stackrefs_user(struct stackrefs *r, uint64_t ref, enum loss_kind *ret_l
 	}
 	const struct stackref_part *part = &r->parts.p[*idx];
 	*ret_loss = part->loss;
-	return part->stack ? part->stack : part->leaf_stack;
+	return part->stack;
 }
 
 static stack_id join_kernel(struct stackrefs *r, stack_id user, uint64_t ref,
@@ -152,13 +152,12 @@ stack_id stackrefs_sample(struct stackrefs *r, const struct event *ev, enum loss
 	stack_id stack = stackrefs_stack(r, s->user_ref, s->kernel_ref, ret_loss);
 	if (s->kernel_ref || !s->ip)
 		return stack;
+	const uint32_t *idx = r->python && s->is_user ? map_get(&r->user, s->user_ref) : NULL;
+	if (idx && r->parts.p[*idx].has_leaf)
+		return stack;
 	loc_id leaf =
 		s->is_user ? stackbuild_user_location(r->stackbuild, ev->pid,
 						      spaces_get(r->spaces, ev->pid), s->ip, false)
 			   : stackbuild_kernel_location(r->stackbuild, s->ip, false);
-	const uint32_t *idx = r->python && s->is_user ? map_get(&r->user, s->user_ref) : NULL;
-	stack_id leaf_stack = idx ? r->parts.p[*idx].leaf_stack : 0;
-	if (leaf_stack && pythonframes_is_eval(r->python, leaf))
-		return leaf_stack;
 	return profile_stack(r->p, stack, leaf);
 }

@@ -19,7 +19,7 @@
 /* The part that a reference represents. */
 struct stackref_part {
 	stack_id stack;      /* user: the stack */
-	stack_id leaf_stack; /* with Python frames: as pythonframes.h */
+	bool has_leaf;       /* user: it includes the leaf of the samples that refer to it */
 	uint32_t first;      /* kernel: its frames in stackrefs.frames, leaf first */
 	uint32_t nr;         /* 0 for a user stack */
 	enum loss_kind loss; /* user: why it is incomplete, or LOSS_NR */

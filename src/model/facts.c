@@ -35,6 +35,7 @@ static const struct {
 	[FACT_FREQUENCY] = {"frequency_hz"},
 	[FACT_MODE] = {"mode"},
 	[FACT_STACKS] = {"stacks"},
+	[FACT_PYTHON] = {"Python frames"},
 	[FACT_TAIL_CALLS] = {"inferred tail calls", DETAIL_ALWAYS},
 	[FACT_CPU_TIME] = {"CPU time"},
 	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS},

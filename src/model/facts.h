@@ -29,8 +29,9 @@ enum fact_id {
 	FACT_COMMAND,
 	FACT_EVENT,
 	FACT_FREQUENCY,
-	FACT_MODE,       /* "user only" or "user and kernel" */
-	FACT_STACKS,     /* how call stacks were recorded */
+	FACT_MODE,   /* "user only" or "user and kernel" */
+	FACT_STACKS, /* how call stacks were recorded */
+	FACT_PYTHON, /* why frames of Python code are missing; absent: there is none, or all are read */
 	FACT_TAIL_CALLS, /* shares of the tables whose stacks have inferred frames */
 	FACT_CPU_TIME,
 	FACT_CPU_TIME_NS,  /* the same in ns; rows of samples are scaled to it */

@@ -1,5 +1,6 @@
 /* Runs a capture; see capture.h. */
 #include "base/base.h"
+#include "session/pythonfacts.h"
 #include "session/capture.h"
 
 #include <poll.h>
@@ -591,6 +592,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->own_cpu_ns -= MIN(symbolizing_ns, r->own_cpu_ns);
 	r->command_cpu_ns = c->child.cpu_ns;
 	sources_result(&c->sources, r);
+	python_facts(c->p, builder_modules(c->builder), r->has_engine ? &r->engine : NULL);
 	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
 	if (c->options->heap && has_target_ended) /* blocks live at exit are leaks */
 		profile_fact(c->p, FACT_HEAP_ENDED, "yes");

@@ -590,6 +590,10 @@ static void add_counts(const struct engine *e, struct engine_info *info)
 	info->nr_stack_cache_hits = c.nr_stack_cache_hits;
 	info->nr_frames = c.nr_frames;
 	info->nr_rule_misses = c.nr_rule_misses;
+	info->nr_pythons = c.nr_pythons;
+	info->nr_pythons_partly = c.nr_pythons_partly;
+	log_debug(LOG_BPF, 1, "python: %" PRIu64 " frames in %" PRIu64 " stacks",
+		  (uint64_t)c.nr_python_frames, (uint64_t)c.nr_pythons);
 	for (size_t i = 0; i < WALK_END_NR; i++)
 		log_debug(LOG_BPF, 2, "walks that ended by cause %zu: %" PRIu64, i,
 			  (uint64_t)c.nr_ends[i]);

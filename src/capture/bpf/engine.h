@@ -54,6 +54,8 @@ struct engine_info {
 	uint64_t nr_rule_misses;       /* frames whose rule was not in the rule cache */
 	uint64_t nr_copies;            /* stacks sent as bytes, to be walked by user space */
 	uint64_t nr_copies_over_limit; /* stacks truncated: limit of copied bytes per second */
+	uint64_t nr_pythons;           /* stacks of threads with Python frames */
+	uint64_t nr_pythons_partly;    /* of these, some frames were not readable */
 	uint64_t nr_ring_full;         /* records dropped; stacks among them are sent again */
 	uint64_t nr_bad;               /* invalid records */
 	uint64_t nr_tables_full;       /* binaries whose unwind rows had no room */

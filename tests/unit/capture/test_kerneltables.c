@@ -172,6 +172,32 @@ TEST(kerneltables_of_two_processes_share_the_rows_of_a_binary)
 	process_free(w);
 }
 
+TEST(kerneltables_say_where_a_process_has_its_python_interpreter)
+{
+	struct unwind_process *w = process_new();
+	static const struct python_layout layout = {.runtime = 0x9000, .code_type = 0x8000};
+	static struct binary a;
+	static struct binary python;
+	binary_init(&a, 10, 0);
+	binary_init(&python, 10, 0);
+	python.module.python = &layout;
+	kerneltables_changed(&w->k, 1, map_at(w, 1, 0x400000, &a.module));
+	CHECK_U64(w->head->spaces[1].python, 0);
+	(void)map_at(w, 2, 0x400000, &a.module);
+	kerneltables_changed(&w->k, 2, map_at(w, 2, 0x500000, &python.module));
+	CHECK_U64(w->head->spaces[2].python >> 32, w->head->spaces[2].now >> 32);
+	const struct kmap *m = &w->head->maps[(uint32_t)w->head->spaces[2].python - 1];
+	CHECK_U64(m->start, 0x500000);
+	CHECK_U64(m->base + w->head->pythons[m->python_1 - 1].runtime, 0x509000);
+	CHECK_U64(m->base + w->head->pythons[m->python_1 - 1].code_type, 0x508000);
+	/* The same binary at another address. */
+	kerneltables_changed(&w->k, 3, map_at(w, 3, 0x700000, &python.module));
+	const struct kmap *other = &w->head->maps[(uint32_t)w->head->spaces[3].python - 1];
+	CHECK_U64(other->python_1, m->python_1);
+	CHECK_U64(other->base, 0x701000);
+	process_free(w);
+}
+
 TEST(kerneltables_a_fork_has_its_parents_range)
 {
 	struct unwind_process *w = process_new();

@@ -27,6 +27,7 @@ struct python_walk {
 	uint64_t hash;
 	uint64_t seed;
 	uint64_t map_base;
+	uint64_t anchor;
 	uint32_t nr_frames;
 	uint32_t end;
 	uint64_t raw[32];
@@ -136,6 +137,7 @@ TEST(pythonwalk_follows_the_frames_of_3_11)
 	const struct python_walk *w = walk(l, THREAD);
 	CHECK_U64(w->end, PYTHON_WHOLE);
 	CHECK_U64(w->nr_frames, 3);
+	CHECK_U64(w->anchor, CFRAME);
 	CHECK_U64(w->frames[0].flags, 0);
 	CHECK_U64(w->frames[1].flags, PYTHON_IS_ENTRY);
 	CHECK_U64(w->frames[2].flags, PYTHON_IS_ENTRY);
@@ -163,6 +165,7 @@ TEST(pythonwalk_takes_frames_of_the_c_stack_as_borders_in_3_12)
 	const struct python_walk *w = walk(l, THREAD);
 	CHECK_U64(w->end, PYTHON_WHOLE);
 	CHECK_U64(w->nr_frames, 3);
+	CHECK_U64(w->anchor, FRAME(1));
 	CHECK_U64(w->frames[0].flags, PYTHON_IS_ENTRY);
 	CHECK_U64(w->frames[1].flags, 0);
 	CHECK_U64(w->frames[2].flags, PYTHON_IS_ENTRY);
@@ -190,7 +193,11 @@ TEST(pythonwalk_ends_in_memory_that_is_no_chain_of_frames)
 	put_frame(l, FRAME(0), FRAME(5), 0, 0, 0); /* no code object */
 	CHECK_U64(walk(l, THREAD)->end, PYTHON_UNREADABLE);
 	CHECK_U64(walk(l, THREAD)->nr_frames, 0);
-	/* Code without a file is the interpreter's own. */
+	/* Code without a file or a line is the interpreter's own. */
+	put_code(l, CODE(0), 0);
+	put_frame(l, FRAME(0), CODE(0), 0, 0, 0);
+	CHECK_U64(walk(l, THREAD)->nr_frames, 0);
+	put_code(l, CODE(0), 10);
 	put(CODE(0) + l->code_file, 0);
 	put_frame(l, FRAME(0), CODE(0), 0, 0, 0);
 	CHECK_U64(walk(l, THREAD)->end, PYTHON_WHOLE);
