@@ -37,7 +37,7 @@ static const struct opt event_opts[] = {
 		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary "
 		"(allocations freed by their thread before its next allocation), temporary-bytes, "
 		"freed, mapped (outside the allocator), growth (anonymous memory touched for the "
-		"first time); default: peak of a launched program, else live"),
+		"first time; without page faults: allocated less freed); default: peak of a launched program, else live"),
 	OPT_END,
 };
 const struct opt_group filter_event_group = {"Event", event_opts};

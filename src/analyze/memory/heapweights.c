@@ -67,11 +67,18 @@ const char *heap_weight_key(enum heap_weight w)
 	return weights[w].key;
 }
 
+/* Growth in a recording without page faults. */
+static bool is_allocated_less_freed(const struct profile *p, enum heap_weight w)
+{
+	return w == HEAP_WEIGHT_GROWTH && !tables_find_rows(p, TABLE_GROWTH);
+}
+
 const char *heap_weight_title(const struct profile *p, enum heap_weight w)
 {
 	if (w == HEAP_WEIGHT_LIVE && p->is_incomplete)
 		return "live bytes where the data of the incomplete recording end";
-	return weights[w].title;
+	return is_allocated_less_freed(p, w) ? "bytes allocated less bytes freed"
+					     : weights[w].title;
 }
 
 enum table_id heap_weight_table(enum heap_weight w)
@@ -105,8 +112,8 @@ bool heapweights_exist(const struct profile *p)
 
 bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
 {
-	bool is_net = w == HEAP_WEIGHT_GROWTH && !tables_find_rows(p, TABLE_GROWTH);
-	const struct table *t = tables_find_rows(p, is_net ? TABLE_ALLOCATED : weights[w].table);
+	const struct table *t = tables_find_rows(
+		p, is_allocated_less_freed(p, w) ? TABLE_ALLOCATED : weights[w].table);
 	bool is_temporary = w == HEAP_WEIGHT_TEMPORARY || w == HEAP_WEIGHT_TEMPORARY_BYTES;
 	return t && (!is_temporary || t->nr_columns > HEAP_ALLOCATED_TEMPORARY);
 }
@@ -236,8 +243,7 @@ static void gather_release(struct gather *g)
 
 static bool is_net(const struct gather *g)
 {
-	return g->until_ns ||
-	       (g->weight == HEAP_WEIGHT_GROWTH && !tables_find_rows(g->p, TABLE_GROWTH));
+	return g->until_ns || is_allocated_less_freed(g->p, g->weight);
 }
 
 static double share_of(double variance, int64_t part, int64_t whole)
@@ -399,7 +405,7 @@ static void finish_rows(struct gather *g)
 	sel->unit = weights[g->weight].count ? UNIT_COUNT : UNIT_BYTES;
 	sel->id = weights[g->weight].table;
 	sel->event = weights[g->weight].key;
-	sel->noun = weights[g->weight].noun;
+	sel->noun = is_net(g) ? "blocks" : weights[g->weight].noun;
 	sel->count_name = weights[g->weight].count;
 }
 

@@ -85,6 +85,9 @@ TEST(heapweights_growth_is_of_the_window)
 		select_heap(0, &(struct select_spec){.heap = {.weight = "growth"}, .time = "2..5"});
 	CHECK(f.rc == 0);
 	CHECK_U64(f.sel.weight, 3 * MIB);
+	/* Without page faults: blocks, of memory allocated less freed. */
+	CHECK_STR(f.sel.noun, "blocks");
+	CHECK(strstr(heap_weight_title(f.p, HEAP_WEIGHT_GROWTH), "less bytes freed") != NULL);
 }
 
 TEST(heapweights_leaks_are_old_or_left_by_who_has_ended)
