@@ -110,13 +110,28 @@ static void show_status(void *ctx, const struct capture_status *s)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
+/* A data format is a document even if nothing was recorded; a text is the warning on stderr. */
+static int print_nothing(struct capture_job *job, struct outputs *out, const struct profile *p,
+			 struct report *report)
+{
+	if (renderer_is_text(&out->form))
+		return EXIT_OK;
+	report->title = job->view->title;
+	report->losses = p->losses;
+	report_facts(report, p);
+	report_note(report, "%s", job->command->nothing);
+	return outputs_print(out, report);
+}
+
 static int print_view(struct capture_job *job, struct outputs *out, const struct profile *p,
 		      struct err *err)
 {
 	CLEANUP(report_free_p) struct report *report = report_new();
 	struct view_limits limits = capture_job_limits(job);
-	if (!job->view || !(views_has(job->view, p) || views_is_recorded(job->view, p)))
+	if (!job->view)
 		return EXIT_OK;
+	if (!views_has(job->view, p) && !views_is_recorded(job->view, p))
+		return print_nothing(job, out, p, report);
 	TRY(job->view->page(report, p, &job->spec, NULL, &limits, err));
 	return outputs_print(out, report);
 }

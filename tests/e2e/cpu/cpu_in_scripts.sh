@@ -14,6 +14,9 @@ timeout -s INT 2 "$ASSAY" cpu -o c.assay -- "$TARGETS/lives" burn 100 > out 2> e
 $ASSAY report d.assay > out 2> err || fail "after closed descriptors: $(cat err)"
 grep -q just_burn out || fail "after closed descriptors: $(cat out)"
 HOME=/proc $ASSAY cpu -o e.assay -- true > out 2> err || fail "HOME cannot be written: $(cat err)"
+# A document is written even if no sample was due.
+$ASSAY cpu -F 1 --json -o f.assay -- true > out 2> err || fail "no samples: $(cat err)"
+python3 -c 'import json; assert json.load(open("out"))["facts"]["kind"] == "cpu"' || fail "no document: $(cat out)"
 $ASSAY cpu -e cylces -- true > out 2> err
 [ $? = 2 ] && grep -q "did you mean 'cycles'" err || fail "a misspelt event: $(cat err)"
 # A profile of assay itself.
