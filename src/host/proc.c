@@ -168,10 +168,15 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	    file_read(&stat, stat_path, 1 << 16, err))
 		return -ESRCH;
 	struct proc_reads r;
+	uint64_t nr_writes;
 	if (!sv_to_u64(proc_status_field(&io, "read_bytes"), &r.disk_bytes) ||
 	    !sv_to_u64(proc_status_field(&io, "rchar"), &r.call_bytes) ||
+	    !sv_to_u64(proc_status_field(&io, "syscr"), &r.nr_calls) ||
+	    !sv_to_u64(proc_status_field(&io, "syscw"), &nr_writes) ||
+	    !sv_to_u64(proc_status_field(&io, "write_bytes"), &r.dirtied_bytes) ||
 	    !stat_field(&stat, 12, &r.nr_major))
 		return err_set(err, -EPROTO, "/proc/%d/io or stat cannot be read", pid);
+	r.nr_calls += nr_writes;
 	*ret_r = r;
 	return 0;
 }
@@ -259,6 +264,23 @@ uint64_t proc_exec_id(int32_t pid)
 		if (auxv.p[i])
 			return hash_bytes(auxv.p, auxv.n);
 	return 0;
+}
+
+/*
+ * auxv consists of pairs of words, the first of which is a small number: the upper half of a 64-bit
+ * word is 0, and in its place a 32-bit program has the value, which is not 0 in the first pair.
+ */
+bool proc_is_32bit(int32_t pid)
+{
+	char path[64];
+	CLEANUP(buf_release) struct buf auxv = {0};
+	uint32_t half[2];
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	if (sizeof(void *) != 8 || hostfile_read_text(&auxv, path, AUXV_MAX, NULL) ||
+	    auxv.n < sizeof(half))
+		return false;
+	memcpy(half, auxv.p, sizeof(half));
+	return half[0] && half[1];
 }
 
 uint64_t proc_cpu_ns(int32_t pid)

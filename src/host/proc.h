@@ -47,6 +47,8 @@ int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
  * auxv cannot be read.
  */
 uint64_t proc_exec_id(int32_t pid);
+/* Whether the process runs a 32-bit program. False if that is not known. */
+bool proc_is_32bit(int32_t pid);
 /*
  * CPU time of a process with that of its ended threads, in ns, and of the children that it waited for,
  * in clock ticks. 0: not known.
@@ -80,9 +82,11 @@ int proc_wait(int32_t pid, int32_t tid, struct proc_wait *ret_w);
 bool proc_parse_wait(struct sv text, struct proc_wait *ret_w);
 
 struct proc_reads {
-	uint64_t disk_bytes; /* read from disk by its calls, page faults and read-ahead */
-	uint64_t call_bytes; /* returned by its read calls, also from the page cache */
-	uint64_t nr_major;   /* major faults */
+	uint64_t disk_bytes;    /* read from disk by its calls, page faults and read-ahead */
+	uint64_t call_bytes;    /* returned by its read calls, also from the page cache */
+	uint64_t nr_major;      /* major faults */
+	uint64_t nr_calls;      /* read and write calls */
+	uint64_t dirtied_bytes; /* pages of files on block devices that it made dirty */
 };
 /* Reads the sums over all threads since the process started. */
 int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err);

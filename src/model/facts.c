@@ -84,6 +84,7 @@ static const struct {
 	[FACT_MEMORY_PRESSURE] = {"memory pressure"},
 	[FACT_MEMORY_CGROUP] = {"memory cgroup"},
 	[FACT_DISK_READS] = {"disk reads of the process"},
+	[FACT_IO_NOTHING] = {"no I/O recorded"},
 	[FACT_IO_CALLS_AT_START] = {"I/O calls in progress at start"},
 	[FACT_BLOCK_IN_FLIGHT] = {"max block requests in flight"},
 	[FACT_EVENTS_WITH_STACKS] = {"events with stacks"},

@@ -83,6 +83,7 @@ enum fact_id {
 	FACT_MEMORY_CGROUP,
 	/* input and output, waits, events, spans */
 	FACT_DISK_READS, /* "4.58 GiB from disk, 631 major faults: 7.43 MiB each" */
+	FACT_IO_NOTHING, /* no call was recorded: what the kernel's own counters say, and why */
 	FACT_IO_CALLS_AT_START,
 	FACT_BLOCK_IN_FLIGHT,
 	FACT_EVENTS_WITH_STACKS,

@@ -67,7 +67,10 @@ struct io {
 	char *no_calls;  /* why mapping calls are not recorded beside growth; NULL: they are */
 	const char *why; /* growth is recorded instead of allocations; may be NULL */
 	struct mempressure before;
-	bool has_reads; /* of @pid alone */
+	uint64_t nr_calls;    /* delivered */
+	uint32_t nr_children; /* of the target, running and not recorded */
+	bool is_32bit;        /* @pid */
+	bool has_reads;       /* of @pid alone */
 	struct proc_reads reads_before;
 	struct proc_reads reads; /* last values read: they are gone when the process exits */
 };
@@ -145,6 +148,7 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	s->tables = env->tables;
 	s->skel = engine_skel(env->engine);
 	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
+	s->nr_children = t->nr_children;
 	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_hooks;
 	s->has_heap = env->tables & TABLE_SET(LIVE);
 	s->why = env->heap ? env->heap->why : NULL;
@@ -229,7 +233,9 @@ static int io_start(void *self, const struct source_env *env, const struct event
 	struct io *s = self;
 	if (s->wants_pressure)
 		mempressure_read(&s->before, s->pid, NULL);
-	s->has_reads = s->wants_pressure && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
+	bool wants_reads = s->wants_pressure || s->tables & TABLE_SET(IO);
+	s->has_reads = wants_reads && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
+	s->is_32bit = s->tables & TABLE_SET(IO) && s->pid && proc_is_32bit(s->pid);
 	s->reads = s->reads_before;
 	s->epoch_ns = env->start_ns;
 	s->next_swap_ns = env->start_ns + SOURCE_ROWS_NS + 10000000;
@@ -343,6 +349,7 @@ static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum
 			   (int64_t)v->longest_ns};
 	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};
 	int64_t pages[4] = {sums[0], sums[2], sums[1], sums[3]};
+	s->nr_calls += k->table == IO_TABLE_CALLS;
 	struct event ev = event_aggregate(TABLE_IO, k->tgid, k->pid, time_ns, sums);
 	ev.aggregate.user_ref = k->stack;
 	ev.aggregate.log2_ns = k->log2_ns;
@@ -464,6 +471,36 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 	profile_fact(p, FACT_DISK_READS, buf_str(&b));
 }
 
+/* Why there are no calls, by what the kernel counts itself. */
+static void add_nothing_fact(struct profile *p, const struct io *s)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	uint64_t nr_calls = s->reads.nr_calls - s->reads_before.nr_calls;
+	uint64_t dirtied = s->reads.dirtied_bytes - s->reads_before.dirtied_bytes;
+	if (!s->has_reads)
+		buf_add_str(&b, "the kernel's own counts cannot be read");
+	else if (!nr_calls)
+		buf_addf(&b, "the kernel itself counts no read or write call of process %d",
+			 s->pid);
+	else
+		buf_addf(&b, "the kernel counts %s read and write calls of process %d%s",
+			 num_count(nr_calls).s, s->pid,
+			 s->is_32bit ? ", a 32-bit program, whose calls its tracepoints leave out"
+				     : ", but its tracepoints reported none");
+	if (s->has_reads && !nr_calls && dirtied)
+		buf_addf(&b,
+			 "; %s were written to files that are mapped into memory, without "
+			 "calls: see assay faults",
+			 num_bytes(dirtied).s);
+	if (s->nr_children)
+		buf_addf(&b,
+			 "; %u child process%s that ran before the capture %s not recorded: "
+			 "--children",
+			 s->nr_children, s->nr_children == 1 ? "" : "es",
+			 s->nr_children == 1 ? "is" : "are");
+	profile_fact(p, FACT_IO_NOTHING, buf_str(&b));
+}
+
 static void add_pressure_facts(struct profile *p, const struct io *s)
 {
 	CLEANUP(mempressure_release) struct mempressure after = {0};
@@ -512,8 +549,10 @@ static void io_facts(const void *self, struct profile *p)
 	io_early_facts(self, p);
 	if (s->wants_pressure)
 		add_pressure_facts(p, s);
-	if (s->has_reads)
+	if (s->has_reads && s->wants_pressure)
 		add_reads_fact(p, s);
+	if (s->tables & TABLE_SET(IO) && !s->nr_calls)
+		add_nothing_fact(p, s);
 }
 
 static uint64_t io_reach_ns(const void *self)

@@ -50,6 +50,14 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
+static void add_reason(struct buf *to, const struct capture_job *job,
+		       const struct capture_result *r)
+{
+	const char *why = profile_get_fact(r->profile, FACT_IO_NOTHING);
+	(void)job;
+	buf_add_str(to, why ? why : "");
+}
+
 static const struct opt_exclusion excluded[] = {
 	{"freq", NULL, "every call is counted, none is sampled"},
 	{"no-bpf", NULL, "calls are counted by BPF programs, there is no other way"},
@@ -65,6 +73,7 @@ static const struct capture_command command = {
 	.view = VIEW_IO,
 	.nr_rows = 15,
 	.nothing = "no reads, writes or syncs during the capture",
+	.add_reason = add_reason,
 	.prepare = prepare,
 };
 

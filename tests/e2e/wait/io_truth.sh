@@ -84,6 +84,13 @@ sleep 30 &
 pid=$!
 $ASSAY io --no-pictures --no-block -o j.assay -p $pid 0.3 > /dev/null 2> err
 [ $? = 3 ] || fail "an idle target: $(cat err)"
+grep -q "the kernel itself counts no read or write call of process $pid" err || fail "an idle target: $(cat err)"
+kill $pid
+# What is started by the target before the capture is not in it, and is named when nothing else is.
+timeout 60 sh -c 'while :; do echo x > looped; done' & pid=$!
+wait_for test -e looped
+$ASSAY io --no-pictures --no-block -o j.assay -p $pid 0.3 > /dev/null 2> err
+[ $? = 3 ] && grep -q "1 child process that ran before the capture is not recorded" err || fail "a child: $(cat err)"
 kill $pid
 # Another column than the event's own, in every view: the bytes of 80 writes of 4 KiB, and how many.
 head -c 327680 /dev/zero > w.in

@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/target.h"
@@ -159,6 +161,29 @@ TEST(proc_reads_are_of_a_process_with_any_name)
 	CHECK(r.nr_major < 1000000 && r.disk_bytes < UINT64_MAX && r.call_bytes < UINT64_MAX);
 	end_child(pid);
 	CHECK(proc_reads(pid, &r, NULL) < 0);
+	CHECK(!proc_reads(getpid(), &r, NULL) && !proc_is_32bit(getpid()));
+	uint64_t nr_calls = r.nr_calls;
+	int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	char byte;
+	CHECK(read(fd, &byte, 1) == 1);
+	close(fd);
+	CHECK(!proc_reads(getpid(), &r, NULL) && r.nr_calls > nr_calls);
+}
+
+TEST(proc_cpu_ns_has_threads_that_ended_and_children_that_were_waited_for)
+{
+	uint64_t before_ns = proc_cpu_ns(getpid());
+	CHECK(before_ns > 0);
+	pid_t pid = fork();
+	if (!pid) {
+		struct timespec t = {0};
+		while (!t.tv_sec && t.tv_nsec < 50000000)
+			(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(proc_cpu_ns(getpid()) >= before_ns + 30000000); /* in ticks of 10 ms */
+	CHECK_U64(proc_cpu_ns(pid), 0);
 }
 
 TEST(target_names_with_blanks_and_brackets_are_names)
