@@ -270,6 +270,7 @@ static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, stru
 		if (read_one(w, one, parts, &m, err)) {
 			memstat_add(&t->m, &m);
 			t->shmem_most_bytes = MAX(t->shmem_most_bytes, m.shmem_bytes);
+			t->stack_bytes += one->stack_bytes;
 		} else {
 			one->has_exited = true;
 			w->nr_exited++;

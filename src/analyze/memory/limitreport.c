@@ -7,7 +7,8 @@
 #include "analyze/view.h"
 #include "base/text/num.h"
 
-#define NAMED_MAX 3
+#define REFAULTS_PER_S 100.0 /* fewer pages per second cost nothing */
+#define NAMED_MAX      3
 
 /* Sums all rows of a table; false: no such table. */
 static bool open_rows(struct tag_rows *ret_r, struct arena *a, const struct profile *p,
@@ -262,6 +263,22 @@ static void add_points(struct report *r, const struct limit_outcome *s, size_t m
 	}
 }
 
+/* Pages that are read again show that the limit is smaller than what is in use; reclaim does not. */
+static void note_refaults(struct report *r, const struct limit_outcome *s)
+{
+	const struct memgroup_numbers *n = &s->numbers;
+	uint64_t nr = n->nr_refault_file + n->nr_refault_anon;
+	double per_s = s->duration_ns ? (double)nr * 1e9 / (double)s->duration_ns : 0;
+	if (!s->has_group || !n->nr_at_limit || per_s < REFAULTS_PER_S)
+		return;
+	report_note(
+		r,
+		"the limit is smaller than what the command uses: %s file pages and %s anonymous "
+		"pages were reclaimed and needed again (%s per second)",
+		num_count(n->nr_refault_file).s, num_count(n->nr_refault_anon).s,
+		num_count((uint64_t)per_s).s);
+}
+
 static void add_notes(struct report *r, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
@@ -271,6 +288,7 @@ static void add_notes(struct report *r, const struct limit_result *e)
 		report_note(r, "%s", buf_str(&b));
 	else if (e->exit_code == 137)
 		report_note(r, "ended by SIGKILL, but not because of the memory limit");
+	note_refaults(r, s);
 	if (s->has_group && e->spec->swap_bytes != MEMGROUP_NO_LIMIT && !s->has_swap)
 		report_note(r, "swap was not limited: the kernel does not account for swap "
 			       "(boot with swapaccount=1)");

@@ -209,6 +209,7 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 			.file_bytes = v[HEAP_MEMORY_FILE],
 			.shmem_bytes = t->rows[i].shmem_most_bytes,
 			.swap_bytes = v[HEAP_MEMORY_SWAP],
+			.stack_bytes = v[HEAP_MEMORY_STACKS],
 			.in_use_bytes = t->is_live_whole ? live : MEMPOINT_UNKNOWN,
 			.resident_bytes =
 				t->is_live_whole && live ? v[HEAP_MEMORY_ANON] : MEMPOINT_UNKNOWN,

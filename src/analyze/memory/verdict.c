@@ -265,8 +265,35 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 	return j->v.evidence != NULL;
 }
 
+/* Stacks are not always read: between the readings that have them, how much they and all grew. */
+static bool is_growth_of_stacks(const struct judge *j)
+{
+	const struct mempoint *first = NULL;
+	const struct mempoint *last = NULL;
+	for (size_t i = 0; i < j->n; i++) {
+		const struct mempoint *p = &j->points[i];
+		if (!p->stack_bytes)
+			continue;
+		first = first ? first : p;
+		last = p;
+	}
+	if (!first || last->stack_bytes <= first->stack_bytes ||
+	    last->anon_bytes <= first->anon_bytes)
+		return false;
+	return last->stack_bytes - first->stack_bytes >= (last->anon_bytes - first->anon_bytes) / 2;
+}
+
 static void set_leak_evidence(struct judge *j)
 {
+	if (is_growth_of_stacks(j)) {
+		j->v.evidence = arena_fmt(
+			j->a,
+			"anonymous memory grew steadily, %s, during all of %s, most of it by thread "
+			"stacks: threads start and do not end, or use more and more of their stacks. "
+			"assay heap does not show stacks",
+			memslope_text(j->a, &j->v.kept), num_ns(j->v.span_ns).s);
+		return;
+	}
 	const struct mempoint *first = &j->points[0];
 	const struct mempoint *last = &j->points[j->n - 1];
 	bool is_shmem = last->shmem_bytes > first->shmem_bytes &&

@@ -56,6 +56,7 @@ struct mempoint {
 	uint64_t
 		shmem_bytes; /* of several processes: the largest, as they may share the same pages */
 	uint64_t swap_bytes;
+	uint64_t stack_bytes; /* part of anon_bytes; 0: not known yet */
 	/*
 	 * Reported by the allocator: live bytes, resident bytes. MEMPOINT_UNKNOWN: not reported, or
 	 * not queried at this reading.

@@ -24,6 +24,7 @@ void watchpage_add(struct watchpage *p, const struct memreading *t)
 		.file_bytes = t->m.file_bytes,
 		.shmem_bytes = t->shmem_most_bytes,
 		.swap_bytes = t->m.swap_bytes,
+		.stack_bytes = t->stack_bytes,
 		.in_use_bytes = is_fresh ? a->in_use_bytes : MEMPOINT_UNKNOWN,
 		.resident_bytes = is_fresh ? a->resident_bytes : MEMPOINT_UNKNOWN,
 	};

@@ -334,3 +334,20 @@ TEST(memverdict_wants_enough_readings)
 		p[i].time_ns = 5 + i * 1000000;
 	CHECK(judge(&a, p, NR_POINTS).kind == MEMVERDICT_INCONCLUSIVE);
 }
+
+TEST(verdict_names_thread_stacks_that_grow)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct dice d = {7};
+	struct mempoint p[NR_POINTS];
+	make(p, NR_POINTS, LEAK_LINE, &d);
+	CHECK(strstr(judge(&a, p, NR_POINTS).evidence, "assay heap"));
+	for (size_t i = 0; i < NR_POINTS; i += 3) /* read less often */
+		p[i].stack_bytes = p[i].anon_bytes - (p[0].anon_bytes - MIB);
+	struct memverdict v = judge(&a, p, NR_POINTS);
+	CHECK(v.kind == MEMVERDICT_LEAK);
+	CHECK(strstr(v.evidence, "most of it by thread stacks"));
+	for (size_t i = 0; i < NR_POINTS; i += 3)
+		p[i].stack_bytes = 8 * MIB;
+	CHECK(!strstr(judge(&a, p, NR_POINTS).evidence, "stacks"));
+}
