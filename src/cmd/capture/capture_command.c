@@ -31,10 +31,12 @@ static const struct opt_group freq_group = {"Sampling", freq_table};
 
 static const struct opt capture_table[] = {
 	OPT_STR('o', "output", struct capture_opts, output, "FILE",
-		"write the recording to FILE, and flame graphs beside it (default "
+		"write the recording to FILE, and its HTML page beside it (default "
 		"profiling/TARGET/COMMAND-TIME.assay)"),
-	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_flames,
-		 "write only the recording: no flame graphs (SVG), no folded stacks"),
+	OPT_FLAG(0, "svg", struct capture_opts, has_svg,
+		 "also write each flame graph as a file of its own (SVG)"),
+	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_pictures,
+		 "write only the recording: no HTML page, no folded stacks, no flame graphs"),
 	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
 		"rows of each printed table, 0 for all (default: 5 to 15, depending on the table)"),
 	OPT_DURATION_UNIT('D', "delay", struct capture_opts, delay_ns, "TIME",
@@ -160,6 +162,11 @@ static int print_pages(struct capture_job *job, struct outputs *out, const struc
 	return status < 0 ? EXIT_FAILED : status;
 }
 
+static bool wants_svg(const struct capture_job *job)
+{
+	return job->common.has_svg || job->flame_flags;
+}
+
 static int write_flame_graphs(const struct capture_job *job, struct outputs *out,
 			      const struct profile *p)
 {
@@ -178,10 +185,11 @@ static int write_flame_graphs(const struct capture_job *job, struct outputs *out
 		picture_add(&pic, p, out->place.stem);
 		if (!i && job->folded == CAPTURE_FOLDED_WEIGHTS)
 			status = outputs_folded(out, &pic);
-		if (outputs_flame(out, list.p[i].suffix, list.p[i].title, &pic) == EXIT_FAILED)
+		if (wants_svg(job) &&
+		    outputs_flame(out, list.p[i].suffix, list.p[i].title, &pic) == EXIT_FAILED)
 			status = EXIT_FAILED;
 	}
-	if (!out->flames.n && status == EXIT_OK)
+	if (wants_svg(job) && !out->flames.n && status == EXIT_OK)
 		log_note("no flame graph: no recorded row has a call stack and a weight");
 	return status;
 }
@@ -205,7 +213,7 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 	const struct capture_command *c = job->command;
 	const struct profile *p = r->profile;
 	bool has_any = !job->view || views_is_recorded(job->view, p);
-	bool writes_flames = has_any && !job->is_unrecorded && !job->common.has_no_flames;
+	bool has_pictures = has_any && !job->is_unrecorded && !job->common.has_no_pictures;
 	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
 	outputs_print_disk_error(out, r);
 	if (!has_any)
@@ -214,10 +222,11 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 		status = EXIT_FAILED;
 	if (c->print_notes)
 		c->print_notes(job, r);
-	if (writes_flames && stop_count() <= 1) {
-		if (write_flame_graphs(job, out, p) == EXIT_FAILED)
+	if (has_pictures && stop_count() <= 1) {
+		if (outputs_page(out, p) == EXIT_FAILED ||
+		    write_flame_graphs(job, out, p) == EXIT_FAILED)
 			status = EXIT_FAILED;
-		if (memchart_output(out, p) != EXIT_OK)
+		if (wants_svg(job) && memchart_output(out, p) != EXIT_OK)
 			status = EXIT_FAILED;
 	}
 	if (!job->is_unrecorded) {

@@ -42,7 +42,8 @@ struct capture_opts {
 	uint64_t nr_rows;            /* --limit: maximum rows of a table, 0 = all */
 	const char *output;          /* -o: path of the recording; NULL = not given */
 	struct renderer_choice form; /* format of the first page */
-	bool has_no_flames;          /* write neither flame graphs nor folded stacks */
+	bool has_no_pictures;        /* write neither page nor folded stacks nor flame graphs */
+	bool has_svg;                /* also write flame graphs as single files */
 	bool has_no_bpf;             /* do not load BPF programs */
 	bool has_no_inlines;         /* do not look up inlined functions */
 	bool has_hashes;             /* keep hashes in demangled names (DEMANGLE_HASHES) */
@@ -70,7 +71,7 @@ struct capture_job {
 	struct capture_options options; /* for capture_run; complete after prepare */
 
 	/* Defaults from the command; check and prepare may change them. */
-	enum capture_folded folded; /* which folded stacks are written; none without flame graphs */
+	enum capture_folded folded; /* which folded stacks are written; none without pictures */
 	const struct view *view;    /* NULL: no page of a view, no flame graphs */
 	struct select_spec spec;    /* selects the rows of the page and the flame graphs */
 	unsigned flame_flags;       /* enum view_pictures_flags */

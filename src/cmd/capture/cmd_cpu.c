@@ -41,7 +41,7 @@ static const struct opt cpu_table[] = {
 	OPT_BITS('u', "user", struct cpu_opts, sampler_flags, PERFOPEN_USER_ONLY,
 		 "sample user mode only"),
 	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
-		 "also record off-CPU time: one flame graph of all thread time"),
+		 "also record off-CPU time: one picture of all thread time"),
 	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
 		 "with --offcpu: do not record which thread ended each wait; costs less"),
 	OPT_U64_IN(
@@ -57,7 +57,7 @@ static const struct opt_group cpu_group = {"Sampling", cpu_table};
 
 static const char details[] =
 	"Samples CPU time with full call stacks. Prints the hottest functions, and writes a "
-	"recording, a flame graph (SVG) and folded stacks.\n"
+	"recording, an HTML page (assay view) and folded stacks.\n"
 	"\n"
 	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "

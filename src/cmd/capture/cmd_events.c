@@ -53,7 +53,7 @@ static const struct opt_group events_group = {"Events", events_table};
 
 static const char details[] =
 	"Counts events by name in the kernel, by second, thread, outcome and call stack. Writes "
-	"a recording and a flame graph of each event. Without -e, --set and FILE it counts the "
+	"a recording and an HTML page with a flame graph of each event. Without -e, --set and FILE it counts the "
 	"set \"default\". assay list events prints the names of events.\n"
 	"\n"
 	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "

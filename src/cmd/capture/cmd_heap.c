@@ -33,7 +33,7 @@ static const struct opt heap_table[] = {
 	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
 		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_flames,
-		 "write a flame graph of every weight, not only of those written by default"
+		 "write a flame graph (SVG) of every weight, not only of those of --svg"
 		 " (allocated, peak, live, leaked)"),
 	OPT_END,
 };

@@ -3,6 +3,7 @@
 #include "cmd/capture/outputs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "base/text/num.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
+#include "cmd/read/htmlpage.h"
 #include "format/format.h"
 
 #define MANY_FLAME_GRAPHS 8 /* more flame graphs are printed as one pattern */
@@ -81,6 +83,22 @@ int outputs_write(const struct outputs *o, const char *suffix, const struct buf 
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
+}
+
+#define PAGE_SUFFIX ".html"
+
+int outputs_page(struct outputs *o, const struct profile *p)
+{
+	CLEANUP(buf_release) struct buf html = {0};
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
+	if (htmlpage_make(&html, p, path_base(recording), &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	int status = outputs_write(o, PAGE_SUFFIX, &html);
+	o->has_page = status == EXIT_OK;
+	return status;
 }
 
 int outputs_flame(struct outputs *o, const char *suffix, const char *title,
@@ -178,6 +196,36 @@ void outputs_print_cost(const struct capture_result *r)
 	log_note("%s", buf_str(&text));
 }
 
+/* The line that copies the page to the machine at the other end of an ssh connection. */
+static void print_copy(const char *page)
+{
+	/* "CLIENT PORT SERVER PORT" */
+	struct sv rest = sv_from_str(getenv("SSH_CONNECTION") ?: "");
+	CLEANUP(buf_release) struct buf word = {0};
+	CLEANUP(free_p) char *path = realpath(page, NULL);
+	(void)sv_split(&rest, ' ');
+	(void)sv_split(&rest, ' ');
+	struct sv server = sv_split(&rest, ' ');
+	if (!server.n || !path)
+		return;
+	bool is_ip6 = sv_index(server, ':') >= 0;
+	const char *user = getenv("USER");
+	buf_addf(&word, "%s%s%s%.*s%s:%s", user ? user : "", user ? "@" : "", is_ip6 ? "[" : "",
+		 SV_ARGS(server), is_ip6 ? "]" : "", path);
+	CLEANUP(buf_release) struct buf quoted = {0};
+	escape_shell(&quoted, buf_sv(&word));
+	log_note("copy it:     scp %s .", buf_str(&quoted));
+}
+
+static void print_page(const struct outputs *o)
+{
+	if (!o->has_page)
+		return;
+	CLEANUP(free_p) char *page = store_path(&o->place, PAGE_SUFFIX);
+	log_note("page:        %s (for a browser)", page);
+	print_copy(page);
+}
+
 static void print_flames(const struct outputs *o)
 {
 	CLEANUP(free_p) char *stem = store_path(&o->place, "");
@@ -192,6 +240,7 @@ static void print_flames(const struct outputs *o)
 void outputs_print_files(const struct outputs *o, const struct capture_result *r)
 {
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
+	print_page(o);
 	print_flames(o);
 	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
 		log_note("recording:   none, it could not be written");

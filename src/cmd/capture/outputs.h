@@ -34,6 +34,7 @@ struct outputs {
 	unsigned flags;           /* enum outputs_flags, set by the caller */
 	/* Format of reports, set by the caller. JSON and Markdown always go to standard output. */
 	struct renderer_choice form;
+	bool has_page;      /* outputs_page has written it */
 	VEC(char *) flames; /* flame graphs written, as printed: "PATH (title)" */
 };
 
@@ -52,6 +53,8 @@ void outputs_abandon(struct outputs *o);
 
 /* Writes a file beside the recording, whole or not at all. Returns an exit status. */
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text);
+/* Writes the HTML page of the recording beside it. Returns an exit status. */
+int outputs_page(struct outputs *o, const struct profile *p);
 /*
  * Writes a flame graph of @pic beside the recording. @title: printed after the path, or NULL.
  * Returns an exit status; EXIT_NOTHING: no row has a weight.

@@ -6,7 +6,7 @@ cp "$TARGETS/hostile" "./$name"
 "./$name" & target=$!
 trap 'kill $target 2> /dev/null' EXIT
 wait_for grep -q RED /proc/$target/comm
-$ASSAY cpu -p $target 1 > out 2> err || fail "$(cat err)"
+$ASSAY cpu --svg -p $target 1 > out 2> err || fail "$(cat err)"
 $ASSAY ls > ls.out 2>&1 || fail "ls: $(cat ls.out)"
 rec=$(find profiling -name '*.assay')
 [ "$(echo "$rec" | wc -l)" = 1 ] || fail "files: $(find profiling)"

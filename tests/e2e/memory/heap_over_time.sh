@@ -5,7 +5,7 @@
 pid=$!
 trap 'kill $pid 2> /dev/null' EXIT
 wait_for grep -q ready out
-$ASSAY heap --all-allocations --every 200ms -o run.assay -p $pid 6 > first 2> err || fail "heap: $(cat err)"
+$ASSAY heap --svg --all-allocations --every 200ms -o run.assay -p $pid 6 > first 2> err || fail "heap: $(cat err)"
 [ -s run.memory.svg ] || fail "no picture over time: $(cat err)"
 $ASSAY report --over-time --json --limit 0 run.assay > r.json || fail "report"
 $ASSAY report --over-time run.assay > r.txt || fail "report as text"

@@ -3,7 +3,7 @@
 . "$LIB/share.sh"
 
 for i in 1 2; do
-	"$ASSAY" heap --all-allocations -o run$i.assay -- "$TARGETS/heaptruth" single > run$i.truth 2> err ||
+	"$ASSAY" heap --svg --all-allocations -o run$i.assay -- "$TARGETS/heaptruth" single > run$i.truth 2> err ||
 		fail "run $i: $(cat err)"
 done
 for w in allocated peak live; do

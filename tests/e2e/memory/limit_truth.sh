@@ -34,7 +34,7 @@ $ASSAY report --json h.assay > l.json || fail "report"
 live=$(cell memory bytes what=live)
 counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)
 awk -v l="$live" -v c="$counted" 'BEGIN { exit !(l > c * 0.85 && l < c * 1.15) }' || fail "live at the kill: $live, allocated $counted"
-[ -s h-live.svg ] || fail "no picture of what lived"
+[ -s h.html ] || fail "no page"
 # what was mapped and touched is the program's: nothing of the recorder's, whose rings alone are larger
 ! grep -q 'assay-heap' l.json || fail "the recorder's own memory is reported: $(cat l.json)"
 mapped=$(cell memory bytes what=mapped)

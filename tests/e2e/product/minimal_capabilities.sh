@@ -66,7 +66,7 @@ works $all cpu -p $roots 1
 burned 3 "cpu of root's"
 works $all offcpu -p $roots 0.5
 works $all faults -p $roots 0.5
-grep -q touch_memory x.svg || fail "faults: $(cat err out)"
+grep -q touch_memory x.html || fail "faults: $(cat err out)"
 works $all events -e context-switches -p $roots 0.5 --no-pictures
 works $all cpu --offcpu -a 0.5 --no-pictures
 works $all,dac_read_search events -e sched:sched_switch -p $roots 0.5 --no-pictures

@@ -116,7 +116,7 @@ phases root 0 bounded $none as_root "$here/assay" offcpu -p $roots 60
 allocates
 phases root 0 bounded $heap as_root "$here/assay" heap --sample 4K -p $heaps 60
 phases sudo 65534 bounded $none by_sudo "$here/assay" cpu -p $roots 60
-[ "$(stat -c %u:%a x.assay)" = 65534:600 ] && [ "$(stat -c %u x.svg)" = 65534 ] || fail "files: $(ls -l)"
+[ "$(stat -c %u:%a x.assay)" = 65534:600 ] && [ "$(stat -c %u x.html)" = 65534 ] || fail "files: $(ls -l)"
 phases sudo 65534 bounded $none by_sudo "$here/assay" offcpu -a 60
 allocates
 phases sudo 65534 bounded $heap by_sudo "$here/assay" heap --sample 4K -p $heaps 60
@@ -155,7 +155,7 @@ by_sudo "$here/assay" report x.assay > out 2> err || fail "report in a folder of
 by_sudo "$here/assay" flame x.assay > out 2> err || fail "flame in a folder of root's: $(cat err)"
 [ "$(stat -c %u x.svg)" = 0 ] || fail "flame: $(ls -l)"
 by_sudo "$here/assay" cpu -p $roots -o y.assay 0.3 > out 2> err || fail "cpu in a folder of root's: $(cat err)"
-[ "$(stat -c %u y.assay)" = 0 ] && [ "$(stat -c %u y.svg)" = 0 ] || fail "cpu: $(ls -l)"
+[ "$(stat -c %u y.assay)" = 0 ] && [ "$(stat -c %u y.html)" = 0 ] || fail "cpu: $(ls -l)"
 grep -q 'only user 0 may write' err || fail "it does not say whose the files are: $(cat err)"
 by_sudo "$here/assay" cpu -o z.assay -- id -u > out 2> err
 head -1 out | grep -qx 65534 || fail "the command ran as $(head -1 out)"

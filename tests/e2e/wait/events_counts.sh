@@ -2,7 +2,7 @@
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 calls=syscalls:sys_enter_read,syscalls:sys_exit_read,syscalls:sys_enter_futex,syscalls:sys_exit_futex
-$ASSAY events -e $calls,syscalls:sys_enter_fsync,minor-faults,sched:sched_switch \
+$ASSAY events --svg -e $calls,syscalls:sys_enter_fsync,minor-faults,sched:sched_switch \
 	-o c.assay -- "$TARGETS/hits" > truth 2> err || fail "hits: $(cat err)"
 $ASSAY report --json c.assay > c.json || fail "report"
 

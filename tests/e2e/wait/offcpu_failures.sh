@@ -62,7 +62,7 @@ for f in one two; do
 	at_least "$(total $f.folded 'wait_lock|wait_fsync')" 1e8 || fail "$f: $(cat $f.folded)"
 done
 # One graph of all time: what ran and what waited.
-[ -s two.svg ] && grep -q 'fsync' two.svg || fail "no picture of both"
+[ -s two.html ] && grep -q 'fsync' two.html || fail "no page of both"
 
 # Killed: it opens, up to the last second; what is written can be looked at meanwhile, too.
 $ASSAY offcpu -p $target 60 -o killed.assay > out 2> err & rec=$!

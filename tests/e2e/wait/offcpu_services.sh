@@ -27,7 +27,7 @@ settle() { # RECORDING REASON SHARE FUNCTION
 	$ASSAY convert $1.assay --to json > $1.json || fail "convert $1"
 	got=$(python3 check.py $1.page $1.json $2 $3 2> e) || fail "$1: $(tail -1 e)"
 	case $got in $4) ;; *) fail "$1 waits for $2 in '$got', not in $4" ;; esac
-	[ -s $1.svg ] && [ -s $1.folded ] || fail "$1: no pictures"
+	[ -s $1.html ] && [ -s $1.folded ] || fail "$1: no pictures"
 }
 
 port=$((20000 + $$ % 20000))

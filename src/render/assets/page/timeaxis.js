@@ -34,7 +34,7 @@ function TimeAxis(app, parent) {
 	const P = app.P;
 	this.app = app;
 	this.stream = axisStream(P);
-	this.isShown = this.stream >= 0 && P.head.duration_ms > 0;
+	this.isShown = (this.stream >= 0 || P.head.series.length) && P.head.duration_ms > 0;
 	this.box = el('section', {'class': 'axis', 'aria-label': 'Time axis'}, parent);
 	if (!this.isShown) {
 		el('p', {'class': 'quiet'}, this.box).textContent =
@@ -44,6 +44,12 @@ function TimeAxis(app, parent) {
 	this.canvas = el('canvas', {tabindex: '0', role: 'img', 'aria-label':
 		'Threads over time; drag to select a range, click a strip to select its threads'}, this.box);
 	this.tip = el('div', {'class': 'tip', hidden: ''}, this.box);
+	if (this.stream < 0) { /* readings of memory only */
+		this.strips = [];
+		this.rest = [];
+		this.listen();
+		return;
+	}
 	const all = binRows(P, this.stream, 600);
 	const order = P.groups.list.map((g, i) => i).filter((i) => all.active[i] > 0 || all.bins[i])
 		.sort((a, b) => all.active[b] - all.active[a] || a - b);
@@ -94,8 +100,8 @@ TimeAxis.prototype.layOut = function () {
 	this.W = W;
 	this.x0 = Math.min(LABEL_PX, W / 4);
 	this.w = W - this.x0 - 8;
-	this.graphs = [{title: 'CPUs in use'}].concat(hasMemory ? [{title: 'memory'}] : []);
-	this.stripY = this.graphs.length * GRAPH_PX + 4;
+	this.memoryY = this.stream >= 0 ? GRAPH_PX : 0;
+	this.stripY = this.memoryY + (hasMemory ? GRAPH_PX : 0) + 4;
 	this.H = this.stripY + this.strips.length * STRIP_PX + (this.rest.length ? STRIP_PX : 0) + AXIS_PX;
 };
 
@@ -114,8 +120,9 @@ TimeAxis.prototype.draw = function () {
 	c.clearRect(0, 0, this.W, this.H);
 	c.font = '11px ' + css.fontFamily;
 	c.textBaseline = 'middle';
-	this.drawCpu(c);
-	if (this.graphs.length > 1)
+	if (this.stream >= 0)
+		this.drawCpu(c);
+	if (this.app.P.head.series.length)
 		this.drawMemory(c);
 	this.strips.forEach((g, i) => this.drawStrip(c, g, this.stripY + i * STRIP_PX));
 	if (this.rest.length) {
@@ -176,7 +183,7 @@ TimeAxis.prototype.area = function (c, values, y, max, color) {
 };
 
 TimeAxis.prototype.drawMemory = function (c) {
-	const list = this.app.P.head.series, y = GRAPH_PX + 2, h = GRAPH_PX - 8;
+	const list = this.app.P.head.series, y = this.memoryY + 2, h = GRAPH_PX - 8;
 	const max = Math.max(1, ...list.map((s) => s.value.reduce((a, b) => Math.max(a, b), 0)));
 	list.forEach((s, k) => {
 		c.strokeStyle = k ? this.accent : this.soft;
@@ -366,8 +373,8 @@ TimeAxis.prototype.key = function (ev) {
 
 TimeAxis.prototype.showTip = function (ev) {
 	const P = this.app.P, d = this.data, ms = this.msAt(ev), g = this.stripAt(ev);
-	const k = Math.min(d.nrBins - 1, Math.floor(ms / d.width)), lines = [];
-	lines.push(axisText(ms, d.width < 100 ? 1 : 100) + (P.head.wall_start_ms ?
+	const k = d ? Math.min(d.nrBins - 1, Math.floor(ms / d.width)) : 0, lines = [];
+	lines.push(axisText(ms, P.head.duration_ms < 60000 ? 1 : 100) + (P.head.wall_start_ms ?
 		' · ' + new Date(P.head.wall_start_ms + ms).toISOString().slice(11, 19) + ' UTC' : ''));
 	if (g >= 0) {
 		lines.push(P.groups.list[g].title);
@@ -384,8 +391,9 @@ TimeAxis.prototype.showTip = function (ev) {
 			lines.push(P.streams[this.stream].state ? percentText(v, sum) + ' ' + text :
 				amountText(v, P.streams[this.stream].head.unit));
 	} else {
-		lines.push(this.cpus.values[k].toFixed(2) + (this.cpus.isCpus ? ' CPUs in use' :
-			' samples a ms'));
+		if (d)
+			lines.push(this.cpus.values[k].toFixed(2) + (this.cpus.isCpus ? ' CPUs in use' :
+				' samples a ms'));
 		for (const s of P.head.series) {
 			const i = Math.max(0, lowerBound(s.time_ms, s.time_ms.length, ms + 1) - 1);
 			lines.push(s.title + ' ' + bytesText(s.value[i]));
