@@ -29,11 +29,11 @@ static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",
 	.note = "function, call: of the lock holder or waker; cause: what it did during the wait; "
-		"on_cpu: it ran (stack at the wake-up of the waiter); run_queue: it waited for a "
-		"CPU; convoy: several threads take the same lock in turn; %: of the waiting shown; "
+		"on_cpu: it ran, the function is that of the wake-up, not what it computed; run_queue: "
+		"it waited for a CPU; convoy: several threads take the same lock in turn; %: of the waiting shown; "
 		"waits: those of which this was the longest part",
 	.texts = {{"doing", "cause"},
-		  {"function", "function"},
+		  {"function", "function (on_cpu: released in)"},
 		  {"in", "call"},
 		  {"culprit", "holder or waker"}},
 	.other_at = 1,
@@ -45,7 +45,7 @@ static const struct waitgroups_table pairs = {
 	.texts = {{"waiter", "waiter"},
 		  {"waits_in", "waiting in"},
 		  {"culprit", "holder"},
-		  {"function", "holder in"},
+		  {"function", "holder in (on_cpu: released in)"},
 		  {"doing", "cause"}},
 	.other_at = 1,
 };
@@ -125,14 +125,18 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 		struct waitframe waits = waitframe_of(wf, row->waiter_stack);
 		struct waitframe does = waitframe_of(wf, row->blocker_stack);
 		const char *blocker = blocker_name(&blocker_text, p, row);
+		const char *other = blocker;
 		const char *function = waitframe_name(p, &does);
 		threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
+		if (p->tasks.p[row->blocker].pid != p->tasks.p[row->waiter].pid &&
+		    !strcmp(buf_str(&waiter), blocker))
+			other = arena_fmt(&a, "another %s", blocker);
 		add_row(&of_causes,
 			(const char *[]){doing_text(row), function, profile_text(p, does.via),
 					 blocker},
 			row);
 		add_row(&of_pairs,
-			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), blocker,
+			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), other,
 					 function, doing_text(row)},
 			row);
 	}

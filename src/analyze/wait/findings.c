@@ -425,9 +425,10 @@ static void find_culprits(struct findings *f)
 	add(f, pct * 0.9,
 	    arena_fmt(&f->r->arena,
 		      "waiting for other threads, not for locks: %s %% of %s; the largest part "
-		      "(%s %%) for %s in %s (%s)",
+		      "(%s %%) for %s%s in %s (%s)",
 		      pct_text(pct).s, f->active, pct_text(view_pct(top.ns, ns)).s, top.thread,
-		      top.function, top.doing == WAIT_ON_CPU ? "on CPU" : wait_text(top.doing)));
+		      top.doing == WAIT_ON_CPU ? ", which ended the waits" : "", top.function,
+		      top.doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(top.doing)));
 }
 
 int findings_report(struct report *r, const struct selection *sel, const struct breakdown *l,
