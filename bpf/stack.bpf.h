@@ -75,6 +75,41 @@ static __always_inline void walk_put(struct walk *w)
 	WRITE_ONCE(w->is_in_use, 0);
 }
 
+/* kernel_stack.gap_log2 of a walk of @nr_frames. */
+static __always_inline __u32 gap_log2(__u32 nr_frames)
+{
+	__u32 bits = 0;
+
+	if (nr_frames <= KSTACK_FRAMES_MAX)
+		return 0;
+	for (__u32 i = 0; i < 16; i++)
+		bits += (nr_frames - KSTACK_FRAMES_MAX) >> i != 0;
+	return bits;
+}
+
+/* bpf_loop callback: adds frame @i of the outer half to the hash. */
+static long outer_hash(__u32 i, struct walker *k)
+{
+	struct walk *w = k->w;
+
+	w->hash = hash_mix(
+		w->hash,
+		w->frames[KSTACK_LEAF_FRAMES | ((w->nr_frames + i) & (KSTACK_LEAF_FRAMES - 1))]);
+	return 0;
+}
+
+/* Makes the hash of a stack with a gap that of what is sent (kernel_stack.h). */
+__noinline int hash_without_gap(struct walk *w)
+{
+	struct walker k = {.w = w};
+
+	if (!w)
+		return 0;
+	w->hash = hash_mix(w->leaf_hash, gap_log2(w->nr_frames));
+	bpf_loop(KSTACK_LEAF_FRAMES, outer_hash, &k, 0);
+	return 0;
+}
+
 /* Sends the frames of a walk (or the kernel's frames); false: no room in the ring. */
 __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 {
@@ -83,8 +118,8 @@ __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 	if (!w)
 		return false;
 	__u32 nr = w->nr_frames;
-	if (nr > WALK_FRAMES_MAX - 1)
-		nr = WALK_FRAMES_MAX - 1;
+	if (nr > WALK_FRAMES_MAX)
+		nr = WALK_FRAMES_MAX;
 	__u32 nr_bytes = sizeof(w->record) + nr * 8;
 	struct kernel_stack *r = (void *)w->record;
 	record_head(&r->head, RECORD_STACK, nr_bytes, t);
@@ -92,6 +127,8 @@ __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 	r->ref = ref;
 	r->nr_frames = nr;
 	r->end = end;
+	r->gap_log2 = gap_log2(w->nr_frames);
+	r->gap_end = KSTACK_LEAF_FRAMES | (w->nr_frames & (KSTACK_LEAF_FRAMES - 1));
 	if (bpf_ringbuf_output(&ring, w->record, nr_bytes, BPF_RB_NO_WAKEUP)) {
 		count_loss(KLOSS_RING_FULL);
 		return false;
@@ -134,6 +171,8 @@ __noinline __u64 stack_ref(struct walk *w, __u32 flags, __u32 copy_max)
 	if (!w)
 		return 0;
 	__u32 end = w->end;
+	if (UNLIKELY(w->nr_frames > KSTACK_FRAMES_MAX))
+		hash_without_gap(w);
 	__u64 ref = hash_mix(w->hash, end) | 1;
 
 	if (UNLIKELY(stack_is_unfinished(end))) {

@@ -162,7 +162,7 @@ static __always_inline void walk_callers_reusing(struct walker *k, struct task_s
 		return;
 	}
 	prev_walk_begin(w, k->prev);
-	bpf_loop(WALK_FRAMES_MAX, walk_next_reusing, k, 0);
+	bpf_loop(WALK_DEEP_MAX, walk_next_reusing, k, 0);
 	prev_walk_store(w, k->prev);
 }
 

@@ -21,13 +21,21 @@
 
 #include "arch.h"
 
-#define WALK_FRAMES_MAX   2048u
+#define WALK_FRAMES_MAX   KSTACK_FRAMES_MAX
 #define WALK_WINDOW_BYTES 2048u
 #define WALK_FILL_BYTES   1024u /* bytes that one read of the stack fetches */
 #define WALK_PAGE_BYTES   4096u
 #define WALK_ROWS_NEAR    6   /* rows between the first and the second guess of a search */
 #define WALK_OFFS         64u /* a power of two, at least STACK_MEMO_WORDS */
 #define WALK_NR_REGS      64u /* room for ARCH_NR_DWARF_REG, a power of two */
+
+/*
+ * Deeper stacks are walked on to their start, and their middle is dropped (kernel_stack.h), as long as
+ * all of a CPU's walks have at most WALK_DEEP_PER_SECOND such frames, of 30 ns each.
+ */
+#define WALK_DEEP_MAX        32768u
+#define WALK_DEEP_PER_SECOND (4u << 20)
+#define WALK_DEEP_STEP       256u /* frames that are taken from the budget at once; a power of two */
 
 #define RULES_CALL_BITS 16
 #define RULES_LEAF_BITS 14
@@ -80,6 +88,7 @@ struct walk {
 	__u64 sp;
 	__u64 fp;
 	__u64 hash;
+	__u64 leaf_hash; /* after the innermost KSTACK_LEAF_FRAMES frames, if there are more */
 	/* The mapping that contains the last frame. */
 	__u64 map_start;
 	__u64 map_bytes;
@@ -242,6 +251,30 @@ __noinline bool walk_search_map(struct walk *w, __u64 addr)
 	r->kind = w->map_kind;
 	r->idx = w->map_idx;
 	return true;
+}
+
+struct deep_budget {
+	__u64 second;
+	__u64 nr_frames;
+};
+
+DEFINE_MAP(PERCPU_ARRAY, deep_budgets, 1, __u32, struct deep_budget);
+
+/* Whether a walk may go on for WALK_DEEP_STEP frames beyond its limit. */
+__noinline bool walk_goes_deeper(struct walk *w)
+{
+	struct deep_budget *b = single_elem(&deep_budgets);
+	__u64 second = bpf_ktime_get_ns() >> 30;
+
+	if (!w || !b || w->nr_frames >= WALK_DEEP_MAX)
+		return false;
+	if (b->second != second) {
+		b->second = second;
+		b->nr_frames = 0;
+	}
+	b->nr_frames += WALK_DEEP_STEP;
+	w->max_frames = w->nr_frames + WALK_DEEP_STEP;
+	return b->nr_frames <= WALK_DEEP_PER_SECOND;
 }
 
 /* Like walk_search_map, but tries the recently used mappings first. */
@@ -436,9 +469,13 @@ static __always_inline int walk_one(struct walker *k, bool is_leaf)
 	/* A return address in no mapping is not stored as a frame; an interrupted pc is. */
 	if (UNLIKELY(!has_map && w->is_call))
 		return w->end = WALK_NO_MAP;
-	if (UNLIKELY(n >= w->max_frames))
+	if (UNLIKELY(n >= w->max_frames) && !walk_goes_deeper(w))
 		return w->end = WALK_DEPTH;
-	w->frames[n & (WALK_FRAMES_MAX - 1)] = w->pc;
+	if (UNLIKELY(n == KSTACK_LEAF_FRAMES))
+		w->leaf_hash = w->hash;
+	/* Up to KSTACK_FRAMES_MAX the index is n; from there on the outer half is a ring. */
+	__u32 at = n < KSTACK_LEAF_FRAMES ? n : KSTACK_LEAF_FRAMES | (n & (KSTACK_LEAF_FRAMES - 1));
+	w->frames[at & (WALK_FRAMES_MAX - 1)] = w->pc;
 	w->nr_frames = n + 1;
 	w->hash = hash_mix(w->hash, w->pc);
 	if (UNLIKELY(!has_map))
@@ -468,7 +505,7 @@ static __always_inline bool walk_leaf(struct walker *k)
 /* Walks all callers of the leaf, after walk_leaf. */
 static __always_inline void walk_callers(struct walker *k)
 {
-	bpf_loop(WALK_FRAMES_MAX, walk_next, k, 0);
+	bpf_loop(WALK_DEEP_MAX, walk_next, k, 0);
 }
 
 #endif

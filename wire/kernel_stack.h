@@ -29,11 +29,24 @@ enum kernel_stack_flags {
 	KSTACK_NO_LEAF = 4,
 };
 
+/*
+ * Of a stack of more than KSTACK_FRAMES_MAX frames only the innermost KSTACK_LEAF_FRAMES and as many
+ * of the outermost ones are sent. The number of those between is sent as its logarithm, and the hash
+ * has no more of it: stacks of a recursion differ in their depth each time, and would else each be
+ * sent, and be a stack of its own in the profile.
+ */
+#define KSTACK_FRAMES_MAX  2048u
+#define KSTACK_LEAF_FRAMES (KSTACK_FRAMES_MAX / 2)
+
 struct kernel_stack {
 	struct kernel_record head;
 	wire_u64 ref; /* hash of the stack, never 0 */
 	wire_u32 nr_frames;
-	wire_u32 end;      /* enum walk_end; WALK_ROOT for kernel stacks */
+	wire_u32 end; /* enum walk_end; WALK_ROOT for kernel stacks */
+	wire_u32
+		gap_log2; /* 2^(gap_log2 - 1) frames or more are missing, less than twice; 0: none */
+	wire_u32 gap_end;  /* with a gap: frames[gap_end] is the first one after it; those from
+			      KSTACK_LEAF_FRAMES on are a ring */
 	wire_u64 frames[]; /* leaf first */
 };
 
@@ -52,7 +65,7 @@ struct kernel_copy {
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct kernel_stack) == 40, "stack record");
+_Static_assert(sizeof(struct kernel_stack) == 48, "stack record");
 #endif
 
 #endif

@@ -9,8 +9,10 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 #include "unwind/walk.h"
 
@@ -328,15 +330,27 @@ static stack_id intern_stack(struct stackbuild *b, const struct event *ev, enum 
 	return intern_frames(b, path, root_of(b, *ret_loss), shared);
 }
 
+/* The frame in the place of the middle of a deep stack. */
+static loc_id gap_location(struct stackbuild *b, uint32_t nr_min)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	buf_addf(&name, "[... %s to %s frames ...]", num_count(nr_min).s,
+		 num_count(2 * (uint64_t)nr_min - 1).s);
+	return profile_pseudo_location(b->p, buf_str(&name));
+}
+
 stack_id stackbuild_user(struct stackbuild *b, const struct event *ev, enum loss_kind *ret_loss)
 {
 	const struct event_stack *s = &ev->stack;
 	struct space *sp = spaces_get(b->spaces, ev->pid);
 	enum loss_kind loss = MIN(s->loss, LOSS_NR);
 	vec_clear(&b->scratch);
-	for (uint32_t i = 0; i < s->nr_chain && i < CHAIN_DEPTH_MAX; i++)
+	for (uint32_t i = 0; i < s->nr_chain && i < CHAIN_DEPTH_MAX; i++) {
+		if (s->nr_gap_min && i == s->nr_inner)
+			vec_push(&b->scratch, gap_location(b, s->nr_gap_min));
 		vec_push(&b->scratch, stackbuild_user_location(b, ev->pid, sp, s->chain[i],
 							       i > 0 || s->is_callers));
+	}
 	if (s->regs)
 		loss = walk(b, ev,
 			    &(struct walk_input){.space = sp,
@@ -348,8 +362,10 @@ stack_id stackbuild_user(struct stackbuild *b, const struct event *ev, enum loss
 		memmove(b->scratch.p, b->scratch.p + 1, --b->scratch.n * sizeof(*b->scratch.p));
 	struct path *path = path_of(b, ev);
 	path->addrs.n = 0;
-	*ret_loss = loss;
-	return intern_frames(b, path, root_of(b, loss), 0);
+	stack_id root =
+		root_of(b, loss); /* without the middle it still starts at the thread's start */
+	*ret_loss = loss == LOSS_NR && s->nr_gap_min ? LOSS_TRUNC_DEPTH : loss;
+	return intern_frames(b, path, root, 0);
 }
 
 /* Returns the entry of a hash, moved to the front of its set; a new one is empty. */

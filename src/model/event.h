@@ -79,6 +79,9 @@ struct event_stack {
 	const uint64_t *chain; /* without markers */
 	uint32_t nr_chain;
 	enum loss_kind loss; /* why the chain is truncated, or LOSS_NR if it is complete */
+	/* Of a deep stack: after nr_inner frames, nr_gap_min frames or more are missing; 0: none. */
+	uint32_t nr_inner;
+	uint32_t nr_gap_min;
 	const uint64_t *regs;
 	uint64_t regs_mask;
 	const uint8_t *stack;

@@ -9,8 +9,11 @@
 
 static bool is_stack_sane(const struct kernel_stack *s)
 {
-	return s->head.nr_bytes >= sizeof(*s) &&
-	       s->nr_frames <= (s->head.nr_bytes - sizeof(*s)) / sizeof(s->frames[0]);
+	if (s->head.nr_bytes < sizeof(*s) ||
+	    s->nr_frames > (s->head.nr_bytes - sizeof(*s)) / sizeof(s->frames[0]))
+		return false;
+	return !s->gap_log2 || (s->gap_log2 <= 32 && s->nr_frames == KSTACK_FRAMES_MAX &&
+				s->gap_end >= KSTACK_LEAF_FRAMES && s->gap_end < KSTACK_FRAMES_MAX);
 }
 
 static bool is_copy_sane(const struct kernel_copy *c)
@@ -64,7 +67,23 @@ static void decode_sample(const struct kernel_sample *s, struct event *ev)
 					   .kernel_ref = s->kernel_ref};
 }
 
-static void decode_stack(const struct kernel_stack *s, struct event *ev)
+/* Puts the outer half, a ring that starts at gap_end, in order. */
+static void decode_gap(const struct kernel_stack *s, struct kernelrecord_scratch *scratch,
+		       struct event_stack *to)
+{
+	uint32_t nr_first = KSTACK_FRAMES_MAX - s->gap_end;
+	uint64_t *outer = scratch->chain + KSTACK_LEAF_FRAMES;
+	memcpy(scratch->chain, s->frames, KSTACK_LEAF_FRAMES * sizeof(*s->frames));
+	memcpy(outer, s->frames + s->gap_end, nr_first * sizeof(*s->frames));
+	memcpy(outer + nr_first, s->frames + KSTACK_LEAF_FRAMES,
+	       (KSTACK_LEAF_FRAMES - nr_first) * sizeof(*s->frames));
+	to->chain = scratch->chain;
+	to->nr_inner = KSTACK_LEAF_FRAMES;
+	to->nr_gap_min = 1u << (s->gap_log2 - 1);
+}
+
+static void decode_stack(const struct kernel_stack *s, struct kernelrecord_scratch *scratch,
+			 struct event *ev)
 {
 	ev->kind = EVENT_STACK;
 	ev->stack = (struct event_stack){.ref = s->ref,
@@ -73,6 +92,8 @@ static void decode_stack(const struct kernel_stack *s, struct event *ev)
 					 .chain = (const uint64_t *)s->frames,
 					 .nr_chain = s->nr_frames,
 					 .loss = loss_from_walk_end((enum walk_end)s->end)};
+	if (s->gap_log2)
+		decode_gap(s, scratch, &ev->stack);
 }
 
 /* Converts registers from DWARF numbers to the order of perf's register bits. */
@@ -106,7 +127,7 @@ bool kernelrecord_decode(const struct kernel_record *r, struct kernelrecord_scra
 		decode_sample((const void *)r, ret_ev);
 		return true;
 	case RECORD_STACK:
-		decode_stack((const void *)r, ret_ev);
+		decode_stack((const void *)r, scratch, ret_ev);
 		return true;
 	case RECORD_COPY:
 		decode_copy((const void *)r, scratch, ret_ev);

@@ -8,11 +8,13 @@
 #include "arch.h"
 #include "base/base.h"
 #include "kernel_record.h"
+#include "kernel_stack.h"
 #include "model/event.h"
 
 /* Memory that a decoded event may point to. */
 struct kernelrecord_scratch {
 	uint64_t regs[ARCH_NR_DWARF_REG];
+	uint64_t chain[KSTACK_FRAMES_MAX];
 };
 
 /*

@@ -17,6 +17,14 @@ run churn 'thread_burn' 500 99 "$TARGETS/lives" churn
 run deep 'go_deeper;.*bottom_burn' 1000 98 "$TARGETS/lives" deep 500
 depth=$(awk '/bottom_burn/ { n = gsub(/go_deeper/, ""); if (n > max) max = n } END { print max + 0 }' deep.folded)
 [ "$depth" = 501 ] || fail "deep: $depth frames of go_deeper, expected 501"
+# Deeper than what is kept: the root, the leaf, and one frame for what is between them.
+$ASSAY cpu -o deeper.assay -- "$TARGETS/lives" deep 5000 > deeper.out 2>&1 || fail "deeper: $(cat deeper.out)"
+if grep -q 'in the kernel (BPF)' deeper.out; then
+	n=$(total deeper.folded)
+	both=$(total deeper.folded '^lives;_start.*;main;go_deeper.*;[[]... 2,048 to 4,095 frames ...[]];.*;bottom_burn')
+	# The others are over the budget of a CPU.
+	[ "$both" -ge $((n * 6 / 10)) ] || fail "deeper: $both of $n samples have root and leaf: $(cat deeper.out)"
+fi
 # 30 children of 60 samples each: those born while the copies grow are not lost, nor counted twice.
 run family 'bottom_burn' 1500 90 "$TARGETS/lives" family 30
 [ "$got" -le 2100 ] || fail "family: $got samples, 1800 are right"

@@ -38,6 +38,37 @@ TEST(kernelrecord_stack_with_more_frames_than_bytes_is_refused)
 	CHECK(!kernelrecord_is_sane(&s->head, sizeof(bytes)));
 }
 
+TEST(kernelrecord_puts_the_outer_half_of_a_deep_stack_in_order)
+{
+	const uint32_t nr_bytes = sizeof(struct kernel_stack) + KSTACK_FRAMES_MAX * 8;
+	struct kernel_stack *s = xcalloc(1, nr_bytes);
+	struct kernelrecord_scratch *scratch = xcalloc(1, sizeof(*scratch));
+	struct event ev;
+	s->head = (struct kernel_record){.kind = RECORD_STACK, .nr_bytes = nr_bytes, .time_ns = 1};
+	s->nr_frames = KSTACK_FRAMES_MAX;
+	s->gap_log2 = 12;
+	s->gap_end = KSTACK_LEAF_FRAMES + 5;
+	/* The frame at index i of the stack has the value i + 1; the ring begins at gap_end. */
+	for (uint32_t i = 0; i < KSTACK_LEAF_FRAMES; i++) {
+		s->frames[i] = i + 1;
+		s->frames[KSTACK_LEAF_FRAMES + (5 + i) % KSTACK_LEAF_FRAMES] =
+			KSTACK_LEAF_FRAMES + i + 1;
+	}
+	CHECK(kernelrecord_is_sane(&s->head, nr_bytes));
+	CHECK(kernelrecord_decode(&s->head, scratch, &ev));
+	CHECK_U64(ev.stack.nr_inner, KSTACK_LEAF_FRAMES);
+	CHECK_U64(ev.stack.nr_gap_min, 2048);
+	for (uint32_t i = 0; i < KSTACK_FRAMES_MAX; i++)
+		CHECK_U64(ev.stack.chain[i], i + 1);
+	s->gap_end = KSTACK_FRAMES_MAX;
+	CHECK(!kernelrecord_is_sane(&s->head, nr_bytes));
+	s->gap_end = KSTACK_LEAF_FRAMES;
+	s->nr_frames--;
+	CHECK(!kernelrecord_is_sane(&s->head, nr_bytes));
+	free(scratch);
+	free(s);
+}
+
 TEST(kernelrecord_converts_registers_from_dwarf_to_perf_order)
 {
 	struct kernel_copy *c = xcalloc(1, sizeof(*c) + 64);

@@ -159,6 +159,35 @@ static void describe(const struct fixture *f, stack_id s, char *to, size_t n)
 static const uint64_t user[] = {CODE + 0x10, CODE + 0x20, CODE + 0x30};
 static const uint64_t kernel[] = {KERNEL + 1, KERNEL + 2};
 
+TEST(refs_deep_stack_keeps_root_and_leaf_with_a_frame_for_the_middle)
+{
+	struct fixture f;
+	set_up(&f);
+	emit_map(&f, 10, CODE, "/bin/ten");
+	struct event deep = {.kind = EVENT_STACK,
+			     .pid = 10,
+			     .stack = {.ref = 77,
+				       .is_callers = true,
+				       .chain = user,
+				       .nr_chain = 3,
+				       .nr_inner = 2,
+				       .nr_gap_min = 4096,
+				       .loss = LOSS_NR}};
+	emit(&f, deep);
+	deep.stack.ref = 78;
+	deep.stack.loss = LOSS_TRUNC_NO_RULE;
+	emit(&f, deep);
+	emit_wait(&f, SPEC_WAITS, 77, 0, 1);
+	emit_wait(&f, SPEC_WAITS, 78, 0, 1);
+	CHECK_STACK(&f, waits(&f)->stack[0],
+		    "ten+10 ten+20 [... 4,096 to 8,191 frames ...] ten+30 ");
+	CHECK_STACK(&f, waits(&f)->stack[1],
+		    "ten+10 ten+20 [... 4,096 to 8,191 frames ...] ten+30 [truncated] ");
+	CHECK_U64(f.p->losses.nr[LOSS_TRUNC_DEPTH], 1);
+	CHECK_U64(f.p->losses.nr[LOSS_TRUNC_NO_RULE], 1);
+	tear_down(&f);
+}
+
 TEST(refs_wait_has_the_kernel_on_top_of_the_user)
 {
 	struct fixture f;
