@@ -398,6 +398,19 @@ void view_report_nothing(struct report *r, const struct profile *p)
 	report_note(r, "nothing was recorded before that: no table can be shown");
 }
 
+/* Numbers in the facts are of the whole recording; said where filters left something out. */
+static void mark_whole_facts(struct report *r, const struct selection *sel)
+{
+	static const enum fact_id numbers[] = {FACT_CPU_TIME, FACT_BLOCK_IN_FLIGHT,
+					       FACT_IO_CALLS_AT_START};
+	for (size_t i = 0; view_nr_out(sel) && i < ARRAY_LEN(numbers); i++) {
+		const char *value = report_get_fact(r, numbers[i]);
+		if (value)
+			report_fact(r, numbers[i],
+				    arena_fmt(&r->arena, "%s (of the whole recording)", value));
+	}
+}
+
 void view_begin(struct report *r, const struct selection *sel, const char *title)
 {
 	r->title = arena_strdup(&r->arena, title);
@@ -408,6 +421,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	r->noun = arena_strdup(&r->arena, select_noun(sel));
 	r->count_name = count_name(sel) ? arena_strdup(&r->arena, count_name(sel)) : NULL;
 	report_facts(r, sel->p);
+	mark_whole_facts(r, sel);
 	report_fact(r, FACT_EVENT, sel->event);
 	view_note_incomplete(r, sel->p);
 	view_note_filtered(r, sel);

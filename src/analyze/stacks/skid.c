@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/stacks/skid.h"
 
+#include "analyze/view.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sv.h"
@@ -64,7 +65,7 @@ static func_id leaf_function(const struct profile *p, const struct select_row *r
 void skid_note(struct report *r, const struct selection *sel)
 {
 	const struct profile *p = sel->p;
-	if (!is_by_timer(sel) || !sel->weight)
+	if (!is_by_timer(sel) || !sel->weight || !view_has_shares(sel))
 		return;
 	uint64_t weights[ENABLERS_NR + 1] = {0};
 	CLEANUP(free_p) uint8_t *known = xcalloc(p->functions.n + 1, 1); /* index + 1 */
@@ -87,8 +88,8 @@ void skid_note(struct report *r, const struct selection *sel)
 	if (all_pct >= NOTED_PCT && names.n)
 		report_note(
 			r,
-			"%s %% of the time is in kernel functions that enable interrupts (%s): a "
+			"%s %% of the %stime is in kernel functions that enable interrupts (%s): a "
 			"timer takes the samples, and code with interrupts disabled is counted "
 			"there; the functions that call them are right",
-			num_pct(all_pct).s, buf_str(&names));
+			num_pct(all_pct).s, view_nr_out(sel) ? "selected " : "", buf_str(&names));
 }

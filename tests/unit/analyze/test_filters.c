@@ -89,10 +89,16 @@ static void check_page(const struct profile *p, const struct select_spec *spec, 
 	(*nr)++;
 	struct limits l = limits_of(p, spec);
 	check_tables(r, &l, what);
-	if (select_scope(spec) != SELECT_ALL)
-		vec_foreach(n, &r->notes)
-			CHECK(!strstr(*n, "of non-idle thread time") &&
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	bool is_part = !views_select(&a, p, spec, &sel, NULL) && view_nr_out(&sel);
+	vec_foreach(n, &r->notes) {
+		if (select_scope(spec) != SELECT_ALL)
+			CHECK(!strstr(*n, "of non-idle thread time"));
+		if (is_part)
+			CHECK(!strstr(*n, ") of CPU time") && !strstr(*n, "of the time is") &&
 			      !strstr(*n, "the target was mostly idle"));
+	}
 	const char *switches = report_get_fact(r, FACT_CONTEXT_SWITCHES);
 	CHECK(!switches || select_scope(spec) == SELECT_ALL || spec->time ||
 	      strstr(switches, "of the selection"));
