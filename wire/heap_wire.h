@@ -28,12 +28,14 @@
  * until no slot has is_inside set. The recorder sets is_inside, executes a compiler barrier and
  * reads is_active again before it writes anything. A thread can be preempted for any time between
  * its first read of is_active and the store to is_inside. Therefore:
- *	- local memory is never unmapped. A later attach may reuse it if all addresses and sizes
- *	  are the same; otherwise the later attach maps other memory and leaves the old one zeroed
- *	  (MADV_DONTNEED), that is inert
- *	- [shared, + shared_bytes) is not unmapped. One mmap with MAP_FIXED | MAP_NORESERVE replaces
- *	  it by private anonymous memory, which the ring of the next attach replaces again
- *	- tables are unmapped once no thread is inside; if a thread stays inside, they stay mapped
+ *	- [shared, + shared_bytes) is not simply unmapped. One mmap with MAP_FIXED | MAP_NORESERVE
+ *	  replaces it and the tables by private anonymous memory; local memory is zeroed
+ *	  (MADV_DONTNEED), which is inert
+ *	- assay then sets heap_data.local = 0 and looks for threads that may come back to the image or
+ *	  the stubs: by their pc and by every word of their stacks (remote/patch/quiesce.h). If there
+ *	  is none, all three are unmapped
+ *	- else they stay mapped, empty. The next attach reuses them if all addresses and sizes are the
+ *	  same, otherwise it maps other memory; the next detach tries again to unmap all
  *
  * A thread is identified by its thread pointer T (fs base; tpidr_el0), which is even. A slot
  * belongs to one thread pointer, and only that thread writes to the slot's ring. The states of

@@ -26,6 +26,8 @@
 #define ATTACH_TRIES      5
 #define INSIDE_TIMEOUT_NS NS_PER_SEC /* wait for threads inside the recorder */
 #define LOCK_TIMEOUT_NS   (10 * NS_PER_SEC)
+#define UNMAP_TRIES       4
+#define UNMAP_PAUSE_NS    (5 * NS_PER_MS)
 #define UNDO_TRIES        50 /* a tenth of a second apart, after the death of assay */
 
 int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n)
@@ -260,13 +262,67 @@ int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err)
 	return heaptext_quiesce(h, err);
 }
 
-static int remove_recorder(struct heapinject *h, struct err *err)
+/* After this, whoever enters the recorder finds it inert. */
+static int clear_local(struct heapinject *h, struct err *err)
 {
-	TRY(heapinject_undo(h, h->method != HEAP_METHOD_PATCH, err));
+	const uint64_t none = 0;
+	return heapinject_write(h,
+				h->image + heap_image()->data + offsetof(struct heap_data, local),
+				&none, sizeof(none), err);
+}
+
+static bool may_return(struct heapinject *h)
+{
+	for (int i = 0; i < UNMAP_TRIES; i++) {
+		if (!heaptext_may_return(h))
+			return false;
+		(void)nanosleep(&(struct timespec){.tv_nsec = UNMAP_PAUSE_NS}, NULL);
+	}
+	return true;
+}
+
+/*
+ * Unmaps all memory except for the code, of this attach and an earlier one of the other kind, if no
+ * thread can come back to the recorder. Else it stays mapped, empty, until the next detach.
+ */
+static int unmap_memory(struct heapinject *h, struct err *err)
+{
+	struct heapcode_op ops[3 * ARRAY_LEN(h->saved_layouts)] = {0};
+	size_t n = 0;
+	TRY(clear_local(h, err));
+	if (may_return(h))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(h->saved_layouts); i++) {
+		const struct heap_layout *p = &h->saved_layouts[i];
+		const uint64_t parts[][2] = {{p->shared, p->shared_bytes},
+					     {p->tables, p->tables_bytes},
+					     {p->local, p->local_bytes}};
+		for (size_t k = 0; p->local && k < ARRAY_LEN(parts); k++)
+			ops[n++] = (struct heapcode_op){.nr = SYS_munmap,
+							.args = {parts[k][0], parts[k][1]}};
+	}
+	/* First of all, no later attach may reuse what belongs to the target again. */
+	memset(h->saved_layouts, 0, sizeof(h->saved_layouts));
+	TRY(heaptext_write_heads(h, err));
+	h->is_area_unsafe = true; /* the area for sessions is unmapped, too */
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapinject_open(&s, h, false, err));
+	return heapinject_batch(h, s.r, ops, n, err);
+}
+
+static int release_shared(struct heapinject *h, struct err *err)
+{
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	TRY(heapinject_open(&s, h, false, err));
 	/* With a filter it stays mapped, unused. */
 	return h->has_filter ? 0 : replace_shared(h, s.r, err);
+}
+
+static int remove_recorder(struct heapinject *h, struct err *err)
+{
+	TRY(heapinject_undo(h, h->method != HEAP_METHOD_PATCH, err));
+	TRY(release_shared(h, err));
+	return h->has_filter || h->is_held || !h->is_mapped ? 0 : unmap_memory(h, err);
 }
 
 static int open_target(struct heapinject *h, struct err *err)

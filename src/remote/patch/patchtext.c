@@ -242,17 +242,32 @@ static int restore_gaps(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-int heaptext_quiesce(struct heapinject *h, struct err *err)
+static void add_ranges(const struct heapinject *h, struct heap_ranges *to)
 {
-	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
-	vec_push(&ranges, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
+	vec_push(to, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
 	vec_foreach(g, &h->regions) {
-		vec_push(&ranges,
+		vec_push(to,
 			 (struct heap_range){g->addr, g->addr + stub_region_bytes(g->nr_stubs)});
 		vec_foreach(p, &g->patches)
 			if (p->has_gap)
-				vec_push(&ranges, (struct heap_range){p->gap, p->gap + 5});
+				vec_push(to, (struct heap_range){p->gap, p->gap + 5});
 	}
+}
+
+bool heaptext_may_return(struct heapinject *h)
+{
+	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
+	uint64_t longest_ns = 0;
+	add_ranges(h, &ranges);
+	bool may = quiesce_may_return(h->pid, &ranges, &longest_ns);
+	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
+	return may;
+}
+
+int heaptext_quiesce(struct heapinject *h, struct err *err)
+{
+	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
+	add_ranges(h, &ranges);
 	uint64_t longest_ns = 0;
 	/* After this every CPU has entered the kernel. */
 	if (!h->is_held && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))

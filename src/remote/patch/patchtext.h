@@ -26,6 +26,8 @@ int heaptext_change_multi(struct heapinject *h, bool is_restore, struct err *err
  * image, then restores the padding.
  */
 int heaptext_quiesce(struct heapinject *h, struct err *err);
+/* Whether a thread may be in the recorder or return to it (quiesce.h), after heaptext_quiesce. */
+bool heaptext_may_return(struct heapinject *h);
 /* Writes struct stub_head (stubs.h) of each region to the target. */
 int heaptext_write_heads(struct heapinject *h, struct err *err);
 

@@ -4,17 +4,23 @@
 #include "remote/patch/quiesce.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/vec.h"
+#include "remote/patch/heapspace.h"
 #include "remote/ptrace/tracee.h"
 #include "host/proc.h"
 #include "host/boost.h"
 
 #define TRIES_MAX        50u
 #define SEIZE_ROUNDS_MAX 10u
+#define STACK_MAX        ((size_t)8 << 20) /* more of a stack is not searched */
 #define STOP_TIMEOUT_NS  (10 * NS_PER_SEC) /* a request to stop cannot be withdrawn */
 
 /* ---- one after the other -------------------------------------------------------------------- */
@@ -30,27 +36,34 @@ static enum thread_place inspect_waiting(int32_t pid, int32_t tid, const struct 
 	return heap_ranges_have(ranges, w.pc) ? THREAD_INSIDE : THREAD_OUTSIDE;
 }
 
-static enum thread_place inspect_stopped(int32_t pid, int32_t tid, const struct heap_ranges *ranges,
-					 uint64_t *longest_ns, struct err *err)
+/* Stops a thread to read its registers. -ESRCH: it has ended. */
+static int read_registers(int32_t pid, int32_t tid, struct user_regs_struct *ret_regs,
+			  uint64_t *longest_ns, struct err *err)
 {
-	struct user_regs_struct regs;
 	struct host_boost boost;
 	bool was_traced = false;
-	int rc = tracee_acquire(pid, tid, 0, &was_traced, err);
-	if (rc)
-		return rc == -ESRCH ? THREAD_OUTSIDE : THREAD_RUNNING;
+	TRY(tracee_acquire(pid, tid, 0, &was_traced, err));
 	bool is_child = tid == pid && tracee_is_child(pid);
 	host_boost_begin(&boost);
 	host_boost_thread(&boost, tid);
 	uint64_t begin_ns = clock_mono_ns();
-	rc = tracee_interrupt(tid, is_child, begin_ns + 10 * NS_PER_SEC, &regs);
+	int rc = tracee_interrupt(tid, is_child, begin_ns + 10 * NS_PER_SEC, ret_regs);
 	if (!rc)
 		tracee_release(tid, was_traced);
 	uint64_t stopped_ns = clock_mono_ns() - begin_ns;
 	host_boost_end(&boost);
+	if (!rc)
+		*longest_ns = MAX(*longest_ns, stopped_ns);
+	return rc;
+}
+
+static enum thread_place inspect_stopped(int32_t pid, int32_t tid, const struct heap_ranges *ranges,
+					 uint64_t *longest_ns, struct err *err)
+{
+	struct user_regs_struct regs;
+	int rc = read_registers(pid, tid, &regs, longest_ns, err);
 	if (rc)
 		return rc == -ESRCH ? THREAD_OUTSIDE : THREAD_RUNNING;
-	*longest_ns = MAX(*longest_ns, stopped_ns);
 	return heap_ranges_have(ranges, regs.rip) ? THREAD_INSIDE : THREAD_OUTSIDE;
 }
 
@@ -78,6 +91,67 @@ int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t dead
 		}
 	}
 	return 0;
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+struct stack_search {
+	int32_t pid;
+	const struct heap_ranges *ranges;
+	const struct heapspace *space;
+	uint64_t *words; /* STACK_MAX bytes */
+};
+
+/* Whether a word between the stack pointer and the end of its mapping is in the ranges. */
+static bool is_on_stack(const struct stack_search *s, uint64_t sp)
+{
+	const struct heapspace_map *m = heapspace_at(s->space, sp);
+	sp &= ~(uint64_t)7;
+	if (!m || m->end - sp > STACK_MAX)
+		return true; /* cannot be excluded */
+	struct iovec local = {s->words, m->end - sp};
+	struct iovec remote = {(void *)(uintptr_t)sp, m->end - sp};
+	ssize_t got = process_vm_readv(s->pid, &local, 1, &remote, 1, 0);
+	if (got != (ssize_t)(m->end - sp))
+		return true;
+	for (size_t i = 0; i < (size_t)got / sizeof(*s->words); i++)
+		if (heap_ranges_have(s->ranges, s->words[i]))
+			return true;
+	return false;
+}
+
+/* A process that shares the memory may exist while a thread waits in one of these calls. */
+static bool is_fork(int64_t nr)
+{
+	return nr == SYS_vfork || nr == SYS_clone || nr == SYS_clone3;
+}
+
+static bool may_return_into(const struct stack_search *s, int32_t tid, uint64_t *longest_ns)
+{
+	struct proc_wait w;
+	struct user_regs_struct regs;
+	int rc = proc_wait(s->pid, tid, &w);
+	if (rc == -ENOENT || rc == -ESRCH)
+		return false;
+	if (!rc)
+		return is_fork(w.nr) || heap_ranges_have(s->ranges, w.pc) || is_on_stack(s, w.sp);
+	rc = read_registers(s->pid, tid, &regs, longest_ns, NULL);
+	return rc ? rc != -ESRCH
+		  : heap_ranges_have(s->ranges, regs.rip) || is_on_stack(s, regs.rsp);
+}
+
+bool quiesce_may_return(int32_t pid, const struct heap_ranges *ranges, uint64_t *ret_longest_ns)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	CLEANUP(heapspace_release) struct heapspace space = {0};
+	if (proc_threads(&tids, pid, NULL) || heapspace_read(&space, pid, NULL))
+		return true;
+	struct stack_search s = {pid, ranges, &space, xmalloc(STACK_MAX)};
+	bool may = false;
+	for (size_t i = 0; i < tids.pids.n && !may; i++)
+		may = may_return_into(&s, tids.pids.p[i], ret_longest_ns);
+	free(s.words);
+	return may;
 }
 
 /* ---- all at once ---------------------------------------------------------------------------- */

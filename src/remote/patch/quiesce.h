@@ -27,6 +27,14 @@
 int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t deadline_ns,
 		    uint64_t *ret_longest_ns, struct err *err);
 /*
+ * Whether a thread may be in the ranges or come back to them, for code that cannot be entered any
+ * more: its pc, or any word of its stack, is an address in them. That includes return addresses and
+ * the registers that a signal handler will restore. It is also true where that cannot be excluded:
+ * more than 8 MiB of stack, memory that cannot be read, a fork in progress. A stale word in an
+ * unused part of a frame makes it true as well.
+ */
+bool quiesce_may_return(int32_t pid, const struct heap_ranges *ranges, uint64_t *ret_longest_ns);
+/*
  * Calls @change while all threads are stopped and none is in one of the ranges. @change must be
  * short and not use ptrace. -EBUSY: a thread was inside at each of 50 attempts. *ret_longest_ns is
  * raised to the longest time that the threads were stopped. Else errors of @change and of ptrace.
