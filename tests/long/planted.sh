@@ -51,7 +51,7 @@ prepare() {
 statements() {
 	sed -n '/^allocation sites by live bytes/{n;n;s/.*  \([^ ].*\)  -  .*/note: first site: \1/p}' "$1"
 	grep -E '^note: |^[^ ].*: verdict |killed by the OOM' "$1" |
-		grep -vE '^note: (shown: |[0-9.]* % of the time is in kernel functions|the breakdown covers|the rows add up|other events in this|sampled: |\[not sampled\]: |only [0-9,]* samples; the 95|waits are stored|durations are|page faults are not a cache)'
+		grep -vE '^note: (shown: |[0-9.]* % of the time is in kernel functions|the breakdown covers|the rows add up|other events in this|sampled: |\[not sampled\]: |only [0-9,]* samples|(java|python|node|go): |waits are stored|durations are|page faults are not a cache)'
 }
 
 # capture CASE-FORM COMMAND PROGRAM...: its page and truth in files of that name
@@ -117,10 +117,10 @@ run spin cpu "${P}_locks spin" 'spinning_thread: .*spin_until_free' "$none" 'in 
 run executor offcpu "${P}_std executor" 'blocked executor.*blocking_query' "$idle" 'blocked executor'
 run runqueue offcpu "${P}_cpu runqueue" 'CPU shortage' "$idle" 'contention'
 run mapping offcpu "${P}_cpu mapping" 'mmap lock' "$idle" 'mmap lock'
-run quota offcpu "${P}_cpu quota" 'quota' 'CPU shortage' 'quota'
+run quota offcpu "${P}_cpu quota" 'quota' "$idle" 'quota'
 run hot cpu "${P}_cpu hot" 'hottest path: [89].* > hash_rows' "$none" '> hash_rows'
-run halves cpu "${P}_cpu halves" 'parse_input' "$none" "$none"
-run faults cpu "${P}_cpu faults" 'fill_buffer > .*(fault|mm)' "$none" 'fault'
+run halves cpu "${P}_cpu halves" 'first half' "$none" "$none" # no sentence knows phases yet
+run faults cpu "${P}_cpu faults" 'fill_buffer > .*(fault|mm)' "$none" 'page_fault|handle_mm'
 run tiny cpu "${P}_cpu tiny" 'write_record > write' "$none" 'write_record'
 run pygc cpu "python3 $sources/planted_gc.py gc" 'gc_collect' "$none" 'gc_collect'
 run javagc cpu 'java -Xmx64m -XX:+UseSerialGC PlantedGc gc' 'hottest path: .*(Heap|Generation|GC|Mark|compact)' "$none" 'Generation|GenMark'
