@@ -8,6 +8,7 @@
 #include "analyze/memory/heapweights.h"
 #include "analyze/stacks/hotcold.h"
 #include "analyze/stacks/hotpath.h"
+#include "analyze/stacks/shortlived.h"
 #include "analyze/stacks/skid.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/stacks/top.h"
@@ -166,8 +167,10 @@ void overview_report(struct report *r, const struct selection *sel, const char *
 {
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
-	if (view_is_cpu_time(sel))
+	if (view_is_cpu_time(sel)) {
 		hotpath_note(r, sel);
+		shortlived_note(r, sel);
+	}
 	top_report(r, sel, BY_FUNCTION, limits);
 	top_report(r, sel, BY_CRATE, &few);
 	thread_groups_report(r, sel, &few);

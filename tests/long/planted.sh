@@ -124,7 +124,7 @@ run faults cpu "${P}_cpu faults" 'fill_buffer > .*(fault|mm)' "$none" 'page_faul
 run tiny cpu "${P}_cpu tiny" 'write_record > write' "$none" 'write_record'
 run pygc cpu "python3 $sources/planted_gc.py gc" 'gc_collect' "$none" 'gc_collect'
 run javagc cpu 'java -Xmx64m -XX:+UseSerialGC PlantedGc gc' 'hottest path: .*(Heap|Generation|GC|Mark|compact)' "$none" 'Generation|GenMark'
-run forks 'cpu --children' "sh $sources/planted_forks.sh forks" 'short|fork|exec|child' 'mostly idle' 'fork'
+run forks 'cpu --children' "sh $sources/planted_forks.sh forks" 'short processes' 'mostly idle' 'short processes'
 run aio offcpu "${P}_io aio" 'file reads; most in aio_wait' "$idle" 'file reads'
 run uring offcpu "${P}_io uring" 'file reads; most in ring_wait' "$idle" 'file reads'
 run fsync offcpu "${P}_io fsync" '\(fsync\); most in commit_record' "$idle" 'fsync'

@@ -1,9 +1,13 @@
-/* analyze/hotpath: where the sentence on the hottest path ends, and when there is none. */
+/*
+ * analyze/hotpath, analyze/shortlived: where the sentence on the hottest path ends, when there is none,
+ * and what is said of short processes.
+ */
 #include "base/base.h"
 #include "tap.h"
 
 #include "analyze/select/select.h"
 #include "analyze/stacks/hotpath.h"
+#include "analyze/stacks/shortlived.h"
 #include "made.h"
 
 /* Returns the sentence for samples of these stacks; "" if there is none. */
@@ -58,4 +62,42 @@ TEST(hotpath_is_not_named_without_samples_or_without_a_path)
 	CHECK_STR(PATH_OF({.stack = "a;f", .nr = 300}, {.stack = "b;f", .nr = 300},
 			  {.stack = "c;f", .nr = 300}),
 		  "");
+}
+
+/* @nr processes of @life_ms in one second, each with a second name after its exec. */
+static const char *short_note(int32_t nr, uint64_t life_ms, const char *thread)
+{
+	static char text[512];
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cpu-clock", 2);
+	struct selection sel;
+	p->start_ns = 1000;
+	p->end_ns = p->start_ns + 1000000000;
+	for (int32_t i = 0; i < nr; i++)
+		for (int k = 0; k < 2; k++)
+			made_sample(p, t,
+				    &(struct made){.stack = "main;f",
+						   .comm = k ? "sh" : "cut",
+						   .pid = 100 + i,
+						   .nr = 10});
+	for (size_t i = 1; i < p->tasks.n; i++) {
+		p->tasks.p[i].start_ns = p->start_ns + 1000 + i;
+		p->tasks.p[i].end_ns = p->tasks.p[i].start_ns + life_ms * 1000000;
+	}
+	profile_seal(p);
+	CHECK(!select_run(&a, p, &(struct select_spec){.thread = thread}, &sel, NULL));
+	shortlived_note(r, &sel);
+	snprintf(text, sizeof(text), "%s", r->notes.n ? r->notes.p[0] : "");
+	return text;
+}
+
+TEST(short_processes_are_counted_where_there_are_many)
+{
+	CHECK_STR(short_note(60, 2, NULL), "short processes: 60 started and ended, 60 per second, "
+					   "half of them within 2.00 ms");
+	CHECK_STR(short_note(40, 2, NULL), "");
+	CHECK_STR(short_note(60, 200, NULL), "");
+	CHECK_STR(short_note(60, 2, "^sh$"), "");
 }
