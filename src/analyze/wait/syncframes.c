@@ -210,12 +210,16 @@ static const struct {
 	{SYNC_PARK_PART, "os::PlatformEvent::park*|PlatformEvent::park*|PlatformMonitor::wait*|"
 			 "Parker::park*"},
 	{SYNC_PARK_PART, "Unsafe_Park"},
-	/* Functions of Python, which have names with "python -X perf". */
-	{SYNC_BACKPRESSURE, "py::Queue.put:*"},
-	{SYNC_PARK, "py::Queue.get:*|_queue_SimpleQueue_get*"},
-	{SYNC_PERMIT, "py::Semaphore.acquire:*|py::BoundedSemaphore.acquire:*"},
+	/* Functions of Python: as assay names them, and as "python -X perf" does. */
+	{SYNC_BACKPRESSURE, "queue.py:* Queue.put|py::Queue.put:*"},
+	{SYNC_PARK, "queue.py:* Queue.get|py::Queue.get:*|_queue_SimpleQueue_get*"},
+	{SYNC_PERMIT, "threading.py:* Semaphore.acquire|py::Semaphore.acquire:*|"
+		      "py::BoundedSemaphore.acquire:*"},
+	{SYNC_JOIN, "threading.py:* Thread.join|threading.py:* Thread._wait_for_tstate_lock|"
+		    "threading.py:* Barrier.wait|queue.py:* Queue.join|_base.py:* Future.result"},
 	{SYNC_JOIN, "py::Thread.join:*|py::Thread._wait_for_tstate_lock:*|py::Barrier.wait:*|"
 		    "py::Queue.join:*|py::Future.result:*"},
+	{SYNC_PARK_PART, "threading.py:* Condition.wait*|threading.py:* Event.wait"},
 	{SYNC_PARK_PART, "py::Condition.wait*:*|py::Event.wait:*"},
 	/* All objects of the module threading are built from one lock. */
 	{SYNC_UNCLEAR, "lock_PyThread_acquire_lock*|PyThread_acquire_lock_timed*|acquire_timed"},

@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include "analyze/wait/reason.h"
+#include "analyze/wait/syncframes.h"
 #include "analyze/wait/frames.h"
 #include "made.h"
 
@@ -229,6 +230,17 @@ TEST(reason_a_lock_of_python_is_not_guessed)
 	CHECK(judge("start_thread;py::Queue.get:/usr/lib/python3.12/queue.py;" PYTHON_LOCK, 0) ==
 	      WAIT_PARK);
 	CHECK(judge("start_thread;_queue_SimpleQueue_get_impl;" PYTHON_LOCK, 0) == WAIT_PARK);
+}
+
+TEST(reason_functions_of_pythons_library_are_known_by_file_and_name)
+{
+	CHECK(sync_kind_of(SV("queue.py:122 Queue.put")) == SYNC_BACKPRESSURE);
+	CHECK(sync_kind_of(SV("queue.py:154 Queue.get")) == SYNC_PARK);
+	CHECK(sync_kind_of(SV("threading.py:1080 Thread.join")) == SYNC_JOIN);
+	CHECK(sync_kind_of(SV("threading.py:453 Semaphore.acquire")) == SYNC_PERMIT);
+	CHECK(sync_kind_of(SV("threading.py:288 Condition.wait_for")) == SYNC_PARK_PART);
+	CHECK(sync_kind_of(SV("_base.py:428 Future.result")) == SYNC_JOIN);
+	CHECK(sync_kind_of(SV("app.py:9 Queue.put")) == SYNC_UNKNOWN);
 }
 
 TEST(reason_the_run_queue_after_sched_yield_is_yielding)
