@@ -3,6 +3,7 @@
 #include "analyze/memory/heapframes.h"
 
 #include "analyze/select/funcglob.h"
+#include "analyze/stacks/pythonmodules.h"
 #include "base/buf.h"
 #include "base/hash.h"
 
@@ -211,6 +212,7 @@ enum heapframe_kind heapframe_kind_of(struct sv function)
 struct heapframes {
 	const struct profile *p;
 	struct arena *arena;
+	bool has_python;
 	uint8_t *by_func;
 	uint8_t *by_module;
 	struct heapframe **by_stack;
@@ -240,6 +242,7 @@ struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
 {
 	struct heapframes *hf = arena_calloc(a, 1, sizeof(*hf));
 	hf->p = p;
+	hf->has_python = python_is_seen(p);
 	hf->arena = a;
 	hf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	hf->by_module = arena_calloc(a, p->modules.n + 1, 1);
@@ -251,8 +254,12 @@ struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
 static enum heapframe_kind module_kind(struct heapframes *hf, module_id id)
 {
 	if (hf->by_module[id] == UNKNOWN) {
-		struct sv name = sv_from_str(profile_module_name(hf->p, id));
-		hf->by_module[id] = (uint8_t)(1 + kind_in(modules, ARRAY_LEN(modules), name));
+		const char *name = profile_module_name(hf->p, id);
+		enum heapframe_kind kind =
+			hf->has_python && python_is_module(name)
+				? HEAPFRAME_HELPER
+				: kind_in(modules, ARRAY_LEN(modules), sv_from_str(name));
+		hf->by_module[id] = (uint8_t)(1 + kind);
 	}
 	return (enum heapframe_kind)(hf->by_module[id] - 1);
 }

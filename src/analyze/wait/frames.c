@@ -3,12 +3,14 @@
 #include "analyze/wait/frames.h"
 
 #include "analyze/stacks/groups.h"
+#include "analyze/stacks/pythonmodules.h"
 #include "analyze/wait/syncframes.h"
 
 enum { NOT_YET = 0, IS_OWN, IS_RUNTIME };
 
 struct waitframes {
 	const struct profile *p;
+	bool has_python;
 	uint8_t *by_func;
 	uint8_t *by_module;
 };
@@ -68,6 +70,7 @@ struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
 {
 	struct waitframes *wf = arena_calloc(a, 1, sizeof(*wf));
 	wf->p = p;
+	wf->has_python = python_is_seen(p);
 	wf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	wf->by_module = arena_calloc(a, p->modules.n + 1, 1);
 	return wf;
@@ -75,9 +78,12 @@ struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
 
 static bool is_module_runtime(struct waitframes *wf, module_id id)
 {
-	if (wf->by_module[id] == NOT_YET)
-		wf->by_module[id] =
-			is_runtime_module(profile_module_name(wf->p, id)) ? IS_RUNTIME : IS_OWN;
+	if (wf->by_module[id] == NOT_YET) {
+		const char *name = profile_module_name(wf->p, id);
+		bool is_runtime =
+			is_runtime_module(name) || (wf->has_python && python_is_module(name));
+		wf->by_module[id] = is_runtime ? IS_RUNTIME : IS_OWN;
+	}
 	return wf->by_module[id] == IS_RUNTIME;
 }
 
