@@ -39,7 +39,9 @@ static bool put_block(struct heap_ctx *x, enum heap_record kind, uint64_t site, 
 	uint64_t *p = ring_reserve(x, 3, &head);
 
 	if (UNLIKELY(!p)) {
-		slot_count_drop(x->slot, kind == HEAP_RECORD_ALLOC ? size : 0);
+		slot_count_drop(x->slot, kind == HEAP_RECORD_ALLOC || kind == HEAP_RECORD_ALLOC_ALL
+						 ? size
+						 : 0);
 		return false;
 	}
 	p[0] = word_0(kind, site, x->tsc);
@@ -81,13 +83,24 @@ static void count_alloc(struct heap_local *l, struct heap_thread_state *m,
 	struct heap_ctx x = ctx_of(l, m, 0);
 
 	count_size(x.slot, size);
+	m->always_bytes = ONCE(l->always_bytes);
 	if (!sample_is_chosen(m, l->interval_bytes, size))
 		return;
+	bool is_all = !m->always_bytes && !l->is_full_trace;
+	/* A block whose free could not be recorded must not be recorded: it would stay live. */
+	if (is_all && UNLIKELY(!blocks_add(l, block))) {
+		l->always_bytes = l->interval_bytes;
+		return;
+	}
 	x.tsc = heap_tsc();
 	uint32_t stack = walk_stack_id(&x, c, site == HEAP_SITE_NONE);
-	if (!put_block(&x, HEAP_RECORD_ALLOC, site, block, size, stack))
+	if (!put_block(&x, is_all ? HEAP_RECORD_ALLOC_ALL : HEAP_RECORD_ALLOC, site, block, size,
+		       stack)) {
+		if (is_all)
+			(void)blocks_remove(l, block);
 		return;
-	if (m->hash_mask && UNLIKELY(!blocks_add(l, block)))
+	}
+	if (!is_all && m->hash_mask && UNLIKELY(!blocks_add(l, block)))
 		__atomic_fetch_add(&x.shared->nr_no_block, 1, __ATOMIC_RELAXED);
 }
 

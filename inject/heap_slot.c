@@ -48,7 +48,7 @@ static void thread_state_init(struct heap_local *l, struct heap_thread_state *m,
 	m->stack = 0;
 	m->rng = heap_mix(heap_mix(heap_tsc(), tp), l->generation) | 1;
 	m->countdown = sample_draw(m, l->interval_bytes);
-	m->always_bytes = l->is_full_trace ? 0 : l->interval_bytes;
+	m->always_bytes = ONCE(l->always_bytes);
 	m->hash_mask = l->is_full_trace || !l->nr_blocks ? 0 : l->nr_blocks - 1;
 	BARRIER();
 	m->tp = tp;

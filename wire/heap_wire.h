@@ -194,6 +194,11 @@ struct heap_local {
 	/* Written by the target: number of munmap-like calls, after which a stack may be unmapped. */
 	wire_u32 nr_unmaps;
 	wire_u32 pad;
+	/*
+	 * Allocations of at least this size are recorded, whatever the sampling: interval_bytes, or 0
+	 * for all. assay may change it from 0 to interval_bytes while the recorder is active.
+	 */
+	wire_u64 always_bytes;
 };
 
 #define HEAP_THREAD_STATE_BYTES 65536
@@ -281,6 +286,7 @@ struct heap_slot {
  *	         of the time stamp counter
  *	ALLOC    1: block (48 bits) | stack id bits 0..15 << 48
  *	         2: size (48 bits) | stack id bits 16..31 << 48
+ *	ALLOC_ALL  the same, recorded while all allocations were (always_bytes 0 in a sampled recording)
  *	FREE     1: block
  *	STACK    1: stack id (32 bits) | number of frames << 32 | enum walk_end << 48
  *	         then the frames: return addresses, leaf first. Written before the first record
@@ -299,6 +305,7 @@ enum heap_record {
 	HEAP_RECORD_STACK = 3,
 	HEAP_RECORD_MAP = 4,
 	HEAP_RECORD_UNMAP = 5,
+	HEAP_RECORD_ALLOC_ALL = 6,
 	HEAP_RECORD_NR
 };
 #define HEAP_KIND_MASK   0xfu

@@ -59,6 +59,7 @@ static const struct {
 	[FACT_HEAP_ALLOCATIONS] = {"heap allocations counted", DETAIL_ALWAYS},
 	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL_ALWAYS},
 	[FACT_HEAP_FREES] = {"heap frees counted", DETAIL_ALWAYS},
+	[FACT_HEAP_FULL_FOR] = {"heap recorded in full", DETAIL_ALWAYS},
 	[FACT_HEAP_SIZES] = {"heap allocations counted by size", DETAIL_ALWAYS},
 	[FACT_HEAP_CHECK] = {"heap check", DETAIL_ALWAYS},
 	[FACT_HEAP_PROCESSES] = {"heap processes", DETAIL_IF_ONE},

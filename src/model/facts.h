@@ -56,6 +56,7 @@ enum fact_id {
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,
 	FACT_HEAP_FREES,
+	FACT_HEAP_FULL_FOR, /* sampled: the part that was recorded in full, as text */
 	FACT_HEAP_SIZES, /* sampled: exact counts by class (heap_count.h), "class:nr:bytes ..." */
 	FACT_HEAP_CHECK, /* bytes by sampling compared with bytes counted */
 	FACT_HEAP_PROCESSES,

@@ -114,6 +114,7 @@ static void make_memory(struct local_recorder *h, const struct local_recorder_sp
 	l->image_hi = l->image_lo + heap_image()->text_bytes;
 	l->is_full_trace = spec->is_full_trace;
 	l->interval_bytes = spec->interval_bytes;
+	l->always_bytes = spec->is_full_trace || spec->starts_full ? 0 : spec->interval_bytes;
 	l->wait_tsc = spec->wait_tsc;
 	l->assay_timeout_tsc = spec->assay_timeout_tsc ? spec->assay_timeout_tsc : INT64_MAX;
 	l->flags = spec->has_no_kernel ? 0 : HEAP_SYSCALLS_ALLOWED;
@@ -206,6 +207,7 @@ static uint32_t take_apart(const uint64_t *p, struct heap_seen *r)
 	r->block = p[1] & HEAP_ADDR_MASK;
 	switch (r->kind) {
 	case HEAP_RECORD_ALLOC:
+	case HEAP_RECORD_ALLOC_ALL:
 	case HEAP_RECORD_MAP:
 		r->n = p[2] & HEAP_ADDR_MASK;
 		r->stack = (uint32_t)(p[1] >> HEAP_STACK_SHIFT) |

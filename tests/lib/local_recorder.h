@@ -20,6 +20,7 @@ struct local_recorder_spec {
 	bool is_full_trace;
 	bool has_no_tables;
 	bool has_no_kernel;
+	bool starts_full;
 	uint64_t interval_bytes;
 	uint32_t nr_slots;   /* 0: 64 */
 	uint32_t ring_bytes; /* 0: 1 MiB */

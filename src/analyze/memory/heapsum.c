@@ -257,6 +257,10 @@ static void note_sampling(struct report *r, const struct profile *p)
 	uint64_t interval = heap_sampling_bytes(p);
 	if (!interval)
 		return;
+	const char *full_for = profile_get_fact(p, FACT_HEAP_FULL_FOR);
+	if (full_for)
+		report_note(r, "recorded in full: %s; the rest is sampled, because that costs less",
+			    full_for);
 	report_note(r,
 		    "sampled: one block per %s allocated on average; %s, +- is the half width of "
 		    "the 95 %% confidence interval; unsampled sites: at most %s each (95 %% "

@@ -141,7 +141,11 @@ static struct heaprows rows_of(const struct profile *p, const struct table *t,
 			       struct row_filter *row_filter)
 {
 	bool is_blocks = t && t->id != TABLE_MAPPED && t->id != TABLE_GROWTH;
-	return (struct heaprows){.p = p, .t = t, .row_filter = row_filter, .is_blocks = is_blocks};
+	return (struct heaprows){.p = p,
+				 .t = t,
+				 .row_filter = row_filter,
+				 .is_blocks = is_blocks,
+				 .has_temporary = !profile_get_fact(p, FACT_HEAP_FULL_FOR)};
 }
 
 int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
@@ -175,8 +179,10 @@ static void fill_row(const struct heaprows *r, size_t i, struct heaprow *row)
 	}
 	row->samples = value(r, i, HEAP_SAMPLES);
 	row->variance = (double)MAX(value(r, i, HEAP_VARIANCE), 0);
-	row->nr_temporary = value(r, i, HEAP_ALLOCATED_TEMPORARY);
-	row->temporary_bytes = value(r, i, HEAP_ALLOCATED_TEMPORARY_BYTES);
+	if (r->has_temporary) {
+		row->nr_temporary = value(r, i, HEAP_ALLOCATED_TEMPORARY);
+		row->temporary_bytes = value(r, i, HEAP_ALLOCATED_TEMPORARY_BYTES);
+	}
 	if (row->bytes > 0) {
 		double per_byte = (double)row->nr / (double)row->bytes;
 		row->count_variance = row->variance * per_byte * per_byte;

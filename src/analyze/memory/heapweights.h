@@ -95,7 +95,8 @@ struct heaprows {
 	const struct table *t; /* NULL: no such table */
 	struct row_filter *row_filter;
 	size_t next;
-	bool is_blocks; /* has columns of samples and variance */
+	bool is_blocks;     /* has columns of samples and variance */
+	bool has_temporary; /* false: known only of the part that was recorded in full */
 };
 
 /* A missing table has no rows. Errors of select_compile. */

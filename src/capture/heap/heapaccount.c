@@ -243,7 +243,7 @@ static uint64_t coarse_key(const struct heapaccount *b, uint64_t key)
 {
 	if (b->sites.n < 2 * (size_t)b->spec.max_sites)
 		return site_key((uint32_t)(key >> 32), 0, (uint16_t)key);
-	return site_key((uint32_t)(key >> 32), 0, UINT16_MAX);
+	return site_key((uint32_t)(key >> 32), 0, (uint16_t)key | HEAPSITE_MERGED);
 }
 
 static uint32_t find_site(struct heapaccount *b, uint64_t key, uint64_t hash)
@@ -263,7 +263,7 @@ static uint32_t find_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 			continue;
 		if (LIKELY(!(key >> 32) || b->sites.n < 4 * max))
 			return add_site(b, key, hash);
-		key = site_key(0, 0, UINT16_MAX);
+		key = site_key(0, 0, (uint16_t)key | HEAPSITE_MERGED);
 		hash = site_hash(b, key);
 		i = index_at(b, hash) - 1;
 	}
@@ -314,10 +314,10 @@ struct weight {
 	double variance;
 };
 
-static struct weight weight_of(const struct heapaccount *b, uint64_t nr_bytes)
+static struct weight weight_of(const struct heapaccount *b, uint32_t site, uint64_t nr_bytes)
 {
 	double bytes = (double)nr_bytes;
-	if (LIKELY(!b->spec.interval_bytes))
+	if (LIKELY(!b->spec.interval_bytes) || heapsite_is_all(&b->sites.p[site]))
 		return (struct weight){{1, bytes}, 0};
 	double share = heapaccount_probability(nr_bytes, b->spec.interval_bytes);
 	return (struct weight){{1 / share, bytes / share},
@@ -388,7 +388,7 @@ static bool is_before(const struct heapaccount *b, uint64_t tsc, const struct he
 
 static void free_block(struct heapaccount *b, const struct heapblock *block)
 {
-	struct weight w = weight_of(b, heapblock_bytes(block));
+	struct weight w = weight_of(b, block->site, heapblock_bytes(block));
 	add_free(b, block->site, &w);
 }
 
@@ -469,8 +469,9 @@ static void on_alloc(struct heapaccount *b, const struct heapring_event *ev,
 	uint32_t site = a->site;
 	if (UNLIKELY(b->sites.p[site].key != a->key))
 		site = find_site(b, a->key, a->key_hash);
-	struct weight w = weight_of(b, ev->nr_bytes);
+	struct weight w = weight_of(b, site, ev->nr_bytes);
 	bool is_new;
+	b->is_all = ev->is_all;
 	if (UNLIKELY(ev->tsc < b->done_tsc) &&
 	    is_gone(b, ev, heapblocks_find(&b->blocks, ev->addr, hash))) {
 		add_alloc(b, site, &w);
@@ -524,9 +525,10 @@ static void on_free(struct heapaccount *b, const struct heapring_event *ev, uint
 			add_preexisting(b, ev, thread);
 		return;
 	}
-	struct weight w = weight_of(b, heapblock_bytes(block));
+	struct weight w = weight_of(b, block->site, heapblock_bytes(block));
 	add_free(b, block->site, &w);
-	if (t->last_addr == ev->addr && !b->spec.interval_bytes) {
+	if (t->last_addr == ev->addr &&
+	    (!b->spec.interval_bytes || (heapsite_is_all(&b->sites.p[block->site]) && b->is_all))) {
 		uint16_t by = heapsite_thread(&b->sites.p[block->site]);
 		if (by == thread || !by)
 			heap_sum_add(&b->rest.p[block->site].temporary, &w.sum);
@@ -574,7 +576,9 @@ static void prefetch_batch(struct heapaccount *b, const struct heapring_event *e
 		if (ev->kind != HEAP_RECORD_ALLOC || !is_valid(b, ev))
 			continue;
 		uint16_t thread = b->thread_of_slot[ev->slot];
-		a[i].key = site_key(ev->stack, thread, heap_size_class(ev->nr_bytes));
+		a[i].key =
+			site_key(ev->stack, thread,
+				 heap_size_class(ev->nr_bytes) | (ev->is_all ? HEAPSITE_ALL : 0));
 		a[i].key_hash = site_hash(b, a[i].key);
 		__builtin_prefetch(&b->index[index_at(b, a[i].key_hash)]);
 	}

@@ -20,6 +20,10 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->nr_allocs += c.nr_allocs;
 	sum->nr_alloc_bytes += c.nr_bytes;
 	sum->nr_frees += c.nr_frees;
+	uint64_t full_ns = heapprocess_full_ns(p);
+	sum->nr_sampled += full_ns != UINT64_MAX;
+	if (full_ns && full_ns != UINT64_MAX)
+		sum->full_ns = sum->full_ns ? MIN(sum->full_ns, full_ns) : full_ns;
 	for (unsigned k = 0; k < HEAP_COUNT_CLASSES; k++) {
 		sum->classes[k].nr = u64_add(sum->classes[k].nr, c.classes[k].nr);
 		sum->classes[k].nr_bytes = u64_add(sum->classes[k].nr_bytes, c.classes[k].nr_bytes);
@@ -79,17 +83,23 @@ void heapfacts_add_counts(struct profile *p, const struct heap_class_count *clas
 	profile_fact_nr(p, FACT_HEAP_FREES, nr_frees);
 }
 
+/* Every allocation was recorded: it started so, and did not change to samples. */
+static bool is_whole(const struct heapsource_info *i, const struct heapsource_spec *spec)
+{
+	return spec->is_full_trace || (spec->starts_full && i->nr_processes && !i->nr_sampled);
+}
+
 void heapfacts_add_method(struct profile *p, const struct heapsource_info *i,
 			  const struct heapsource_spec *spec, bool is_launch)
 {
 	const char *reason = i->reason ? i->reason : "";
+	bool is_full = is_whole(i, spec);
 	profile_factf(p, FACT_HEAP_METHOD, "%s%s%s", heapchoice_method_name(i->method),
 		      reason[0] ? ": " : "", reason);
 	if (i->allocator && i->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
 	if (i->nr_processes || !i->nr_growth_only) /* GROWTH has no allocations */
-		heapfacts_add_sampling(p, spec->is_full_trace ? 0 : spec->interval_bytes,
-				       is_launch);
+		heapfacts_add_sampling(p, is_full ? 0 : spec->interval_bytes, is_launch);
 	else
 		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
 }
@@ -97,10 +107,16 @@ void heapfacts_add_method(struct profile *p, const struct heapsource_info *i,
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch)
 {
+	bool is_full = is_whole(i, spec);
 	heapfacts_add_method(p, i, spec, is_launch);
 	profile_lose(p, LOSS_HEAP_DROPPED, i->nr_dropped);
-	heapfacts_add_counts(p, i->classes, i->nr_frees, !spec->is_full_trace);
-	if (!spec->is_full_trace)
+	heapfacts_add_counts(p, i->classes, i->nr_frees, !is_full);
+	if (!is_full && spec->starts_full && i->full_ns)
+		profile_factf(p, FACT_HEAP_FULL_FOR, "the first %s of the launched program",
+			      num_ns(i->full_ns).s);
+	else if (!is_full && spec->starts_full && i->nr_sampled < i->nr_processes)
+		profile_fact(p, FACT_HEAP_FULL_FOR, "the launched program");
+	if (!is_full)
 		add_check(p, i);
 	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
 	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);

@@ -18,6 +18,12 @@ struct heapsource_info {
 	uint64_t nr_allocs;     /* exact counts of the recorder, also when sampled */
 	uint64_t nr_alloc_bytes;
 	uint64_t nr_frees;
+	/*
+	 * With starts_full: the shortest time for which a program was recorded in full before it was
+	 * sampled; 0: none was.
+	 */
+	uint64_t full_ns;
+	size_t nr_sampled; /* processes that were sampled, from the start or later */
 	struct heap_class_count classes[HEAP_COUNT_CLASSES]; /* of the allocations */
 	uint64_t nr_unaccounted;                             /* blocks not stored: table full */
 	uint64_t table_bytes;                                /* peak memory of the block tables */

@@ -122,8 +122,8 @@ static uint64_t tsc_of(const struct heapring *r, uint64_t word)
 }
 
 static const uint8_t nr_words[HEAP_KIND_MASK + 1] = {
-	[HEAP_RECORD_ALLOC] = 3, [HEAP_RECORD_MAP] = 3,   [HEAP_RECORD_UNMAP] = 3,
-	[HEAP_RECORD_FREE] = 2,  [HEAP_RECORD_STACK] = 2,
+	[HEAP_RECORD_ALLOC] = 3, [HEAP_RECORD_ALLOC_ALL] = 3, [HEAP_RECORD_MAP] = 3,
+	[HEAP_RECORD_UNMAP] = 3, [HEAP_RECORD_FREE] = 2,      [HEAP_RECORD_STACK] = 2,
 };
 
 /* Whether that many words follow without wrapping around. */
@@ -196,7 +196,9 @@ static void take_event(struct heapring *r, struct heapring_reader *d, struct hea
 	*to = (struct heapring_event){.tsc = d->next_tsc,
 				      .addr = first & HEAP_ADDR_MASK,
 				      .slot = (uint16_t)(d - r->readers),
-				      .kind = (uint8_t)kind,
+				      .kind = kind == HEAP_RECORD_ALLOC_ALL ? HEAP_RECORD_ALLOC
+									    : (uint8_t)kind,
+				      .is_all = kind == HEAP_RECORD_ALLOC_ALL,
 				      .site = (uint8_t)(word >> HEAP_SITE_SHIFT)};
 	if (kind == HEAP_RECORD_FREE) {
 		d->at += 16;

@@ -28,6 +28,7 @@ struct heapring_event {
 	uint16_t slot;
 	uint8_t kind; /* ALLOC, FREE, MAP, UNMAP of enum heap_record */
 	uint8_t site; /* index of the allocator function */
+	bool is_all;  /* ALLOC: recorded while all allocations were, though sampled later */
 };
 
 struct heapring_spec {

@@ -39,7 +39,7 @@ static struct heapaccount_row row_of(const struct heapaccount *b, const struct h
 		.spec = spec,
 		.stack = heapsite_stack(s),
 		.tid = b->threads.p[heapsite_thread(s)].tid,
-		.size_class = heapsite_class(s) == UINT16_MAX ? 0 : heapsite_class(s),
+		.size_class = heapsite_class(s),
 		.time_ns = heapaccount_reach_ns(b)};
 }
 
@@ -204,8 +204,9 @@ static void emit_live(struct heapaccount *b)
 				 (struct live_group){.site = block->site, .second = second});
 		}
 		struct live_group *g = &groups.p[*idx];
-		double share =
-			heapaccount_probability(heapblock_bytes(block), b->spec.interval_bytes);
+		bool is_all = heapsite_is_all(&b->sites.p[block->site]);
+		double share = heapaccount_probability(heapblock_bytes(block),
+						       is_all ? 0 : b->spec.interval_bytes);
 		double bytes = (double)heapblock_bytes(block);
 		g->nr++;
 		g->sum.nr += 1 / share;

@@ -336,6 +336,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 					.slices_ns = h->slices_ns,
 					.is_full_trace = h->spec.is_full_trace,
 					.interval_bytes = h->spec.interval_bytes,
+					.starts_full = h->spec.starts_full && is_held,
 					.is_held = is_held,
 					.space = space_of(h, pid),
 					.queue = &h->queue};

@@ -31,7 +31,8 @@ struct heapsource_spec {
 	const char *why; /* reason of a method chosen before (UPROBES, GROWTH), or NULL */
 	bool is_full_trace;
 	uint64_t interval_bytes; /* between samples, unless is_full_trace */
-	bool follows_children;   /* also record processes forked during the capture */
+	bool starts_full;      /* a launched command: every allocation until that costs (thin.h) */
+	bool follows_children; /* also record processes forked during the capture */
 	/* Called by the capture thread: a process will be recorded, or cannot be. */
 	void (*on_plan)(void *ctx, int32_t pid, const struct heap_plan *plan);
 	void (*on_refused)(void *ctx, int32_t pid, const struct err *why);

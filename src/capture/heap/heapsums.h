@@ -60,9 +60,21 @@ static inline uint16_t heapsite_thread(const struct heapsite *s)
 {
 	return (uint16_t)(s->key >> 16);
 }
+/*
+ * The size class in a key: with HEAPSITE_ALL, of blocks that were recorded while all were, and count
+ * once each also where the others are sampled; HEAPSITE_MERGED: sizes are not distinguished.
+ */
+#define HEAPSITE_ALL    0x8000u
+#define HEAPSITE_MERGED 0x7fffu
+
 static inline uint16_t heapsite_class(const struct heapsite *s)
 {
-	return (uint16_t)s->key;
+	uint16_t size_class = (uint16_t)s->key & HEAPSITE_MERGED;
+	return size_class == HEAPSITE_MERGED ? 0 : size_class;
+}
+static inline bool heapsite_is_all(const struct heapsite *s)
+{
+	return s->key & HEAPSITE_ALL;
 }
 
 /* Further sums of a site, only with sampling. */
@@ -148,6 +160,7 @@ struct heapaccount {
 	uint64_t slice_ns; /* start of the current slice, from the first slice's start */
 	uint64_t next_hi;  /* time stamp of the end of the slice, or of the second if earlier */
 	uint64_t done_tsc; /* latest event */
+	bool is_all;       /* the latest allocation was recorded while all were */
 	uint64_t peak;     /* number of the current peak */
 	uint64_t peak_tsc;
 	uint64_t peak_ns;

@@ -15,6 +15,7 @@
 #include "capture/heap/heapaccount.h"
 #include "capture/heap/heapring.h"
 #include "capture/bpf/kerneltables.h"
+#include "capture/heap/thin.h"
 #include "host/memory/memstat.h"
 #include "host/proc.h"
 
@@ -53,6 +54,8 @@ struct heapprocess {
 	bool has_pid_namespace; /* in another PID namespace than assay */
 	struct map tid_of;      /* tid in its namespace -> our tid */
 	uint64_t attached_ns;   /* time of the attach */
+	bool is_full;           /* of starts_full: not sampled yet */
+	uint64_t full_ns;       /* how long it was */
 	uint64_t tid_search_ns; /* time spent on translating tids */
 	const uint8_t **rings;
 	uint32_t ring_bytes;
@@ -154,6 +157,24 @@ static void on_row(void *ctx, const struct heapaccount_row *row)
 		 (struct heapqueue_row){.pid = p->spec.pid, .seed = p->seed, .row = *row});
 }
 
+static void thin_if_due(struct heapprocess *p)
+{
+	uint64_t elapsed_ns = clock_mono_ns() - p->attached_ns;
+	uint64_t nr_live = heapaccount_info(p->account).nr_live;
+	bool is_due = thin_is_due(p->ring.nr_events, elapsed_ns, nr_live, HEAPINJECT_FULL_BLOCKS);
+	if (p->is_stopped || (!is_due && heapinject_is_full(p->inject)))
+		return;
+	if (is_due)
+		heapinject_thin(p->inject, p->spec.interval_bytes);
+	p->is_full = false;
+	p->full_ns = elapsed_ns;
+}
+
+uint64_t heapprocess_full_ns(const struct heapprocess *p)
+{
+	return p->is_full ? UINT64_MAX : p->full_ns;
+}
+
 uint32_t heapprocess_drain(struct heapprocess *p)
 {
 	set_clock(p);
@@ -167,6 +188,8 @@ uint32_t heapprocess_drain(struct heapprocess *p)
 	while ((n = heapring_next(&p->ring, p->events, BATCH)))
 		heapaccount_add(p->account, p->events, n);
 	heapaccount_advance(p->account, now);
+	if (p->is_full)
+		thin_if_due(p);
 	heapqueue_put(p->spec.queue, &p->batch);
 	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
 }
@@ -174,7 +197,8 @@ uint32_t heapprocess_drain(struct heapprocess *p)
 uint64_t heapprocess_poll_ns(const struct heapprocess *p)
 {
 	bool is_starting = p->spec.is_held && clock_mono_ns() - p->attached_ns < STARTUP_NS;
-	return p->spec.is_full_trace || is_starting || !heapinject_may_syscall(p->inject)
+	return p->spec.is_full_trace || p->is_full || is_starting ||
+			       !heapinject_may_syscall(p->inject)
 		       ? SECCOMP_POLL_NS
 		       : HEAPPROCESS_POLL_NS;
 }
@@ -311,16 +335,18 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
 	p->before = p->between = now_moment();
 	p->attached_ns = p->between.ns;
+	p->is_full = spec->starts_full;
 	int32_t inner = 0;
 	p->has_pid_namespace = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
 	struct heapinject_spec inject = {.pid = spec->pid,
 					 .plan = &p->plan,
 					 .is_full_trace = spec->is_full_trace,
 					 .interval_bytes = spec->interval_bytes,
+					 .starts_full = spec->starts_full,
 					 .nr_slots = slots_for(spec->pid),
-					 .wait_ns = !spec->is_full_trace ? 0
-						    : spec->is_held      ? WAIT_HELD_NS
-									 : WAIT_NS,
+					 .wait_ns = !spec->is_full_trace && !spec->starts_full ? 0
+						    : spec->is_held ? WAIT_HELD_NS
+								    : WAIT_NS,
 					 .is_held = spec->is_held};
 	TRY(heapinject_attach(&p->inject, &inject, err));
 	open_accounts(p);

@@ -25,7 +25,8 @@ struct heapprocess_spec {
 	uint64_t slices_ns;  /* start of the slices of rows */
 	bool is_full_trace;
 	uint64_t interval_bytes;
-	bool is_held;              /* stopped before its first instruction */
+	bool starts_full; /* records every allocation first, and samples when that costs (thin.h) */
+	bool is_held;     /* stopped before its first instruction */
 	const struct space *space; /* mappings; NULL: not known yet */
 	struct heapqueue *queue;   /* borrowed */
 };
@@ -71,6 +72,8 @@ void heapprocess_end(struct heapprocess *p);
 void heapprocess_free(struct heapprocess *p);
 DEFINE_FREE_P(heapprocess, struct heapprocess)
 
+/* With starts_full: how long every allocation was recorded; UINT64_MAX: to the end. */
+uint64_t heapprocess_full_ns(const struct heapprocess *p);
 int32_t heapprocess_pid(const struct heapprocess *p);
 const struct heap_plan *heapprocess_plan(const struct heapprocess *p);
 struct heapinject_info heapprocess_inject_info(const struct heapprocess *p);

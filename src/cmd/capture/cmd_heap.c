@@ -53,7 +53,10 @@ static const char details[] =
 	"\n"
 	"By default, allocations are sampled at random, one per 512 KiB of allocated bytes on "
 	"average, which costs little. The numbers are then estimates and have 95 % "
-	"confidence intervals. --all-allocations records all.\n"
+	"confidence intervals. --all-allocations records all. A launched command is recorded in "
+	"full at first, and sampled when that costs more than 50 ms and 2 % of the time, or when "
+	"32768 recorded blocks are live; the page says when. With --sample it is sampled from the "
+	"start.\n"
 	"\n"
 	"Live: allocated during the capture and not freed. Leaked: live at the end and older "
 	"than half of the capture (--older-than), or of any age if the program has ended. Frees "
@@ -75,6 +78,7 @@ static const char details[] =
 
 static const char examples[] =
 	"assay heap myserver 30\ta running service, sampled\n"
+	"assay heap -- ./program\ta program: in full, then sampled when that costs\n"
 	"assay heap --all-allocations -- ./program\tevery allocation, from start to end\n"
 	"assay heap --sample 64K -p 4242 60\tmore samples\n"
 	"assay heap --older-than 10s myserver\tleaked: live for 10 seconds\n"

@@ -212,6 +212,7 @@ int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, str
 	heap->spec = (struct heapsource_spec){.targets = heap->targets,
 					      .forced = (enum heap_method)heap->method,
 					      .is_full_trace = heap->is_all,
+					      .starts_full = !heap->is_all && !heap->interval_bytes,
 					      .interval_bytes = heap->interval_bytes
 									? heap->interval_bytes
 									: HEAP_CAPTURE_INTERVAL,

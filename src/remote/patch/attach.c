@@ -108,9 +108,9 @@ static void choose_sizes(struct heapinject *h)
 	/* Not fewer than before: thread counts vary, and the old mappings could not be reused. */
 	if (!s->ring_bytes && h->old.nr_slots > p->nr_slots && h->old.nr_slots <= HEAP_SLOTS_MAX)
 		p->nr_slots = h->old.nr_slots;
-	p->ring_bytes = s->ring_bytes      ? s->ring_bytes
-			: s->is_full_trace ? RING_FULL_TRACE_BYTES
-					   : RING_SAMPLED_BYTES;
+	p->ring_bytes = s->ring_bytes                        ? s->ring_bytes
+			: s->is_full_trace || s->starts_full ? RING_FULL_TRACE_BYTES
+							     : RING_SAMPLED_BYTES;
 	while (!s->ring_bytes && (uint64_t)p->ring_bytes * p->nr_slots > RINGS_MAX_BYTES)
 		p->ring_bytes /= 2;
 	h->slots_off = sizeof(struct heap_shared);
@@ -486,6 +486,9 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.rings_off = h->rings_off,
 		.is_full_trace = h->spec->is_full_trace,
 		.interval_bytes = h->spec->interval_bytes,
+		.always_bytes = h->spec->is_full_trace || h->spec->starts_full
+					? 0
+					: h->spec->interval_bytes,
 		.assay_timeout_tsc = per_us * (ASSAY_TIMEOUT_NS / NS_PER_US),
 		.wait_tsc =
 			per_us * ((h->spec->wait_ns ? h->spec->wait_ns : RING_WAIT_NS) / NS_PER_US),

@@ -202,6 +202,21 @@ void heapinject_poll_seccomp(struct heapinject *h)
 	(void)!pwrite(h->mem_fd, &flags, sizeof(flags), (off_t)local);
 }
 
+void heapinject_thin(struct heapinject *h, uint64_t interval_bytes)
+{
+	/* fails if the process has ended */
+	(void)!pwrite(h->mem_fd, &interval_bytes, sizeof(interval_bytes),
+		      (off_t)(h->layout.local + offsetof(struct heap_local, always_bytes)));
+}
+
+bool heapinject_is_full(struct heapinject *h)
+{
+	uint64_t bytes = 0;
+	(void)heapinject_read(h, h->layout.local + offsetof(struct heap_local, always_bytes),
+			      &bytes, sizeof(bytes));
+	return !bytes;
+}
+
 bool heapinject_may_syscall(const struct heapinject *h)
 {
 	return h->may_syscall;

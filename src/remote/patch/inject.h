@@ -42,6 +42,7 @@ struct heapinject_spec {
 	const struct heap_plan *plan;
 	bool is_full_trace;      /* record every allocation, else sample */
 	uint64_t interval_bytes; /* mean bytes allocated between two samples */
+	bool starts_full;        /* records every allocation until heapinject_thin */
 	uint32_t nr_slots;       /* 0 = choose by the number of threads */
 	uint32_t ring_bytes;     /* power of two, 0 = choose */
 	uint64_t wait_ns;        /* how long a thread waits when its ring is full, 0 = choose */
@@ -102,6 +103,12 @@ int heapinject_stop(struct heapinject *h, struct err *err);
  * mode, which also forbids rdtsc, the recorder stops recording.
  */
 void heapinject_poll_seccomp(struct heapinject *h);
+/* With starts_full: samples from now on. Errors: the process has ended. */
+void heapinject_thin(struct heapinject *h, uint64_t interval_bytes);
+/* With starts_full: whether every allocation is recorded; the recorder may end that itself. */
+bool heapinject_is_full(struct heapinject *h);
+/* The live blocks that can be recorded with starts_full before the recorder ends it. */
+#define HEAPINJECT_FULL_BLOCKS 32768u
 /* Whether the recorder makes system calls in the target (as of the last check). */
 bool heapinject_may_syscall(const struct heapinject *h);
 /*

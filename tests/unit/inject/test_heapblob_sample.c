@@ -53,6 +53,55 @@ TEST(heapblob_samples_each_size_as_often_as_it_says)
 	local_recorder_free(hw);
 }
 
+/* While always_bytes is 0 all are recorded, and their frees also afterwards. */
+TEST(heapblob_records_all_until_it_is_told_to_sample)
+{
+	static const struct local_recorder_spec spec = {.interval_bytes = 1 << 20,
+							.starts_full = true};
+	static void *blocks[100];
+	struct heap_seen r;
+	uint64_t nr[HEAP_RECORD_NR] = {0};
+	begin(&spec);
+	struct heap_slot *s = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(blocks); i++)
+		blocks[i] = hooked_malloc(i % 10);
+	hw->local->always_bytes = spec.interval_bytes;
+	for (size_t i = 0; i < 1000; i++)
+		hooked_free(hooked_malloc(16));
+	for (size_t i = 0; i < ARRAY_LEN(blocks); i++)
+		hooked_free(blocks[i]);
+	s = local_recorder_slot(hw);
+	while (next(s, &r))
+		nr[r.kind]++;
+	CHECK_U64(nr[HEAP_RECORD_ALLOC_ALL], ARRAY_LEN(blocks));
+	CHECK(nr[HEAP_RECORD_ALLOC] <= 3); /* 16 kB of the 1 MiB between samples */
+	CHECK(nr[HEAP_RECORD_FREE] >= ARRAY_LEN(blocks) && nr[HEAP_RECORD_FREE] <= 103);
+	CHECK_U64(s->nr_allocs, 1100);
+	local_recorder_free(hw);
+}
+
+/* A block whose free cannot be recorded must not be: it would be live forever. */
+TEST(heapblob_samples_when_it_cannot_follow_more_blocks)
+{
+	static const struct local_recorder_spec spec = {
+		.interval_bytes = 1 << 30, .starts_full = true, .nr_blocks = 64};
+	static void *blocks[1000];
+	struct heap_seen r;
+	uint64_t nr[HEAP_RECORD_NR] = {0};
+	begin(&spec);
+	for (size_t i = 0; i < ARRAY_LEN(blocks); i++)
+		blocks[i] = hooked_malloc(24);
+	CHECK_U64(hw->local->always_bytes, spec.interval_bytes);
+	for (size_t i = 0; i < ARRAY_LEN(blocks); i++)
+		hooked_free(blocks[i]);
+	while (next(local_recorder_slot(hw), &r))
+		nr[r.kind]++;
+	CHECK(nr[HEAP_RECORD_ALLOC_ALL] >= 16 && nr[HEAP_RECORD_ALLOC_ALL] <= 64);
+	CHECK_U64(nr[HEAP_RECORD_FREE], nr[HEAP_RECORD_ALLOC_ALL] + nr[HEAP_RECORD_ALLOC]);
+	CHECK_U64(hw->shared->nr_no_block, 0);
+	local_recorder_free(hw);
+}
+
 TEST(heapblob_samples_a_mix_of_sizes_without_bias)
 {
 	begin(&sampled);
