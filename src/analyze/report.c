@@ -57,6 +57,7 @@ void report_free(struct report *r)
 	vec_release(&r->tables);
 	vec_release(&r->trees);
 	vec_release(&r->notes);
+	vec_release(&r->findings);
 	vec_release(&r->hints);
 	vec_release(&r->facts);
 	intern_release(&r->names);
@@ -141,6 +142,16 @@ void report_note(struct report *r, const char *fmt, ...)
 	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
 	va_end(ap);
 	vec_push(&r->notes, arena_strdup(&r->arena, text));
+}
+
+void report_finding(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	report_note(r, "%s", text);
+	vec_push(&r->findings, *vec_last(&r->notes));
 }
 
 const char *report_unnamed(struct arena *a, const struct report *r)

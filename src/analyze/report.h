@@ -196,6 +196,7 @@ struct report {
 	VEC(struct report_table) tables;
 	VEC(struct report_tree) trees;
 	VEC(const char *) notes;       /* sentences that every renderer shows */
+	VEC(const char *) findings;    /* those of the notes that answer the view's question */
 	VEC(struct report_hint) hints; /* next commands */
 	struct losses losses;
 	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
@@ -232,6 +233,8 @@ void report_add_texts(struct report *r, struct report_table *t, ...);
 /* Returns "unsymbolized frames: 76 % by weight, most in libfoo.so"; NULL: all have a name. */
 const char *report_unnamed(struct arena *a, const struct report *r);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
+/* Adds a note that answers the view's question: where the time or the memory goes. */
+void report_finding(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
 void report_fact_text(struct report *r, const char *key, const char *value);

@@ -138,16 +138,17 @@ static void note_unused(struct report *r, const struct allocstats *s,
 		return;
 	const struct allocstats_class *c = s->classes.n ? &sorted[0] : NULL;
 	if (c && allocstats_unused(c))
-		report_note(r,
-			    "fragmentation: %s of free slots next to live blocks, mostly in size "
-			    "class %s (%s; %s %% of its slots are used): after a peak, a few live "
-			    "blocks keep whole slabs resident",
-			    num_bytes(unused).s, num_bytes(c->size_bytes).s,
-			    num_bytes(allocstats_unused(c)).s,
-			    num_pct(view_pct(c->nr_live, nr_places(c))).s);
+		report_finding(
+			r,
+			"fragmentation: %s of free slots next to live blocks, mostly in size "
+			"class %s (%s; %s %% of its slots are used): after a peak, a few live "
+			"blocks keep whole slabs resident",
+			num_bytes(unused).s, num_bytes(c->size_bytes).s,
+			num_bytes(allocstats_unused(c)).s,
+			num_pct(view_pct(c->nr_live, nr_places(c))).s);
 	else
-		report_note(r, "fragmentation: %s of free slots next to live blocks",
-			    num_bytes(unused).s);
+		report_finding(r, "fragmentation: %s of free slots next to live blocks",
+			       num_bytes(unused).s);
 }
 
 static void note_kept(struct report *r, const struct allocstats *s)

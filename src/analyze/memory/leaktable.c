@@ -189,10 +189,11 @@ static void note_leak(struct report *r, const struct heapfigures *f, const struc
 	const char *more =
 		nr_growing > 1 ? arena_fmt(f->arena, "; %zu more sites are growing", nr_growing - 1)
 			       : "";
-	report_note(r, "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
-		    heapframe_name(f->p, &s->frame), num_bytes((uint64_t)g->per_min).s,
-		    num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
-		    num_bytes((uint64_t)MIN(g->per_min + g->per_min_error, 9e18)).s, more);
+	report_finding(r,
+		       "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
+		       heapframe_name(f->p, &s->frame), num_bytes((uint64_t)g->per_min).s,
+		       num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
+		       num_bytes((uint64_t)MIN(g->per_min + g->per_min_error, 9e18)).s, more);
 }
 
 static void add_row(struct report *r, struct report_table *t, const struct heap_sum *s,

@@ -392,7 +392,8 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);
 		report_fact(r, FACT_VERDICT, memverdict_key(v.kind));
-		report_note(r, "memory growth: verdict %s: %s", memverdict_key(v.kind), v.evidence);
+		report_finding(r, "memory growth: verdict %s: %s", memverdict_key(v.kind),
+			       v.evidence);
 	}
 	if (m.has_live && !m.is_live_whole)
 		report_note(r, "heap live does not include blocks that were allocated before "

@@ -120,7 +120,7 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 	r->unit = UNIT_BYTES;
 	add_facts(r, p);
 	report_fact(r, FACT_VERDICT, memverdict_key(v->kind));
-	report_note(r, "memory growth: verdict %s: %s", memverdict_key(v->kind), v->evidence);
+	report_finding(r, "memory growth: verdict %s: %s", memverdict_key(v->kind), v->evidence);
 	if (!memtime_make(&a, p->profile, &m, NULL))
 		memtime_growth_report(r, &m);
 	add_heap(r, p->heap);

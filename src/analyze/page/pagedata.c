@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/memory/timeline.h"
+#include "analyze/page/waitbins.h"
 #include "analyze/select/select.h"
 #include "analyze/select/window.h"
 #include "analyze/stacks/calltree.h"
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 
 #define NS_PER_MS 1000000ull
+#define SLICE_MS  1000u /* sums of waits and counts */
 #define STATE_NR  (SELECT_LEAF_SUPPRESSED + 1)
 
 struct maker {
@@ -26,6 +28,8 @@ struct maker {
 	struct calltree *tree;
 	uint32_t *thread_of; /* by task_id */
 	struct map wakers;   /* by task_id << 32 | stack_id: str_id */
+	struct arena arena;
+	struct waitbins *bins; /* in the arena; NULL: no single waits were kept */
 };
 
 static void maker_release(struct maker *m)
@@ -33,6 +37,7 @@ static void maker_release(struct maker *m)
 	calltree_free(m->tree);
 	free(m->thread_of);
 	map_release(&m->wakers);
+	arena_release(&m->arena);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -134,42 +139,100 @@ static uint32_t time_of(const struct maker *m, const struct selection *sel,
 	return t ? ms_since(m->page, t->time_ns[row->source]) : 0;
 }
 
-struct timed {
+/* A row of the page: one of the selection, or a part of one in time. */
+struct part {
 	uint32_t time_ms;
+	uint32_t len_ms;
 	uint32_t row;
+	uint64_t count;
+	uint64_t weight;
 };
+
+typedef VEC(struct part) part_vec;
+
+static void part_vec_release(part_vec *v)
+{
+	vec_release(v);
+}
 
 static int by_time(const void *x, const void *y)
 {
-	const struct timed *a = x;
-	const struct timed *b = y;
+	const struct part *a = x;
+	const struct part *b = y;
 	return COMPARE(a->time_ms, b->time_ms) ?: COMPARE(a->row, b->row);
 }
 
-/* Row numbers of the selection in order of time; owned by the caller. */
-static struct timed *in_time(const struct maker *m, const struct page_stream *s,
-			     const struct selection *sel)
+/* Waits are sums over a second: divides them as the single waits that were kept say. */
+static void add_wait(struct maker *m, const struct selection *sel, uint32_t i, part_vec *to)
 {
-	struct timed *order = xreallocarray(NULL, s->n, sizeof(*order));
-	for (size_t i = 0; i < s->n; i++)
-		order[i] = (struct timed){s->time_ms ? time_of(m, sel, &sel->rows[i]) : 0,
-					  (uint32_t)i};
-	if (s->time_ms)
-		qsort(order, s->n, sizeof(*order), by_time);
-	return order;
+	const struct select_row *row = &sel->rows[i];
+	uint64_t start_ns = table_of(sel, row)->time_ns[row->source];
+	uint64_t end_ns = m->page->start_ns + m->page->duration_ms * NS_PER_MS;
+	struct waitbin bins[WAITBINS_MAX];
+	const struct waitbins_row of = {.task = row->task,
+					.stack = row->stack,
+					.reason = row->synth_leaf,
+					.start_ns = start_ns,
+					.len_ns = start_ns < end_ns ? MIN(end_ns - start_ns,
+									  SLICE_MS * NS_PER_MS)
+								    : SLICE_MS * NS_PER_MS,
+					.weight_ns = row->weight};
+	size_t n = waitbins_split(m->bins, &of, bins);
+	uint64_t upto = 0;
+	uint64_t given = 0;
+	for (size_t k = 0; k < n; k++) {
+		upto += bins[k].weight_ns;
+		uint64_t count = row->weight ? (uint64_t)((unsigned __int128)row->nr_samples *
+							  upto / row->weight)
+					     : row->nr_samples;
+		vec_push(to, (struct part){.time_ms = ms_since(m->page, bins[k].start_ns),
+					   .len_ms = (uint32_t)((bins[k].len_ns + NS_PER_MS - 1) /
+								NS_PER_MS),
+					   .row = i,
+					   .count = count - given,
+					   .weight = bins[k].weight_ns});
+		given = count;
+	}
+}
+
+/* The rows of a stream in order of time. */
+static void add_parts(struct maker *m, const struct page_stream *s, const struct selection *sel,
+		      part_vec *to)
+{
+	bool has_waits = m->bins && s->flags & PAGE_HAS_STATES;
+	for (uint32_t i = 0; i < sel->nr_rows; i++) {
+		const struct select_row *row = &sel->rows[i];
+		bool is_wait = row->synth_leaf && row->synth_leaf < WAIT_NR;
+		if (has_waits && is_wait) {
+			add_wait(m, sel, i, to);
+			continue;
+		}
+		bool is_instant = s->flags & PAGE_HAS_STATES && !row->synth_leaf;
+		vec_push(to,
+			 (struct part){.time_ms =
+					       s->flags & PAGE_HAS_TIMES ? time_of(m, sel, row) : 0,
+				       .len_ms = is_instant ? 0 : s->slice_ms,
+				       .row = i,
+				       .count = row->nr_samples,
+				       .weight = row->weight});
+	}
+	if (s->flags & PAGE_HAS_TIMES && to->n)
+		qsort(to->p, to->n, sizeof(*to->p), by_time);
 }
 
 static void fill_row(struct maker *m, struct page_stream *s, const struct selection *sel, size_t i,
-		     const struct timed *from)
+		     const struct part *from)
 {
 	const struct select_row *row = &sel->rows[from->row];
 	s->thread[i] = m->thread_of[row->task];
-	s->count[i] = row->nr_samples;
-	s->weight[i] = row->weight;
+	s->count[i] = from->count;
+	s->weight[i] = from->weight;
 	if (s->state)
 		s->state[i] = (uint8_t)row->synth_leaf;
-	if (s->time_ms)
+	if (s->time_ms) {
 		s->time_ms[i] = from->time_ms;
+		s->len_ms[i] = from->len_ms;
+	}
 	const struct table *t = s->state ? table_of(sel, row) : NULL;
 	if (t && t->has_tags)
 		add_tag(m, s, i, &m->p->tags.p[t->tag[row->source]]);
@@ -196,7 +259,7 @@ static uint32_t slice_of(const struct selection *sel)
 	bool is_slice = sel->id == TABLE_THREAD_TIME ||
 			(sel->table < sel->p->tables.n &&
 			 sel->p->tables.p[sel->table].time_kind == TABLE_TIME_SLICE);
-	return is_slice ? 1000 : 0;
+	return is_slice ? SLICE_MS : 0;
 }
 
 static void allocate(struct arena *a, struct page_stream *s)
@@ -205,8 +268,10 @@ static void allocate(struct arena *a, struct page_stream *s)
 	s->thread = arena_calloc(a, s->n, sizeof(*s->thread));
 	s->count = arena_calloc(a, s->n, sizeof(*s->count));
 	s->weight = arena_calloc(a, s->n, sizeof(*s->weight));
-	if (s->flags & PAGE_HAS_TIMES)
+	if (s->flags & PAGE_HAS_TIMES) {
 		s->time_ms = arena_calloc(a, s->n, sizeof(*s->time_ms));
+		s->len_ms = arena_calloc(a, s->n, sizeof(*s->len_ms));
+	}
 	if (!(s->flags & PAGE_HAS_STATES))
 		return;
 	s->state = arena_calloc(a, s->n, sizeof(*s->state));
@@ -250,15 +315,16 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 		.flags = (has_times(m->page, v, m->p, &sel) ? PAGE_HAS_TIMES : 0u) |
 			 (is_of_waits(&sel) ? PAGE_HAS_STATES : 0u),
 		.slice_ms = slice_of(&sel),
-		.n = sel.nr_rows,
 	};
+	CLEANUP(part_vec_release) part_vec parts = {0};
+	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, sel.nr_rows, sizeof(*nodes));
+	add_parts(m, &s, &sel, &parts);
+	s.n = parts.n;
 	allocate(a, &s);
-	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, s.n, sizeof(*nodes));
-	CLEANUP(free_p) struct timed *order = in_time(m, &s, &sel);
 	calltree_add_placed(m->tree, &sel, nodes);
 	for (size_t i = 0; i < s.n; i++) {
-		fill_row(m, &s, &sel, i, &order[i]);
-		s.node[i] = nodes[order[i].row];
+		fill_row(m, &s, &sel, i, &parts.p[i]);
+		s.node[i] = nodes[parts.p[i].row];
 	}
 	vec_push(&m->page->streams, s);
 	return 0;
@@ -349,11 +415,34 @@ static void drop_arguments(struct page *page)
 			    arena_strndup(&page->arena, command, strcspn(command, " \t\n")));
 }
 
+static void add_findings(struct page *page, const struct report *r)
+{
+	vec_foreach(text, &r->findings)
+		vec_push(&page->sentences, arena_strdup(&page->arena, *text));
+}
+
+/* Thread time has the findings of waits and of CPU time. */
+static int add_pages(struct page *page, const struct profile *p, const char *input, struct err *err)
+{
+	const struct view_limits limits = {.max_rows = 20};
+	struct select_spec spec = {0};
+	TRY(views_page(page->first, p, &spec, input, &limits, err));
+	if (views_default(p) == views_at(VIEW_THREAD_TIME)) {
+		CLEANUP(report_free_p) struct report *waits = report_new();
+		spec.event = table_key(TABLE_OFF_CPU);
+		TRY(views_page(waits, p, &spec, NULL, &limits, err));
+		add_findings(page, waits);
+	}
+	add_findings(page, page->first);
+	const char *target = report_get_fact(page->first, FACT_TARGET);
+	const char *title = views_default(p)->title;
+	page->title = target ? arena_fmt(&page->arena, "%s: %s", target, title) : title;
+	return 0;
+}
+
 int page_make(struct page *page, const struct profile *p, const char *input, struct err *err)
 {
 	*page = (struct page){.wall_start_ns = p->wall_start_ns, .is_incomplete = p->is_incomplete};
-	const struct select_spec spec = {0};
-	const struct view_limits limits = {.max_rows = 20};
 	page->first = report_new();
 	page->tree_report = report_new();
 	struct window all = window_of_profile(p);
@@ -362,7 +451,8 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 	CLEANUP(maker_release)
 	struct maker m = {.page = page, .p = p, .names = &page->tree_report->names};
 	m.tree = calltree_new(page->tree_report, 0);
-	int rc = views_page(page->first, p, &spec, input, &limits, err);
+	m.bins = waitbins_new(&m.arena, p);
+	int rc = add_pages(page, p, input, err);
 	if (!rc) {
 		drop_arguments(page);
 		add_threads(&m);
@@ -383,6 +473,7 @@ void page_release(struct page *page)
 {
 	report_free(page->first);
 	report_free(page->tree_report);
+	vec_release(&page->sentences);
 	vec_release(&page->threads);
 	vec_release(&page->states);
 	vec_release(&page->streams);

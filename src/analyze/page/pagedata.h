@@ -50,11 +50,12 @@ struct page_stream {
 	const char *report;     /* options of `assay report` that select the same rows; "" = none */
 	enum unit unit;
 	unsigned flags;    /* enum page_stream_flags */
-	uint32_t slice_ms; /* a row is the sum over this time from time_ms on; 0: an instant */
+	uint32_t slice_ms; /* longest len_ms; 0: all rows are instants */
 	size_t n;
 	/* By row. Times are since the start of the capture. */
 	uint32_t *time_ms;
-	uint32_t *node; /* in tree->nodes */
+	uint32_t *len_ms; /* a row is the sum over this time from time_ms on; 0: an instant */
+	uint32_t *node;   /* in tree->nodes */
 	uint32_t *thread;
 	uint64_t *count;
 	uint64_t *weight;
@@ -83,7 +84,9 @@ struct page_mark {
 struct page {
 	struct arena arena;
 	struct report *first; /* first page of the default view: title, notes, losses, facts */
-	struct report *tree_report; /* owns the tree and the names */
+	const char *title;    /* of the target and the default view */
+	VEC(const char *) sentences; /* findings of the first pages, the most important first */
+	struct report *tree_report;  /* owns the tree and the names */
 	const struct report_tree *tree;
 	uint64_t start_ns;     /* time 0 of the page, on the profile's clock */
 	uint64_t duration_ms;  /* 0: the profile has no times */

@@ -106,7 +106,7 @@ void hotpath_note(struct report *r, const struct selection *sel)
 	double pct = pct_of(t, t->nodes[path.end].total);
 	add_path(&text, &path);
 	add_parts(&text, &path);
-	report_note(r, "hottest path: %s %% (+-%s) of %sCPU time in %s", num_double(pct, 0).s,
-		    num_pct(stat_share_pct_error(pct / 100 * effective, effective)).s,
-		    view_nr_out(sel) ? "the selection's " : "", buf_str(&text));
+	report_finding(r, "hottest path: %s %% (+-%s) of %sCPU time in %s", num_double(pct, 0).s,
+		       num_pct(stat_share_pct_error(pct / 100 * effective, effective)).s,
+		       view_nr_out(sel) ? "the selection's " : "", buf_str(&text));
 }

@@ -459,7 +459,7 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 	if (f.all.n)
 		qsort(f.all.p, f.all.n, sizeof(*f.all.p), by_share);
 	vec_foreach(one, &f.all)
-		report_note(r, "%s", one->text);
+		report_finding(r, "%s", one->text);
 	vec_release(&f.all);
 	return rc;
 }

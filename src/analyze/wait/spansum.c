@@ -416,7 +416,7 @@ static void add_notes(struct spansum *s, const char *input)
 	}
 	double queue_pct = view_pct(s->queue_ns, s->all_ns);
 	if (queue_pct >= STARVED_PCT && s->queue_ns >= STARVED_NS)
-		report_note(
+		report_finding(
 			s->r,
 			"CPU shortage: %s %% of the time of the calls was spent runnable in the "
 			"run queue",

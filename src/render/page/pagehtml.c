@@ -22,7 +22,7 @@ static void add_head(struct buf *to, const struct page *page)
 		    "<meta name=\"color-scheme\" content=\"light dark\">\n"
 		    "<meta name=\"referrer\" content=\"no-referrer\">\n"
 		    "<meta name=\"generator\" content=\"assay\">\n<title>");
-	escape_xml(to, sv_from_str(page->first->title));
+	escape_xml(to, sv_from_str(page->title));
 	buf_add_str(to, "</title>\n<style>");
 	buf_add_sv(to, asset_page_css());
 	buf_add_str(to, "</style>\n</head>\n");
@@ -32,7 +32,7 @@ static void add_static(struct buf *to, const struct page *page,
 		       const struct pagehtml_options *options)
 {
 	buf_add_str(to, "<body>\n<div id=\"app\" hidden></div>\n<main id=\"static\">\n<h1>");
-	escape_xml(to, sv_from_str(page->first->title));
+	escape_xml(to, sv_from_str(page->title));
 	buf_add_str(to,
 		    "</h1>\n<p id=\"problem\">This page needs a browser with JavaScript for its "
 		    "views. Its text:</p>\n<pre>");

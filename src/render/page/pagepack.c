@@ -10,6 +10,7 @@
 #include "model/wait.h"
 #include "render/flame.h"
 #include "render/palette.h"
+#include "render/text_table.h"
 
 struct packer {
 	const struct page *page;
@@ -22,15 +23,41 @@ struct packer {
 
 /* ---- header ------------------------------------------------------------------------------- */
 
+static void add_losses(struct json *j, const struct report *r)
+{
+	static const char *const classes[] = {[LOSS_CLASS_OTHER] = "other",
+					      [LOSS_CLASS_LOST] = "lost",
+					      [LOSS_CLASS_TRUNC] = "truncated",
+					      [LOSS_CLASS_UNSYM] = "unsymbolized"};
+	CLEANUP(buf_release) struct buf text = {0};
+	json_put_arr(j, "losses");
+	for (enum loss_kind l = 0; l < LOSS_NR && !r->has_no_samples; l++) {
+		if (!r->losses.nr[l] || loss_class(l) == LOSS_CLASS_COUNT)
+			continue;
+		json_arr(j);
+		json_u64(j, r->losses.nr[l]);
+		json_str(j, loss_text(l));
+		json_str(j, classes[loss_class(l)]);
+		json_end(j);
+	}
+	json_end(j);
+	text_add_losses(&text, r);
+	json_put_sv(j, "losses_text", buf_sv(&text));
+}
+
 static void add_about(struct packer *k)
 {
 	struct json *j = &k->json;
 	const struct report *r = k->page->first;
-	json_put_str(j, "title", r->title);
+	json_put_str(j, "title", k->page->title);
 	json_put_u64(j, "duration_ms", k->page->duration_ms);
 	json_put_i64(j, "wall_start_ms", k->page->wall_start_ns / 1000000);
 	json_put_bool(j, "is_incomplete", k->page->is_incomplete);
 	json_put_arr(j, "sentences");
+	vec_foreach(text, &k->page->sentences)
+		json_str(j, *text);
+	json_end(j);
+	json_put_arr(j, "notes");
 	vec_foreach(note, &r->notes)
 		json_str(j, *note);
 	json_end(j);
@@ -45,16 +72,7 @@ static void add_about(struct packer *k)
 		json_end(j);
 	}
 	json_end(j);
-	json_put_arr(j, "losses");
-	for (enum loss_kind l = 0; l < LOSS_NR; l++) {
-		if (!r->losses.nr[l])
-			continue;
-		json_arr(j);
-		json_u64(j, r->losses.nr[l]);
-		json_str(j, loss_text(l));
-		json_end(j);
-	}
-	json_end(j);
+	add_losses(j, r);
 }
 
 static void add_threads(struct packer *k)
@@ -230,8 +248,10 @@ static void end_column(struct buf *to, struct packed_column *c)
 static void add_rows(struct packer *k, struct buf *to, const struct page_stream *s)
 {
 	struct packed_column c = {0};
-	if (s->time_ms)
+	if (s->time_ms) {
 		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0));
+		ADD_COLUMN(to, &c, s, s->len_ms[i]);
+	}
 	ADD_COLUMN(to, &c, s, s->node[i]);
 	ADD_COLUMN(to, &c, s, s->thread[i]);
 	ADD_COLUMN(to, &c, s, s->count[i]);

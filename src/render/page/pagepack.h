@@ -8,6 +8,7 @@
  *	for each stream of the header, its columns in this order, those that it has; each preceded by
  *	its length in bytes as uleb, with one uleb a row, or one for all rows if they are equal:
  *	      time   difference to the row before, ms
+ *	      length of the time that the row is a sum over, ms; 0: an instant
  *	      node   index in the tree
  *	      thread index in the header's threads
  *	      count

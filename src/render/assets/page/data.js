@@ -58,6 +58,7 @@ function readStream(r, head) {
 		s.time = r.column(new Uint32Array(n));
 		for (let i = 1; i < n; i++)
 			s.time[i] += s.time[i - 1];
+		s.length = r.column(new Uint32Array(n));
 	}
 	s.node = r.column(new Uint32Array(n));
 	s.thread = r.column(new Uint32Array(n));

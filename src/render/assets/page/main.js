@@ -67,6 +67,31 @@ function copyText(text, shown) {
 	return navigator.clipboard.writeText(text).catch(select);
 }
 
+/* The first sentence: what the default metric consists of, in the whole capture. */
+function summary(app) {
+	const P = app.P, m = P.metrics[0], all = {range: null, threads: null, state: null, showsIdle: false};
+	if (!m) {
+		const s = P.head.series[0];
+		return !s ? 'Nothing was recorded.' : s.title + ': ' + bytesText(s.value[0]) +
+			' at the start, ' + bytesText(s.value[s.value.length - 1]) + ' at the end.';
+	}
+	const s = P.streams[m.stream], w = sumRows(P, all, m), parts = new Map();
+	const whole = amountText(w.sum, m.unit) + (m.unit === 'count' ? ' ' + m.countName : '');
+	if (!s.state) {
+		const cpus = m.unit === 'ns' && s.time && P.head.duration_ms ?
+			', ' + (w.sum / 1e6 / P.head.duration_ms).toFixed(2) + ' CPUs on average' : '';
+		return m.title + ': ' + whole + cpus + ' (' + grouped(w.samples) + ' ' + m.noun + ').';
+	}
+	eachRow(P, all, m, (i) => {
+		const text = P.kinds.isCpu[s.state[i]] ? 'on CPU' : P.head.states[s.state[i]][1];
+		parts.set(text, (parts.get(text) || 0) + s.weight[i]);
+	});
+	const list = Array.from(parts).sort((a, b) => b[1] - a[1]).slice(0, 4)
+		.map(([text, v]) => text + ' ' + percentText(v, w.sum));
+	return whole + ' of thread time that was not idle: ' + list.join(', ') +
+		(w.idle ? '; idle: ' + timeText(w.idle) + '.' : '.');
+}
+
 /* ---- the head -------------------------------------------------------------------------------------- */
 
 function Head(app, parent) {
@@ -74,12 +99,13 @@ function Head(app, parent) {
 	const line = el('div', {'class': 'title'}, box);
 	el('h1', {}, line).textContent = h.title;
 	const facts = new Map(h.facts), parts = [];
-	for (const key of ['target', 'host', 'duration'])
+	for (const key of ['host', 'duration'])
 		if (facts.get(key))
 			parts.push(facts.get(key));
 	if (h.is_incomplete)
 		parts.push('incomplete: the recording ends early');
-	parts.push(h.losses.length ? h.losses.length + ' kinds of losses, see About' : 'no losses');
+	const lost = h.losses.filter((l) => l[2] === 'lost').reduce((sum, l) => sum + l[0], 0);
+	parts.push(lost ? grouped(lost) + ' samples lost, see About' : 'no samples lost');
 	el('span', {'class': 'quiet'}, line).textContent = parts.join(' · ');
 	const theme = el('button', {type: 'button', title: 'Light or dark'}, line);
 	theme.textContent = '◐';
@@ -87,7 +113,7 @@ function Head(app, parent) {
 		document.documentElement.dataset.theme = darkMode() ? 'light' : 'dark';
 		app.notify();
 	});
-	for (const s of h.sentences.slice(0, 3))
+	for (const s of [summary(app)].concat(h.sentences.slice(0, 2)))
 		el('p', {'class': 'sentence'}, box).textContent = s;
 }
 

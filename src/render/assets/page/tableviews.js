@@ -273,16 +273,13 @@ AboutView.prototype.draw = function () {
 	if (box.firstChild)
 		return;
 	el('h3', {}, box).textContent = 'Losses';
-	const list = el('ul', {}, box);
-	for (const [n, text] of h.losses)
-		el('li', {}, list).textContent = grouped(n) + ' ' + text;
-	if (!h.losses.length)
-		el('li', {}, list).textContent = 'none';
-	if (h.sentences.length > 3) {
-		el('h3', {}, box).textContent = 'Notes';
-		const notes = el('ul', {}, box);
-		for (const s of h.sentences)
-			el('li', {}, notes).textContent = s;
+	el('pre', {}, box).textContent = h.losses_text.trim() || 'none';
+	const notes = Array.from(new Set(h.sentences.concat(h.notes)));
+	if (notes.length) {
+		el('h3', {}, box).textContent = 'Findings and notes';
+		const ul = el('ul', {}, box);
+		for (const s of notes)
+			el('li', {}, ul).textContent = s;
 	}
 	el('h3', {}, box).textContent = 'Recording';
 	const dl = el('dl', {}, box);

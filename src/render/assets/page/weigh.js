@@ -74,9 +74,7 @@ function eachRow(P, sel, metric, fn) {
 
 /* Length in ms of row @i; 0: an instant. The last second of a capture is shorter. */
 function rowLength(P, s, i) {
-	const slice = s.head.slice_ms;
-	return slice && (!s.state || s.state[i]) ?
-		Math.max(1, Math.min(slice, P.head.duration_ms - s.time[i])) : 0;
+	return s.length[i] && Math.max(1, Math.min(s.length[i], P.head.duration_ms - s.time[i]));
 }
 
 /* Adds @weight of a row to bins of @width ms, in proportion to the time of the row in each. */
