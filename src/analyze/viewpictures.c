@@ -18,7 +18,7 @@ static struct view_picture *add(struct view_pictures *to, const struct select_sp
 {
 	struct view_picture *one = &to->p[to->n++];
 	*one = (struct view_picture){
-		.suffix = suffix, .spec = *spec, .tree_flags = CALLTREE_ROOT_COMM};
+		.suffix = suffix, .spec = *spec, .tree_flags = CALLTREE_ROOT_GROUP};
 	return one;
 }
 

@@ -19,7 +19,9 @@
 
 #include <stdlib.h>
 
+#include "analyze/stacks/threads.h"
 #include "analyze/stacks/treelayout.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -46,6 +48,7 @@ struct input {
 	bool is_distinct;     /* no two of its stacks have equal names */
 	str_id *func_names;   /* by func_id and marks; 0: not set yet */
 	str_id *module_names; /* by module_id */
+	struct map groups;    /* CALLTREE_ROOT_GROUP: name with # -> its only name, or itself */
 	uint32_t *tree_nodes; /* by stack_id: tree node of its innermost frame; 0: not set yet */
 	VEC(stack_id) path;
 	uint32_t root; /* is_distinct: node of the current root frame */
@@ -205,7 +208,8 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 
 /* ---- root frames -------------------------------------------------------------------------- */
 
-#define ROOT_FLAGS (CALLTREE_ROOT_COMM | CALLTREE_ROOT_PROCESS | CALLTREE_ROOT_THREAD)
+#define ROOT_FLAGS \
+	(CALLTREE_ROOT_COMM | CALLTREE_ROOT_GROUP | CALLTREE_ROOT_PROCESS | CALLTREE_ROOT_THREAD)
 
 /* Name of the process: that of its main thread, if known. */
 static str_id process_comm(const struct profile *p, const struct task *t)
@@ -214,6 +218,31 @@ static str_id process_comm(const struct profile *p, const struct task *t)
 		if (p->tasks.p[i].pid == t->pid && p->tasks.p[i].tid == t->pid)
 			return p->tasks.p[i].comm;
 	return t->comm;
+}
+
+static str_id group_of(struct input *in, const char *comm)
+{
+	CLEANUP(buf_release) struct buf folded = {0};
+	threads_fold_numbers(&folded, comm);
+	return intern_add(&in->ct->r->names, buf_str(&folded), folded.n);
+}
+
+/* Finds the names of threads with rows that differ in digits only. */
+static void find_groups(struct input *in)
+{
+	CLEANUP(free_p) uint8_t *is_seen = xcalloc(in->p->tasks.n, 1);
+	for (size_t i = 0; i < in->sel->nr_rows; i++) {
+		task_id task = in->sel->rows[i].task;
+		if (is_seen[task])
+			continue;
+		is_seen[task] = 1;
+		const char *comm = profile_text(in->p, in->p->tasks.p[task].comm);
+		str_id name = intern_add_str(&in->ct->r->names, comm);
+		str_id group = group_of(in, comm);
+		bool is_new;
+		uint32_t *shown = map_put(&in->groups, group, &is_new);
+		*shown = is_new || *shown == name ? name : group;
+	}
 }
 
 static str_id root_name(struct input *in, task_id task)
@@ -232,7 +261,10 @@ static str_id root_name(struct input *in, task_id task)
 		CLEANUP(free_p) char *s = xasprintf("%s-%d/%d", comm, t->pid, t->tid);
 		return intern_add_str(names, s);
 	}
-	return intern_add_str(names, comm); /* 0: thread not known, no root frame */
+	const uint32_t *shown =
+		flags & CALLTREE_ROOT_GROUP ? map_get(&in->groups, group_of(in, comm)) : NULL;
+	/* 0: thread not known, no root frame */
+	return shown ? *shown : intern_add_str(names, comm);
 }
 
 /* ---- adding a profile --------------------------------------------------------------------- */
@@ -326,7 +358,8 @@ static uint32_t add_row(struct input *in, const struct select_row *row, str_id r
 	struct calltree *ct = in->ct;
 	unsigned flags = ct->flags;
 	/* In reversed folded text, the thread name comes last. */
-	bool is_synth_leaf = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
+	bool is_synth_leaf =
+		flags & CALLTREE_REVERSE && flags & (CALLTREE_ROOT_COMM | CALLTREE_ROOT_GROUP);
 	struct step step = root_step(root);
 	uint32_t at = root && !is_synth_leaf ? root_node(in, step) : 0;
 	if (flags & CALLTREE_REVERSE)
@@ -497,12 +530,15 @@ static struct input open_input(struct calltree *ct, const struct selection *sel,
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
 	in.tree_nodes = xcalloc(p->stacks.n, sizeof(*in.tree_nodes));
+	if (ct->flags & CALLTREE_ROOT_GROUP)
+		find_groups(&in);
 	return in;
 }
 
 static void input_release(struct input *in)
 {
 	vec_release(&in->path);
+	map_release(&in->groups);
 	free(in->tree_nodes);
 	free(in->module_names);
 	free(in->func_names);

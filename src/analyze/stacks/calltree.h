@@ -29,7 +29,10 @@ enum calltree_flags {
 	CALLTREE_MARK_JIT = 1 << 6,       /* appends "_[j]" to names of JIT functions */
 	CALLTREE_MARK_INLINED = 1 << 7,   /* appends "_[i]" to names of inlined functions */
 	CALLTREE_FOLD_RECURSION = 1 << 8, /* direct recursion becomes one frame */
-	CALLTREE_NORMALISE = 1 << 9,      /* differential tree: baseline scaled to the same total */
+	CALLTREE_ROOT_GROUP =
+		1 << 10,             /* first frame: the thread's name; digits shown as # if several
+					  names of the selection differ in them only */
+	CALLTREE_NORMALISE = 1 << 9, /* differential tree: baseline scaled to the same total */
 };
 
 struct calltree;

@@ -223,7 +223,7 @@ static int draw(const struct comparison *c, const struct select_spec *spec, enum
 {
 	unsigned normalise = how == DIFF_AMOUNTS ? 0 : CALLTREE_NORMALISE;
 	CLEANUP(picture_release)
-	struct picture pic = {.spec = *spec, .tree_flags = CALLTREE_ROOT_COMM | normalise};
+	struct picture pic = {.spec = *spec, .tree_flags = CALLTREE_ROOT_GROUP | normalise};
 	pic.spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
 	picture_add_before(&pic, c->before.p, c->before.path);
 	picture_add(&pic, c->after.p, c->after.path);

@@ -28,7 +28,9 @@ struct flame_opts {
 
 static const struct opt_choice root_choices[] = {
 	{"none", 0, NULL},
-	{"comm", CALLTREE_ROOT_COMM, "the thread's name"},
+	{"name", CALLTREE_ROOT_GROUP,
+	 "the thread's name, digits as # where names differ in them only"},
+	{"comm", CALLTREE_ROOT_COMM, "the thread's name as it is"},
 	{"process", CALLTREE_ROOT_PROCESS, "name-PID"},
 	{"thread", CALLTREE_ROOT_THREAD, "name-PID/TID"},
 	{0},
@@ -47,7 +49,7 @@ static const struct opt tree_opts[] = {
 	OPT_BITS(0, "flamechart", struct flame_opts, tree_flags, CALLTREE_TIME_ORDER,
 		 "order by time; equal stacks merge only if they are adjacent"),
 	OPT_ENUM(0, "root", struct flame_opts, root, root_choices, "WHAT",
-		 "first frame of each stack (default comm)"),
+		 "first frame of each stack (default name)"),
 	OPT_BITS(0, "fold-recursion", struct flame_opts, tree_flags, CALLTREE_FOLD_RECURSION,
 		 "draw direct recursion as one frame"),
 	OPT_BITS(0, "annotate", struct flame_opts, tree_flags,
@@ -283,7 +285,7 @@ static const char *check_kinds(const struct flame_opts *o)
 
 int cmd_flame(int argc, char **argv)
 {
-	struct flame_opts o = {.svg.min_width_px = -1, .root = CALLTREE_ROOT_COMM};
+	struct flame_opts o = {.svg.min_width_px = -1, .root = CALLTREE_ROOT_GROUP};
 	CLEANUP(filter_release) struct filter_opts filter = {0};
 	const struct opt_cmd cmd = {
 		.name = "flame",

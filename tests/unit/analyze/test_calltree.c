@@ -46,6 +46,34 @@ TEST(tree_sums_up_and_sorts_siblings_by_name)
 	CHECK_U64(t->nodes[5].next, 0);
 }
 
+TEST(root_frames_of_numbered_threads_are_one)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	uint32_t t = made_table(p, "cpu-clock", 2);
+	static const char *const names[] = {"opt.1",   "opt.22",  "opt.3",
+					    "python3", "python3", "io-7"};
+	for (int i = 0; i < 6; i++)
+		made_sample(p, t, &(struct made){.stack = "main", .comm = names[i], .tid = 10 + i});
+	profile_seal(p);
+	struct selection sel;
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
+	static const struct {
+		unsigned flags;
+		const char *shape;
+	} cases[] = {{CALLTREE_ROOT_GROUP, "all:6/0 .io-7:1/0 ..main:1/1 .opt.#:3/0 ..main:3/3 "
+					   ".python3:2/0 ..main:2/2"},
+		     {CALLTREE_ROOT_COMM, "all:6/0 .io-7:1/0 ..main:1/1 .opt.1:1/0 ..main:1/1 "
+					  ".opt.22:1/0 ..main:1/1 .opt.3:1/0 ..main:1/1 "
+					  ".python3:2/0 ..main:2/2"}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, cases[i].flags);
+		calltree_add(ct, &sel);
+		CHECK_STR(shape(r, calltree_finish(ct, "flame", "tree")), cases[i].shape);
+	}
+}
+
 TEST(reverse_tree_starts_at_the_leaf)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
