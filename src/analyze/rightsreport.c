@@ -28,6 +28,9 @@ enum {
 	FALLS_TO_COUNTS = 1 << 5, /* without BPF it has counts, but no stacks */
 	IS_ALONE = 1 << 6,        /* does not need a target process */
 	HAS_NO_SYSTEM = 1 << 7,
+	NEEDS_PTRACE = 1 << 8, /* changes the target */
+	READS_MEMORY = 1 << 9, /* reads the target's page tables and memory */
+	NEEDS_CGROUP = 1 << 10,
 };
 
 /* For BPF programs and kernel symbols. */
@@ -47,6 +50,9 @@ static const struct command {
 	 STACKS | BIT(CAP_DAC_READ_SEARCH)},
 	{"io", NEEDS_BPF | NEEDS_TRACEPOINTS, STACKS | BIT(CAP_DAC_READ_SEARCH)},
 	{"latency", NEEDS_BPF | NEEDS_UPROBES | HAS_NO_SYSTEM, STACKS | BIT(CAP_SYS_ADMIN)},
+	{"heap", NEEDS_PTRACE | HAS_NO_SYSTEM, BIT(CAP_SYS_PTRACE)},
+	{"watch", READS_MEMORY | HAS_NO_SYSTEM, BIT(CAP_SYS_PTRACE)},
+	{"limit", NEEDS_CGROUP | IS_ALONE, 0},
 	{"list events", NEEDS_TRACEPOINTS | IS_ALONE, BIT(CAP_DAC_READ_SEARCH)},
 	{"report, flame, script, convert, ls, clean, mark", IS_ALONE, 0},
 };
@@ -189,6 +195,25 @@ static void judge_names(struct judgement *j, const struct features *f, enum whos
 		find(j, DEGRADES, "binaries in other users' containers unsymbolized");
 }
 
+/* Without CAP_SYS_PTRACE: own processes, and where Yama restricts it, only launched ones. */
+static void judge_memory(struct judgement *j, const struct features *f, const struct command *c,
+			 enum whose w)
+{
+	bool is_free = rights_permit(f->caps, CAP_SYS_PTRACE);
+	bool is_restricted = w != OWN || f->ptrace_scope > 0;
+	if (c->needs & NEEDS_CGROUP && f->limit)
+		find(j, DEGRADES, "no memory cgroup can be created: only --rlimit works");
+	if (is_free || !is_restricted)
+		return;
+	if (c->needs & READS_MEMORY)
+		find(j, DEGRADES,
+		     w == OWN ? "anonymous memory without owners" : "no PSS, no RSS breakdown");
+	if (c->needs & NEEDS_PTRACE && w == OWN && f->ptrace_scope < 3)
+		find(j, DEGRADES, "launched commands only");
+	else if (c->needs & NEEDS_PTRACE)
+		find(j, REFUSED, "ptrace is not permitted");
+}
+
 static uint64_t least_caps(const struct command *c, enum whose w)
 {
 	return c->caps | (w == OWN || c->needs & IS_ALONE ? 0 : BIT(CAP_SYS_PTRACE));
@@ -210,10 +235,16 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 		find(j, REFUSED, "uprobes are not permitted");
 	if (c->needs & NEEDS_PERF && j->verdict != REFUSED)
 		judge_perf(j, f, c, w);
-	if (!(c->needs & IS_ALONE))
+	judge_memory(j, f, c, w);
+	if (!(c->needs & (IS_ALONE | NEEDS_PTRACE | READS_MEMORY)))
 		judge_names(j, f, w);
 	if (j->verdict == WORKS)
 		return;
+	if (c->needs & NEEDS_CGROUP) {
+		buf_add_str(&j->remedy, "sudo, or a cgroup that is delegated to you: systemd-run "
+					"--user --scope -p Delegate=yes assay limit ...");
+		return;
+	}
 	if (f->bpf == -ENOTSUP && !(f->has_btf && f->is_init_pidns))
 		buf_add_str(&j->remedy, !f->has_btf
 						? "a kernel with CONFIG_DEBUG_INFO_BTF (and /sys "
@@ -310,6 +341,8 @@ static void add_least(struct report *r)
 		CLEANUP(buf_release) struct buf caps = {0};
 		CLEANUP(buf_release) struct buf flags = {0};
 		add_caps(&caps, c->caps);
+		if (c->needs & NEEDS_CGROUP)
+			buf_add_str(&caps, ", but a memory cgroup that it may write");
 		if (c->caps) {
 			buf_add_str(&flags, "--cap-drop ALL");
 			add_cap_flags(&flags, least_caps(c, OTHERS));

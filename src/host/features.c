@@ -15,6 +15,7 @@
 #include "host/bpfrights.h"
 #include "host/privileges.h"
 #include "host/limits.h"
+#include "host/memory/cgroup.h"
 #include "host/proc.h"
 #include "host/reader/hostfile.h"
 #include "host/tracefs.h"
@@ -178,6 +179,21 @@ static void try_others(struct features *f)
 	}
 }
 
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static int try_limit(void)
+{
+	struct memgroup_tree tree = MEMGROUP_TREE_INIT;
+	struct memgroup g = MEMGROUP_INIT;
+	int rc = memgroup_tree_open(&tree, "/", NULL);
+	rc = rc ? rc : memgroup_make(&g, &tree, NULL);
+	if (!rc)
+		(void)memgroup_remove(&g, NULL, NULL); /* it was just created, and is empty */
+	memgroup_release(&g);
+	memgroup_tree_release(&tree);
+	return rc;
+}
+
 /* ---- settings and limits ------------------------------------------------------------------- */
 
 static int64_t own_status(const struct buf *status, const char *key)
@@ -221,6 +237,7 @@ void features_probe(struct features *ret_f)
 {
 	struct features f = {.caps = host_effective_caps(), .uid = geteuid()};
 	read_settings(&f);
+	f.limit = try_limit();
 	read_limits(&f);
 	f.perf_own = try_clock(0, true);
 	f.perf_kernel = try_clock(0, false);

@@ -39,6 +39,7 @@ struct features {
 	int bpf;         /* load a BPF program for perf events */
 	int tracepoints; /* read the list of tracepoints in tracefs */
 	int uprobes;     /* open a uprobe */
+	int limit;       /* create a memory cgroup */
 	int other_maps;  /* /proc/PID/maps of another user's process; or FEATURES_NOT_TRIED */
 	int other_root;  /* /proc/PID/root of that process; or FEATURES_NOT_TRIED */
 	int other_pid;   /* the process of another user that was tried, 0 = none */
