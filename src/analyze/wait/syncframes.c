@@ -260,6 +260,13 @@ static const struct {
 	{SYNC_LOCK_BY_PARK, "*::lock_slow|*::lockSlow*"},
 	{SYNC_BACKPRESSURE,
 	 "*::SyncSender::send*|*::Sender::blocking_send*|*::Sender::send_blocking*"},
+	/* Queues that programs build of a mutex and condition variables: until one is not full. */
+	{SYNC_BACKPRESSURE,
+	 "*Queue*::push|*Queue*::push_*|*Queue*::put|*Queue*::enqueue|*Queue*::send|"
+	 "*queue::push|*queue::push_*|*queue::put|*queue::enqueue|*queue::send|"
+	 "*Channel*::push|*Channel*::put|*Channel*::send|*channel::push|*channel::send"},
+	{SYNC_BACKPRESSURE,
+	 "*queue_push|*queue_put|*queue_enqueue|*queue_send|*channel_send|*chan_send"},
 	{SYNC_LOCK, "*_rwlock_*lock"},
 	{SYNC_PARK_PART, "*_cond_wait|*_cond_timedwait|*::Condvar::wait*|*::CondVar::Wait*|"
 			 "*::ConditionVariable::*ait*"},

@@ -159,6 +159,16 @@ TEST(reason_a_send_into_a_full_channel_is_back_pressure)
 		 "_PyEval_EvalFrameDefault;py::Condition.wait:/usr/lib/python3.12/threading.py;"
 		 "" PYTHON_LOCK,
 		 WAIT_BACKPRESSURE},
+		/* Queues of programs, of a mutex and condition variables. */
+		{"app::produce;app::BoundedQueue::push;" RUST_CONDVAR, WAIT_BACKPRESSURE},
+		{"produce;Queue::put;std::condition_variable::wait;"
+		 "pthread_cond_wait@@GLIBC_2.3.2;__futex_abstimed_wait_common",
+		 WAIT_BACKPRESSURE},
+		{"produce;job_queue_push;pthread_cond_wait;futex_wait", WAIT_BACKPRESSURE},
+		{"consume;job_queue_pop;pthread_cond_wait;futex_wait", WAIT_PARK},
+		{"app::consume;app::BoundedQueue<T>::pop;" RUST_CONDVAR, WAIT_PARK},
+		{"produce;job_queue_push;pthread_mutex_lock;__lll_lock_wait", WAIT_LOCK},
+		{"app::BoundedQueue<T>::push::{{closure}};" RUST_CONDVAR, WAIT_PARK},
 	};
 	check_all(sights, ARRAY_LEN(sights));
 }
