@@ -35,12 +35,11 @@ static struct heap_sum take_sum(struct heap_sum *f)
 static struct heapaccount_row row_of(const struct heapaccount *b, const struct heapsite *s,
 				     uint32_t spec)
 {
-	return (struct heapaccount_row){
-		.spec = spec,
-		.stack = heapsite_stack(s),
-		.tid = b->threads.p[heapsite_thread(s)].tid,
-		.size_class = heapsite_class(s),
-		.time_ns = heapaccount_reach_ns(b)};
+	return (struct heapaccount_row){.spec = spec,
+					.stack = heapsite_stack(s),
+					.tid = b->threads.p[heapsite_thread(s)].tid,
+					.size_class = heapsite_class(s),
+					.time_ns = heapaccount_reach_ns(b)};
 }
 
 static void emit(struct heapaccount *b, const struct heapaccount_row *row)
