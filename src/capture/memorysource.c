@@ -15,10 +15,17 @@
 
 /* Page table walks take at most this fraction of the time; page faults wait meanwhile. */
 #define WALK_SHARE 400
+/*
+ * At first readings are closer: the time to the next one is a millisecond, later this part of the time
+ * passed, up to the spacing. So a program of milliseconds has a course, in 500 readings at most.
+ */
+#define EARLY_SHARE 64
 
 struct one_process {
 	int32_t pid;
 	bool is_gone;
+	uint64_t image; /* of a command that has not called execve yet; 0: not waited for */
+	uint64_t first_peak_bytes; /* the kernel's peak at the first reading, before the capture */
 	struct memstacks stacks;
 	uint64_t next_walk_ns;
 	uint64_t pss_bytes;
@@ -36,6 +43,8 @@ struct memory_info {
 struct memory {
 	VEC(struct one_process) processes;
 	uint64_t spacing_ns;
+	uint64_t first_ns; /* of the first reading; before it, of the opening */
+	uint64_t peak_bytes;
 	struct memory_info info;
 };
 
@@ -70,8 +79,11 @@ static int memory_open(void **ret_s, const struct source_env *env, struct err *e
 		if (!proc_tgid(t->tids.pids.p[i], &pid, NULL))
 			add_process(s, pid);
 	}
-	if (t->child)
+	if (t->child) {
 		add_process(s, t->child);
+		vec_last(&s->processes)->image = proc_exec_id(t->child);
+	}
+	s->first_ns = clock_mono_ns();
 	*ret_s = s;
 	return 0;
 }
@@ -93,6 +105,22 @@ static void walk(struct memory *s, struct one_process *one, uint64_t now)
 	one->pss_bytes = 0;
 	vec_foreach(m, &maps.list)
 		one->pss_bytes += m->pss_bytes;
+}
+
+/* Until then a command is a copy of assay, whose memory is not the command's. */
+static bool has_executed(struct one_process *one)
+{
+	if (one->image && proc_exec_id(one->pid) != one->image)
+		one->image = 0;
+	return !one->image;
+}
+
+/* The kernel's peak is of the process's life: it is of the capture if it has risen since. */
+static void note_peak(struct memory *s, struct one_process *one, const struct memstat *m)
+{
+	one->first_peak_bytes = one->first_peak_bytes ? one->first_peak_bytes : m->peak_rss_bytes;
+	bool has_risen = m->peak_rss_bytes > one->first_peak_bytes;
+	s->peak_bytes = MAX(s->peak_bytes, has_risen ? m->peak_rss_bytes : m->rss_bytes);
 }
 
 static int emit(const struct one_process *one, const struct memstat *m, uint64_t now,
@@ -118,7 +146,7 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 	struct memory *s = self;
 	vec_foreach(one, &s->processes) {
 		struct memstat m;
-		if (one->is_gone)
+		if (one->is_gone || !has_executed(one))
 			continue;
 		/* The walk first: it is slow, and the other values should be of one time. */
 		uint64_t now = clock_mono_ns();
@@ -128,6 +156,8 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 		one->is_gone = memstat_read(&m, one->pid, MEMSTAT_COUNTERS, NULL, NULL);
 		if (one->is_gone)
 			continue;
+		s->first_ns = s->info.nr_readings ? s->first_ns : now;
+		note_peak(s, one, &m);
 		s->info.nr_readings++;
 		TRY(emit(one, &m, now, sink, err));
 	}
@@ -152,6 +182,7 @@ static void memory_facts(const void *self, struct profile *p)
 {
 	const struct memory_info *i = &((const struct memory *)self)->info;
 	memory_early_facts(self, p);
+	profile_fact_nr(p, FACT_MEMORY_PEAK_RSS, ((const struct memory *)self)->peak_bytes);
 	if (i->nr_walks)
 		profile_factf(p, FACT_MEMORY_READINGS,
 			      "%" PRIu64 " reading%s, %" PRIu64
@@ -164,7 +195,9 @@ static void memory_facts(const void *self, struct profile *p)
 static unsigned memory_poll_timeout(const void *self)
 {
 	const struct memory *s = self;
-	return (unsigned)MIN(s->spacing_ns / NS_PER_MS, (uint64_t)INT_MAX);
+	uint64_t passed_ns = clock_mono_ns() - s->first_ns;
+	uint64_t ms = MIN(s->spacing_ns, passed_ns / EARLY_SHARE) / NS_PER_MS;
+	return (unsigned)MIN(MAX(ms, (uint64_t)1), (uint64_t)INT_MAX);
 }
 
 const struct source memory_source = {

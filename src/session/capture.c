@@ -22,6 +22,7 @@
 #include "host/cpuquota.h"
 #include "host/heldfiles.h"
 #include "host/limits.h"
+#include "host/memory/memstat.h"
 #include "host/privileges.h"
 #include "host/proc.h"
 #include "host/reader/hostfile.h"
@@ -48,6 +49,8 @@
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
 
+#define BEFORE_EXEC_BYTES 524288 /* touched by the child between the reading and its execve */
+
 /* How long a file may take to answer while rings are to be drained; then it is asked again. */
 #define DRAINING_MS 100
 
@@ -66,6 +69,7 @@ struct capture {
 	struct target launched; /* the launched command */
 	struct spawn child;
 	bool has_child;
+	uint64_t child_before_bytes; /* its peak RSS before its execve; 0 = not known */
 	VEC(struct pollfd) fds; /* [0] is stop_fd; the last one the target's, see poll_events */
 	int child_fd;           /* pidfd of the launched command, -1 = none */
 	uint64_t nr_events;     /* delivered so far */
@@ -310,6 +314,9 @@ static int release_command(struct capture *c, struct err *err)
 	const struct capture_options *o = c->options;
 	if (!c->has_child)
 		return 0;
+	struct memstat m;
+	if (!memstat_read(&m, c->child.pid, MEMSTAT_COUNTERS, NULL, NULL))
+		c->child_before_bytes = m.peak_rss_bytes;
 	return spawn_exec(&c->child, o->command[0], err);
 }
 
@@ -520,6 +527,20 @@ static void symbolize_rest(struct capture *c)
 		profile_fact(c->p, FACT_NO_ANSWER, buf_str(&silent));
 }
 
+/*
+ * The kernel's peak of an ended command is exact, but includes the time before its execve, when it was a
+ * copy of assay: it is the command's if it is larger than that by more than what assay could touch.
+ */
+static void add_peak(struct capture *c)
+{
+	uint64_t bytes = c->child.peak_rss_bytes;
+	if (!(c->options->tables & TABLE_SET(MEMORY)) || !c->child_before_bytes ||
+	    bytes < c->child_before_bytes + BEFORE_EXEC_BYTES)
+		return;
+	if (bytes > profile_get_fact_nr(c->p, FACT_MEMORY_PEAK_RSS))
+		profile_fact_nr(c->p, FACT_MEMORY_PEAK_RSS, bytes);
+}
+
 static void finish_child(struct capture *c, struct capture_result *r)
 {
 	if (!c->has_child)
@@ -527,6 +548,7 @@ static void finish_child(struct capture *c, struct capture_result *r)
 	while (!c->child.is_reaped && stop_count() < 2)
 		(void)spawn_wait(&c->child); /* repeated when interrupted by a signal */
 	if (c->child.is_reaped) {
+		add_peak(c);
 		r->has_exit_code = true;
 		r->exit_code = spawn_exit_code(&c->child);
 	}

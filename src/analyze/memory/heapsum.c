@@ -158,11 +158,19 @@ static void add_resident(const struct page *g, struct report_table *to)
 	/* The last reading may be older than the last allocations, and smaller. */
 	int64_t live = g->f->total.of[HEAP_SUM_LIVE].bytes;
 	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
+	struct heap_sum peak = {
+		.bytes = (int64_t)MIN(profile_get_fact_nr(p, FACT_MEMORY_PEAK_RSS), INT64_MAX)};
+	const char *peak_at =
+		arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s);
+	if (peak.bytes > most.bytes)
+		peak_at = "of one process, the kernel's own count: between two readings";
+	else
+		peak = most;
 	const struct total rows[] = {
 		{true, LEVEL, &end, p->is_incomplete ? "RSS, last reading" : "RSS at the end",
 		 resident_note(g->f, has_live ? live : -1, end.bytes, last.n)},
-		{true, LEVEL, &most, "peak RSS",
-		 arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s)},
+		{true, LEVEL, &peak, p->is_incomplete ? "highest RSS reading" : "peak RSS",
+		 peak_at},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		add_total(g, to, &rows[i]);

@@ -108,6 +108,7 @@ static bool reap(struct spawn *s, int flags)
 			if (wait4(s->pid, &status, 0, &used) != s->pid)
 				return false;
 			s->cpu_ns = timeval_ns(&used.ru_utime) + timeval_ns(&used.ru_stime);
+			s->peak_rss_bytes = (uint64_t)used.ru_maxrss * 1024;
 			s->wait_status = status;
 			s->is_reaped = true;
 			break;

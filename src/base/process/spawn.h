@@ -19,6 +19,9 @@ struct spawn {
 	bool is_reaped;
 	int wait_status;
 	uint64_t
+		peak_rss_bytes; /* once reaped: of it or of a child that it waited for; also before its
+				    exec */
+	uint64_t
 		cpu_ns; /* once reaped: its CPU time, with that of the children that it waited for */
 };
 
