@@ -20,7 +20,7 @@
 
 #define TRIES_MAX        50u
 #define SEIZE_ROUNDS_MAX 10u
-#define STACK_MAX        ((size_t)8 << 20) /* more of a stack is not searched */
+#define STACK_MAX        ((size_t)1 << 20) /* more of a stack is not searched */
 #define STOP_TIMEOUT_NS  (10 * NS_PER_SEC) /* a request to stop cannot be withdrawn */
 
 /* ---- one after the other -------------------------------------------------------------------- */
@@ -102,6 +102,31 @@ struct stack_search {
 	uint64_t *words; /* STACK_MAX bytes */
 };
 
+/*
+ * Whether a word is where a signal handler returns to: code that calls rt_sigreturn. The handler may
+ * run on a stack of its own, and what it interrupted have frames on another one.
+ */
+static bool is_of_handler(const struct stack_search *s, uint64_t word)
+{
+	static const uint8_t calls[][9] = {
+		{0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05},
+		{0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05},
+	};
+	static const size_t lengths[] = {9, 7};
+	uint8_t code[9];
+	const struct heapspace_map *m = word >> 47 ? NULL : heapspace_at(s->space, word);
+	if (!m || !m->is_exec || m->end - word < sizeof(code))
+		return false;
+	struct iovec local = {code, sizeof(code)};
+	struct iovec remote = {(void *)(uintptr_t)word, sizeof(code)};
+	if (process_vm_readv(s->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(code))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (!memcmp(code, calls[i], lengths[i]))
+			return true;
+	return false;
+}
+
 /* Whether a word between the stack pointer and the end of its mapping is in the ranges. */
 static bool is_on_stack(const struct stack_search *s, uint64_t sp)
 {
@@ -115,7 +140,7 @@ static bool is_on_stack(const struct stack_search *s, uint64_t sp)
 	if (got != (ssize_t)(m->end - sp))
 		return true;
 	for (size_t i = 0; i < (size_t)got / sizeof(*s->words); i++)
-		if (heap_ranges_have(s->ranges, s->words[i]))
+		if (heap_ranges_have(s->ranges, s->words[i]) || is_of_handler(s, s->words[i]))
 			return true;
 	return false;
 }

@@ -28,9 +28,9 @@ int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t dead
 		    uint64_t *ret_longest_ns, struct err *err);
 /*
  * Whether a thread may be in the ranges or come back to them, for code that cannot be entered any
- * more: its pc, or any word of its stack, is an address in them. That includes return addresses and
- * the registers that a signal handler will restore. It is also true where that cannot be excluded:
- * more than 8 MiB of stack, memory that cannot be read, a fork in progress. A stale word in an
+ * more: its pc, or any word of its stack, is an address in them. It is also true where that cannot be
+ * excluded: in a signal handler, which may run on another stack, with more than 1 MiB of stack,
+ * where memory cannot be read, during a fork. A stale word in an
  * unused part of a frame makes it true as well.
  */
 bool quiesce_may_return(int32_t pid, const struct heap_ranges *ranges, uint64_t *ret_longest_ns);

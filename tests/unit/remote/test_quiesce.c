@@ -80,12 +80,12 @@ static void run_interrupted(int fd)
 	spin();
 }
 
-TEST(quiesce_finds_what_a_signal_handler_interrupted)
+TEST(quiesce_excludes_nothing_in_a_signal_handler)
 {
 	int fds[2];
 	pid_t pid = start(fds, run_interrupted);
 	CHECK(may_return(pid, (const void *)spin, 64));
-	CHECK(!may_return(pid, (const void *)not_called, 8));
+	CHECK(may_return(pid, (const void *)not_called, 8)); /* it may have other stacks */
 	end(pid);
 }
 
