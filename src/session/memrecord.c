@@ -9,7 +9,7 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define FLUSH_NS NS_PER_SEC
+#define FLUSH_NS (NS_PER_SEC / 2) /* below the time between readings: each one is written */
 
 int memrecord_open(struct memrecord *w, const char *output, const char *target, struct err *err)
 {
