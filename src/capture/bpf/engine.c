@@ -5,7 +5,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "host/bpfrights.h"
 #include "host/limits.h"
 #include "host/privileges.h"
+#include "host/proc.h"
 
 #define NR_KINDS   16 /* of records */
 #define PRINT_MAX  1000
@@ -236,16 +236,38 @@ static int add_targets(struct engine *e, struct err *err)
 	return 0;
 }
 
+static bool is_target(const struct engine *e, int32_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	struct kproc proc;
+	return !bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc) &&
+	       proc.flags & KPROC_TARGET;
+}
+
+#define ANCESTORS_MAX 32
+
+static bool is_below_target(const struct engine *e, int32_t pid)
+{
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (proc_parent(pid, &pid, NULL))
+			return false;
+		if (is_target(e, pid))
+			return true;
+	}
+	return false;
+}
+
 /*
- * Adds a process of which mappings are known here but which the BPF programs do not know: a target
- * forked it before the programs ran; they add later forks themselves. Not with single threads as
+ * Adds a process of which mappings are known here but which the BPF programs do not know, if a target
+ * forked it before the programs ran; they add later forks themselves. Other processes have mappings
+ * here as well: those whose block requests or wake-ups were recorded. Not with single threads as
  * targets, whose forks are not targets.
  */
 static bool add_early_fork(struct engine *e, int32_t pid)
 {
 	if (e->target->is_system || e->target->tids.pids.n ||
 	    (e->start_ns && clock_mono_ns() > e->start_ns + EARLY_FORK_NS) ||
-	    (kill(pid, 0) && errno == ESRCH))
+	    !is_below_target(e, pid))
 		return false;
 	return add_process(e, pid, KPROC_TARGET, NULL) == 0;
 }
