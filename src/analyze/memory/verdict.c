@@ -493,9 +493,51 @@ static enum memverdict_kind judge_kind(struct judge *j)
 	return judge_rest(j);
 }
 
+static int by_value(const void *x, const void *y)
+{
+	return COMPARE(*(const uint64_t *)x, *(const uint64_t *)y);
+}
+
+/* The time between readings that half of the whole time has at least. */
+static uint64_t usual_gap(struct arena *a, const struct mempoint *points, size_t n)
+{
+	uint64_t *gaps = arena_calloc(a, n, sizeof(*gaps));
+	uint64_t half = (points[n - 1].time_ns - points[0].time_ns) / 2;
+	for (size_t i = 1; i < n; i++)
+		gaps[i - 1] = points[i].time_ns - points[i - 1].time_ns;
+	qsort(gaps, n - 1, sizeof(*gaps), by_value);
+	uint64_t sum = 0;
+	for (size_t i = n - 1; i-- > 0;) {
+		sum += gaps[i];
+		if (sum >= half)
+			return gaps[i];
+	}
+	return 0;
+}
+
+/*
+ * Readings are closer at the beginning of a capture, but batches and thirds need readings at about
+ * even times. Leaves out those that are much closer than usual, unless the allocator reported.
+ */
+static const struct mempoint *even_points(struct arena *a, const struct mempoint *points, size_t *n)
+{
+	if (*n < 3)
+		return points;
+	struct mempoint *some = arena_calloc(a, *n, sizeof(*some));
+	uint64_t gap = usual_gap(a, points, *n) / 10 * 7;
+	size_t nr = 0;
+	for (size_t i = 0; i < *n; i++)
+		if (!nr || points[i].time_ns - some[nr - 1].time_ns >= gap ||
+		    points[i].in_use_bytes != MEMPOINT_UNKNOWN || i + 1 == *n)
+			some[nr++] = points[i];
+	*n = nr;
+	return some;
+}
+
 struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, size_t n,
 				const struct memverdict_host *host)
 {
+	points = even_points(a, points, &n);
 	struct judge j = {.a = a, .points = points, .n = n, .host = host};
 	fill(&j);
 	fill_answers(&j);

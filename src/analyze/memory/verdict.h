@@ -11,6 +11,8 @@
  * with a Student interval. It is widened by sqrt(9/5) to fit random walks (verdict.c); for noise
  * around a line it is wider than necessary.
  *
+ * Readings much closer in time than usual (as at the beginning of a capture) are left out first.
+ *
  * Verdict, the first that applies. "Now" is the median of the last third of the readings.
  *
  * - inconclusive: fewer than MEMVERDICT_POINTS_MIN readings, or the readings span less than

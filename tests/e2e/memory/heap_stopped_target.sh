@@ -11,7 +11,7 @@ grep -q "process $pid is stopped" err || fail "not reported: $(cat err)"
 grep -q "kill -CONT $pid" err || fail "no remedy: $(cat err)"
 grep -q "^State:.T" /proc/$pid/status || fail "it goes on: $(grep State /proc/$pid/status)"
 
-$ASSAY heap --no-pictures -o s.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
+$ASSAY heap --sample 64K --no-pictures -o s.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
 "$ASSAY" report s.assay > out || fail "report"
 grep -q "^events (estimated from samples): " out || fail "not reported: $(grep ^events out)"
 $ASSAY heap --all-allocations --no-pictures -o e.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"

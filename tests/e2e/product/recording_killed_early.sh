@@ -42,6 +42,10 @@ trap 'kill $target $mix 2> /dev/null' EXIT
 delay=1.2
 for how in cpu offcpu "offcpu --no-bpf" "events -e context-switches" io heap; do
 	rm -f k.assay
+	if [ "$how" = heap ]; then
+		kill $mix
+		"$TARGETS/allocmix" 1 1000000000 > mixed.out & mix=$!
+	fi
 	$ASSAY $how -o k.assay --no-pictures -p $mix 60 > out 2> err & rec=$!
 	begun $rec
 	sleep $delay

@@ -1,4 +1,4 @@
-/* build: gcc -O2 -g -pthread */
+/* build: gcc -O2 -g -fno-ipa-icf -pthread */
 /*
  * Threads and processes that live shortly. All times are of CLOCK_MONOTONIC; prints per thread
  * "TID FROM TO CPU KIND": it lived at least from FROM to TO and used CPU ns (-1: not known).

@@ -351,3 +351,25 @@ TEST(verdict_names_thread_stacks_that_grow)
 		p[i].stack_bytes = 8 * MIB;
 	CHECK(!strstr(judge(&a, p, NR_POINTS).evidence, "stacks"));
 }
+
+TEST(memverdict_does_not_mind_closer_readings_at_the_beginning)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct mempoint p[400];
+	size_t n = 0;
+	/* 1 MiB/s for 6 s, read every 1/64 of the time that has passed, at first every ms */
+	for (uint64_t ns = 5000000; ns < 6000000000ull && n < ARRAY_LEN(p);
+	     ns += MAX(ns / 64, (uint64_t)1000000)) {
+		uint64_t bytes = (ns / 62500000) * 65536;
+		p[n++] = (struct mempoint){.time_ns = ns,
+					   .rss_bytes = bytes + 3 * MIB,
+					   .anon_bytes = bytes + MIB,
+					   .file_bytes = 2 * MIB,
+					   .in_use_bytes = MEMPOINT_UNKNOWN,
+					   .resident_bytes = MEMPOINT_UNKNOWN};
+	}
+	struct memverdict v = judge(&a, p, n);
+	if (v.kind != MEMVERDICT_LEAK)
+		tap_fail(__FILE__, __LINE__, "%s: %s", memverdict_key(v.kind), v.evidence);
+	CHECK(v.nr_points < n);
+}
