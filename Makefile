@@ -50,7 +50,7 @@ SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/bpf/engine_
 OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*.*))
 # The script of the HTML page: one function, in this order.
-PAGE_JS_SRCS := src/render/assets/unpack.js $(addprefix src/render/assets/page/,text.js data.js weigh.js \
+PAGE_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js) $(addprefix src/render/assets/page/,text.js data.js weigh.js \
                 state.js timeaxis.js flameview.js tableviews.js details.js main.js)
 PAGE_CSS := src/render/assets/page/page.css
 LIB  := $(O)/libassay.a

@@ -17,6 +17,7 @@
 	}
 
 ASSET(asset_unpack_js, "unpack.js")
+ASSET(asset_names_js, "names.js")
 ASSET(asset_flame_js, "flame.js")
 ASSET(asset_flame_css, "flame.css")
 ASSET(asset_chart_js, "chart.js")

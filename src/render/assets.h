@@ -8,6 +8,7 @@
 #include "base/sv.h"
 
 struct sv asset_unpack_js(void);
+struct sv asset_names_js(void);
 struct sv asset_flame_js(void);
 struct sv asset_flame_css(void);
 struct sv asset_chart_js(void);

@@ -495,6 +495,7 @@ static void add_data(struct svg *s)
 	}
 	buf_add_str(s->to, "<script><![CDATA[\n(function () {\n'use strict';\n");
 	buf_add_sv(s->to, asset_unpack_js());
+	buf_add_sv(s->to, asset_names_js());
 	buf_add_sv(s->to, asset_flame_js());
 	buf_add_str(s->to, "})();\n]]></script>\n");
 }

@@ -49,31 +49,6 @@ function errorText(n, all) {
 	return '±' + (196 * Math.sqrt(Math.max(p * (1 - p), 1 / all * (1 - 1 / all)) / all)).toFixed(1);
 }
 
-/* The same shortening as flame_label() in flame.c: without template and call arguments. */
-function bareName(name) {
-	if (name.includes('operator') || name[0] === '[')
-		return name;
-	let out = '', depth = 0;
-	for (let i = 0; i < name.length; i++) {
-		const c = name[i];
-		if (c === '<' || c === '(')
-			depth++;
-		else if ((c === '>' && i && name[i - 1] !== '-') || c === ')')
-			depth -= depth > 0 ? 1 : 0;
-		else if (!depth)
-			out += c;
-	}
-	return out.replace(/:::+/g, '::').replace(/^:+/, '') || name;
-}
-
-function lastPart(bare) {
-	const parts = bare.split('::');
-	const last = parts[parts.length - 1];
-	if (!last)
-		return bare;
-	return parts.length > 1 && last[0] === '{' ? parts.slice(-2).join('::') : last;
-}
-
 /* A name for a table: whole if it fits, else without arguments, else its last two parts. */
 function shortName(name, nrChars) {
 	if (name.length <= nrChars)
