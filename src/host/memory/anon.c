@@ -18,6 +18,9 @@
 #define INNODB_INDEX   0x45bfu
 #define WINDOW         256u /* pages read at once */
 #define DATA_PAGES_MAX 16384u
+/* A mapping larger than this many times its RSS, and a GiB, is not read: a sanitizer's has terabytes. */
+#define SPARSE_FACTOR 64u
+#define SPARSE_BYTES  ((uint64_t)1 << 30)
 
 struct scan {
 	uint64_t end; /* of the region */
@@ -220,6 +223,9 @@ struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memano
 		return one_owner(MEMANON_BSS, one);
 	if (one->start >= GO_HEAP_LO && one->end <= GO_HEAP_HI)
 		return one_owner(MEMANON_GO, one);
+	if ((one->end - one->start - MIN(one->end - one->start, SPARSE_BYTES)) / SPARSE_FACTOR >
+	    one->rss_bytes)
+		return (struct memanon){0};
 	s.next_ref = lower_bound(from->refs.list.p, from->refs.list.n, to, one->start);
 	uint64_t missing = one->rss_bytes; /* nothing is resident behind the last resident page */
 	for (uint64_t addr = one->start; one->is_readable && addr < one->end && missing;) {

@@ -168,6 +168,30 @@ TEST(memanon_attributes_memory_to_variables_that_point_to_it)
 	CHECK_U64(who.referrer, 7);
 }
 
+static void must_not_read(void *ctx, uint64_t addr, size_t nr_pages, struct pagehead *to)
+{
+	(void)addr;
+	(void)nr_pages;
+	(void)to;
+	*(bool *)ctx = true;
+}
+
+TEST(memanon_does_not_read_terabytes_for_a_few_pages)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	vec_push(&m.list, (struct memmap){.start = AT,
+					  .end = AT + ((uint64_t)14 << 40),
+					  .is_readable = true,
+					  .is_writable = true,
+					  .rss_bytes = 2 << 20});
+	bool was_read = false;
+	struct memanon_source from = {.read = must_not_read, .ctx = &was_read, .nr_left = 1 << 20};
+	struct memanon who = memanon_classify(&m, 0, &from);
+	CHECK(!was_read);
+	for (size_t i = 0; i < MEMANON_NR; i++)
+		CHECK_U64(who.of[i].resident_bytes, 0);
+}
+
 TEST(memanon_knows_runtimes_and_bss)
 {
 	const uint64_t at = 0x5501240000;

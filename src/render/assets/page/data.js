@@ -86,7 +86,17 @@ async function readPage(element) {
 		return readStream(r, s);
 	});
 	return {head: head, tree: tree, streams: streams, input: element.dataset.input || '',
-		metrics: metricsOf(head, streams), groups: groupsOf(head)};
+		metrics: metricsOf(head, streams), groups: groupsOf(head), hasRows: threadsOf(head, streams)};
+}
+
+/* By thread: 1 if it has rows. Others only ended waits. */
+function threadsOf(head, streams) {
+	const has = new Uint8Array(head.threads.length);
+	for (const s of streams)
+		for (let i = 0; i < s.n; i++)
+			has[s.thread[i]] = 1;
+	has[0] = 0;
+	return has;
 }
 
 /*

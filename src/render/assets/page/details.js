@@ -102,8 +102,8 @@ Details.prototype.drawWaits = function (sym) {
 	const ul = el('ul', {'class': 'plain'}, this.box);
 	for (const g of rows.slice(0, 6))
 		el('li', {}, ul).textContent = P.head.states[g.key][1] + ': ' + timeText(g.ns) + ', ' +
-			grouped(g.n) + (g.n === 1 ? ' wait, p50 ' : ' waits, p50 ') + quantileText(g.buckets, 0.5) + ', p99 ' +
-			quantileText(g.buckets, 0.99);
+			grouped(g.n) + (g.n === 1 ? ' wait, p50 ' : ' waits, p50 ') + quantileText(g, 0.5) + ', p99 ' +
+			quantileText(g, 0.99);
 };
 
 /* The command that prints the same. */

@@ -154,7 +154,7 @@ SelectionLine.prototype.chip = function (text, act) {
 SelectionLine.prototype.draw = function () {
 	const app = this.app, P = app.P, w = app.sumsNow(), m = app.metricNow(), parts = [];
 	const isTimed = P.streams[m.stream].time && P.head.duration_ms;
-	const all = P.head.duration_ms / 1000, nrThreads = P.head.threads.length - 1;
+	const all = P.head.duration_ms / 1000, count = (a) => a.reduce((sum, v) => sum + v, 0);
 	this.metric.value = String(app.metric);
 	if (isTimed)
 		parts.push((app.range ? ((app.range[1] - app.range[0]) / 1000).toFixed(2) : all.toFixed(1)) +
@@ -162,7 +162,8 @@ SelectionLine.prototype.draw = function () {
 	else if (app.range)
 		parts.push('whole capture (no times)');
 	const on = app.threadsIn();
-	parts.push((on ? on.reduce((a, b) => a + b, 0) : nrThreads) + ' of ' + nrThreads + ' threads');
+	parts.push(count(on ? on.map((v, i) => v & P.hasRows[i]) : P.hasRows) + ' of ' + count(P.hasRows) +
+		' threads');
 	parts.push(amountText(app.shownSum(), m.unit) + (m.unit === 'count' ? ' ' + m.countName : '') +
 		', ' + grouped(w.samples) + ' ' + m.noun);
 	if (w.idle)

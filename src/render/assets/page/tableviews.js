@@ -114,15 +114,24 @@ FunctionsView.prototype.draw = function () {
 
 /* ---- waits -------------------------------------------------------------------------------------- */
 
-/* Quantile of durations from counts by floor(log2(ns)): the middle of its bucket. */
-function quantileText(buckets, q) {
-	let all = 0, sum = 0;
-	for (const n of buckets)
-		all += n;
-	for (let i = 0; i < buckets.length; i++) {
-		sum += buckets[i];
-		if (all && sum >= q * all)
-			return '~' + timeText(1.41 * 2 ** i);
+/*
+ * Quantile of durations from counts and sums by floor(log2(ns)), interpolated within a bucket so that
+ * its mean is kept, as analyze/wait/quantile.c does.
+ */
+function quantileText(g, q) {
+	const all = g.nr.reduce((sum, n) => sum + n, 0), rank = Math.max(1, Math.ceil(q * all));
+	let under = 0;
+	for (let k = 0; all && k < g.nr.length; k++) {
+		const n = g.nr[k];
+		if (under + n < rank) {
+			under += n;
+			continue;
+		}
+		if (n === 1)
+			return timeText(g.sums[k]);
+		const lo = k ? 2 ** k : 0, width = 2 ** (k + 1) - lo;
+		const m = Math.min(0.9995, Math.max(0.0005, (g.sums[k] / n - lo) / width));
+		return timeText(lo + width * ((rank - under - 0.5) / n) ** (1 / m - 1));
 	}
 	return '';
 }
@@ -132,7 +141,7 @@ function waitStream(P) {
 }
 
 function newGroup(key) {
-	return {key: key, ns: 0, n: 0, buckets: new Float64Array(64)};
+	return {key: key, ns: 0, n: 0, nr: new Float64Array(64), sums: new Float64Array(64)};
 }
 
 /* Sums waits of the selection by reason, object and waker. */
@@ -145,8 +154,10 @@ function sumWaits(app, onlyNodes) {
 			map.set(key, g = newGroup(key));
 		g.ns += s.weight[i] * factor;
 		g.n += s.count[i] * factor;
-		if (s.log2[i])
-			g.buckets[s.log2[i] - 1] += s.count[i] * factor;
+		if (s.log2[i]) {
+			g.nr[s.log2[i] - 1] += s.count[i] * factor;
+			g.sums[s.log2[i] - 1] += s.weight[i] * factor;
+		}
 	};
 	const metric = Object.assign({}, m, {states: 'waits'});
 	const idle = eachRow(P, app.selection(), metric, function (i, factor) {
@@ -176,10 +187,10 @@ function WaitsView(app, parent) {
 		{title: 'waits', isNumber: true, value: (g) => g.n, text: (g) => grouped(g.n)},
 		{title: 'mean', isNumber: true, value: (g) => g.ns / (g.n || 1),
 			text: (g) => g.n ? timeText(g.ns / g.n) : ''},
-		{title: 'p50', isNumber: true, value: (g) => g.n, text: (g) => quantileText(g.buckets, 0.5),
-			help: 'from buckets of powers of two'},
-		{title: 'p99', isNumber: true, value: (g) => g.n, text: (g) => quantileText(g.buckets, 0.99),
-			help: 'from buckets of powers of two'},
+		{title: 'p50', isNumber: true, value: (g) => g.n, text: (g) => quantileText(g, 0.5),
+			help: 'interpolated within buckets of powers of two'},
+		{title: 'p99', isNumber: true, value: (g) => g.n, text: (g) => quantileText(g, 0.99),
+			help: 'interpolated within buckets of powers of two'},
 	].concat(last);
 	const section = (title) => {
 		el('h3', {}, this.box).textContent = title;
