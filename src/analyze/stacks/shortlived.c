@@ -66,7 +66,8 @@ void shortlived_note(struct report *r, const struct selection *sel)
 	if (life > LIFE_MAX_S)
 		return;
 	report_note(r,
-		    "short processes: %s started and ended, %s per second, half of them within %s",
+		    "short processes: at least %s started and ended, %s per second; half of those "
+		    "that were sampled lived for less than %s",
 		    num_count(n).s, num_count((uint64_t)((double)n / window_s)).s,
 		    num_ns((uint64_t)(life * (double)NS_PER_SEC)).s);
 }

@@ -12,11 +12,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/mem.h"
 #include "capture/heap/heapfacts.h"
 #include "capture/heap/latelibs.h"
 #include "capture/heap/ringwait.h"
@@ -25,7 +22,6 @@
 #include "capture/heap/queue.h"
 #include "capture/perf/synth.h"
 #include "host/privileges.h"
-#include "host/proc.h"
 #include "model/heap.h"
 #include "remote/patch/launch.h"
 
@@ -458,8 +454,8 @@ static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
 /* Ends the recording of a process: exit, exec, or end of the capture. */
 static void finish(struct heapsource *h, struct heapprocess *p)
 {
-	heapprocess_stop(p);
 	lock(h);
+	heapprocess_stop(p);
 	(void)heapprocess_drain(p);
 	size_t kept = 0;
 	for (size_t i = 0; i < h->list.n; i++)
@@ -717,8 +713,10 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 	struct heapsource *h = self;
 	vec_clear(&h->attaches);
 	heaplaunch_free(TAKE(h->launch));
+	lock(h);
 	vec_foreach(p, &h->list) /* stop all at about the same time */
 		heapprocess_stop(*p);
+	unlock(h);
 	for (size_t i = 0; i < h->list.n && !h->info.late; i++)
 		h->info.late = latelibs_find_unrecorded(h->list.p[i], h->spec.targets);
 	while (h->list.n)
@@ -732,7 +730,10 @@ static void heap_early_facts(const void *self, struct profile *p)
 	if (!h->info.reason) /* nothing is recorded yet */
 		return;
 	lock(h);
-	heapfacts_add_method(p, &h->info, &h->spec, h->env.target->child != 0);
+	struct heapsource_info now = h->info;
+	for (size_t i = 0; i < h->list.n; i++) /* not counted there yet */
+		now.nr_sampled += heapprocess_full_ns(h->list.p[i]) != UINT64_MAX;
+	heapfacts_add_method(p, &now, &h->spec, h->env.target->child != 0);
 	if (h->slices_ns)
 		heap_slices_set(p, h->slices_ns);
 	profile_lose(p, LOSS_HEAP_DROPPED, h->info.nr_dropped);

@@ -9,7 +9,7 @@ planted() {
 	program=$1
 	shift
 	[ -x "$TARGETS/$program" ] || { missing=$program; return; }
-	python3 "$LIB/holders_truth.py" --at-least=95 --planted "$program" 0.3 "$@"
+	python3 "$LIB/holders_truth.py" --at-least=${least:-95} --planted "$program" 0.3 "$@"
 	case $? in 0) ;; 77) skip "no BPF programs here" ;; *) bad=1 ;; esac
 }
 convoy() {
@@ -31,7 +31,8 @@ planted holders_std rwlock sleep waiters=8
 planted holders pi sleep waiters=4 shape=alternate
 planted holders_std scope burn waiters=2
 planted holders_lot mutex sleep waiters=4
-planted holders_lot condvar burn waiters=4
+# Its waiters yield before they park, which names nobody: less on a busy machine (docs/accuracy.md).
+least=90 planted holders_lot condvar burn waiters=4
 convoy holders mutex 5
 convoy holders_std mutex 16
 [ $bad = 0 ] || exit 1

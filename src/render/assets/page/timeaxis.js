@@ -4,12 +4,10 @@
  */
 const STRIPS_MAX = 15, STRIP_PX = 15, GRAPH_PX = 44, LABEL_PX = 168, AXIS_PX = 18;
 
-/* The stream of which the strips are: thread time, else the first one with times. */
+/* The stream of which the strips are: thread time, else samples; -1: the recording has neither. */
 function axisStream(P) {
-	let best = P.streams.findIndex((s) => s.head.has_states && s.time);
-	if (best < 0)
-		best = P.streams.findIndex((s) => s.time);
-	return best;
+	const best = P.streams.findIndex((s) => s.head.has_states && s.time);
+	return best >= 0 ? best : P.streams.findIndex((s) => s.time && s.head.noun === 'samples');
 }
 
 /*
