@@ -54,7 +54,8 @@ for how in cpu offcpu "offcpu --no-bpf" "events -e context-switches" io heap; do
 	wait $rec 2> /dev/null
 	$ASSAY convert k.assay --to json -o k.json 2> e || fail "$how: $(cat e)"
 	late=$(((killed - $(number_of end_ns)) / 1000000))
-	[ $late -le 1000 ] || fail "$how killed after $delay s: lacks the last $late ms"
+	[ $late -le 1100 ] || # a second, and what a busy machine adds
+		fail "$how killed after $delay s: lacks the last $late ms"
 	$ASSAY report k.assay > r 2> e || fail "$how: $(cat e)"
 	grep -q 'recording is incomplete.*its data end 1\?[.0-9]* m\?s after' r || fail "$how: $(head -12 r)"
 	[ $delay = 1.2 ] && delay=1.45 || delay=1.2

@@ -30,9 +30,10 @@ planted holders_std mutex burn waiters=8
 planted holders_std rwlock sleep waiters=8
 planted holders pi sleep waiters=4 shape=alternate
 planted holders_std scope burn waiters=2
-planted holders_lot mutex sleep waiters=4
 # Its waiters yield before they park, which names nobody: less on a busy machine (docs/accuracy.md).
-least=90 planted holders_lot condvar burn waiters=4
+least=90
+planted holders_lot mutex sleep waiters=4
+planted holders_lot condvar burn waiters=4
 convoy holders mutex 5
 convoy holders_std mutex 16
 [ $bad = 0 ] || exit 1
