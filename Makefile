@@ -51,7 +51,7 @@ OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*.*))
 # The script of the HTML page: one function, in this order.
 PAGE_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js) $(addprefix src/render/assets/page/,text.js data.js weigh.js \
-                state.js timeaxis.js flameview.js tableviews.js details.js main.js)
+                engine.js state.js timeaxis.js flameview.js tableviews.js details.js main.js)
 PAGE_CSS := src/render/assets/page/page.css
 LIB  := $(O)/libassay.a
 BIN  := $(O)/assay

@@ -16,7 +16,8 @@ static void add_head(struct buf *to, const struct page *page)
 	buf_add_str(to,
 		    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		    "script-src 'sha256-" PAGE_JS_HASH "'; style-src 'unsafe-inline'; "
+		    "script-src 'sha256-" PAGE_JS_HASH
+		    "'; worker-src blob:; style-src 'unsafe-inline'; "
 		    "img-src data:; form-action 'none'; base-uri 'none'\">\n"
 		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		    "<meta name=\"color-scheme\" content=\"light dark\">\n"

@@ -17,8 +17,14 @@ function view(input, name) {
 }
 
 async function ready(page) {
-	await page.waitForFunction(() => window.assay && document.querySelector('.flame canvas').width > 0);
+	await page.waitForFunction(() => window.assay && window.assay.model);
+	await settled(page);
 	return page;
+}
+
+/* Until the page shows what was asked for. */
+function settled(page) {
+	return page.evaluate(() => window.assay.settled());
 }
 
 /* ---- sums ---- */
@@ -42,7 +48,7 @@ function reported(input, args) {
 }
 
 /* The same from the page, for a selection. Runs in the page. */
-function summed(changes) {
+async function summed(changes) {
 	const a = window.assay;
 	a.reset();
 	a.folds = false;
@@ -52,8 +58,8 @@ function summed(changes) {
 	a.state = changes.state < 0 ? null : changes.state;
 	a.hidden = new Set(changes.hidden < 0 ? [] : [changes.hidden]);
 	a.root = changes.root < 0 ? null : changes.root;
-	a.clean();
-	const { tree: d, weights } = a.drawnNow(), out = {}, paths = [''];
+	await a.settled();
+	const { tree: d, weights } = a.model, out = {}, paths = [''];
 	for (let i = 1; i < d.n; i++) {
 		paths.push(`${paths[d.parent[i]]};${a.P.tree.name[d.sym[i]]}`);
 		if (weights.self[i])
@@ -106,16 +112,14 @@ async function compareSums(input, name, nr) {
 	const page = await ready(await open(view(input, `${name}.html`)));
 	const about = await page.evaluate(() => {
 		const { P } = window.assay;
+		const used = P.summary.states && [...P.summary.states.keys()].filter((i) => P.summary.states[i] &&
+			!P.kinds.isCpu[i]);
 		const syms = P.tree.name.map((n, i) => i).filter((i) => !/^(\[|all$)/.test(P.tree.name[i]));
 		return { duration_ms: P.head.duration_ms, names: P.tree.name, syms,
 			groups: P.groups.list.filter((g) => g.name !== '[no thread]').map((g) => g.name),
 			states: P.head.states.map((s) => s[0]),
-			metrics: P.metrics.map((m) => {
-				const s = P.streams[m.stream];
-				const used = s.state ? [...new Set(s.state)].filter((i) => !P.kinds.isCpu[i]) : null;
-				return { key: m.key, isTimed: !!s.time, slice: s.head.slice_ms,
-					states: m.states === 'waits' ? used : null, report: m.report };
-			}) };
+			metrics: P.metrics.map((m) => ({ key: m.key, isTimed: m.hasTimes, slice: m.sliceMs,
+				states: m.states === 'waits' ? used : null, report: m.report })) };
 	});
 	about.metrics.forEach((m) => {
 		m.args = m.key === 'on-cpu' ? ['-e', 'thread-time', '--reason', 'on_cpu'] :
@@ -166,18 +170,22 @@ for (let i = 0; i < 3000; i++) {
 write('a.folded', stacks);
 let url = view(path.join(dir, 'a.folded'), 'a.html');
 let page = await ready(await open(url));
-const answers = await page.evaluate((list) => list.map((text) => {
-	const a = window.assay;
-	a.search = text;
-	a.listeners.forEach((fn) => fn());
-	return document.querySelector('.search [role=status]').textContent;
-}), words);
+const answers = await page.evaluate(async (list) => {
+	const out = [];
+	for (const text of list) {
+		window.assay.set({ search: text });
+		await window.assay.settled();
+		out.push(document.querySelector('.search [role=status]').textContent);
+	}
+	return out;
+}, words);
 check(words.every((w, i) => Math.abs((parseFloat(answers[i].replace('<', '')) || 0) -
 	grep(stacks, new RegExp(w, 'i'))) <= 0.0501), 'search shares equal grep over the folded lines');
 await page.keyboard.press('/');
 check(await page.evaluate(() => document.activeElement.type) === 'search', '/ starts a search');
 await page.keyboard.type('keccak');
 await page.keyboard.press('Enter');
+await settled(page);
 check(/keccak/.test(await page.textContent('.offscreen')), 'Enter goes to the widest match');
 await page.close();
 
@@ -189,8 +197,8 @@ const state = () => page.evaluate(() => {
 	return { range: a.range, groups: a.groups && [...a.groups], zoom: a.zoom, view: a.view,
 		text: document.querySelector('.selection').textContent, hash: location.hash };
 });
-const frame = () => page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
-const axis = await page.locator('.axis canvas').boundingBox();
+const frame = () => settled(page);
+const axis = await page.locator('.layers canvas').last().boundingBox();
 await page.mouse.move(axis.x + axis.width * 0.4, axis.y + 20);
 await page.mouse.down();
 await page.mouse.move(axis.x + axis.width * 0.7, axis.y + 20, { steps: 4 });
@@ -210,7 +218,7 @@ await page.mouse.click(flame.x + 20, flame.y + 18 * 2 + 9);
 await frame();
 now = await state();
 check(now.zoom > 0 && await page.locator('.crumbs button').count() >= 2, 'a click on a frame zooms');
-check(await page.locator('.details h2').count() === 1 &&
+check(await page.locator('.details dl').count() === 1 &&
 	/assay report/.test(await page.textContent('.details pre')), 'and shows the function and the command');
 await page.keyboard.press('Escape');
 await frame();
@@ -235,6 +243,16 @@ fs.writeFileSync(path.join(dir, 'frame.html'),
 page = await open('file://' + path.join(dir, 'frame.html'));
 await page.frames()[1].waitForSelector('.flame canvas');
 check(await page.frames()[1].locator('.legend button').count() > 1, 'it works in a sandboxed frame');
+check(await page.frames()[1].evaluate(() => !!window.assay.engine.worker), 'and adds in a worker there');
+await page.close();
+page = await open('about:blank');
+await page.addInitScript(() => {
+	delete window.Worker;
+});
+await page.goto(url);
+await ready(page);
+check(await page.evaluate(() => !window.assay.engine.worker && window.assay.shownSum() > 0),
+	'and without a worker where none can be started');
 await page.close();
 page = await open(url, { javaScriptEnabled: false });
 check(await page.locator('#static pre').isVisible() && await page.locator('#static svg').count() === 1 &&
@@ -253,12 +271,9 @@ const evil = new Map([
 write('evil.folded', evil);
 page = await ready(await open(view(path.join(dir, 'evil.folded'), 'evil.html')));
 await page.keyboard.press('2');
-await frame2(page);
+await settled(page);
 check((await page.textContent('tbody')).includes('</script><script>'), 'hostile names are text');
 check(await page.evaluate(() => window.owned === undefined), 'and never run');
 await page.close();
-function frame2(p) {
-	return p.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
-}
 
 await finish();

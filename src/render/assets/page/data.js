@@ -73,8 +73,13 @@ function readStream(r, head) {
 	return s;
 }
 
-async function readPage(element) {
-	const bytes = await inflate(decodeBase64(element.textContent.trim()));
+function emptyStream() {
+	const none = new Uint32Array(0);
+	return {n: 0, node: none, thread: none, count: none, weight: none};
+}
+
+async function readPage(text64) {
+	const bytes = await inflate(decodeBase64(text64));
 	const text = new TextDecoder();
 	if (text.decode(bytes.subarray(0, MAGIC.length)) !== MAGIC)
 		throw new Error('the data of this page are of another version');
@@ -85,8 +90,13 @@ async function readPage(element) {
 	const streams = head.streams.map(function (s) {
 		return readStream(r, s);
 	});
-	return {head: head, tree: tree, streams: streams, input: element.dataset.input || '',
-		metrics: metricsOf(head, streams), groups: groupsOf(head), hasRows: threadsOf(head, streams)};
+	if (!streams.length) { /* readings of memory only */
+		head.streams.push({key: 'none', title: 'stacks', noun: 'samples', count_name: 'samples', report: '',
+			unit: 'count', slice_ms: 0, rows: 0, has_times: false, has_states: false});
+		streams.push(Object.assign(emptyStream(), {head: head.streams[0]}));
+	}
+	return {head: head, tree: tree, streams: streams, metrics: metricsOf(head, streams),
+		groups: groupsOf(head), hasRows: threadsOf(head, streams)};
 }
 
 /* By thread: 1 if it has rows. Others only ended waits. */
@@ -108,7 +118,8 @@ function metricsOf(head, streams) {
 	streams.forEach(function (s, i) {
 		const h = s.head;
 		const base = {stream: i, unit: h.unit, noun: h.noun, countName: h.count_name,
-			report: h.report, states: 'all', isSampled: h.noun === 'samples'};
+			report: h.report, states: 'all', isSampled: h.noun === 'samples',
+			hasTimes: h.has_times, hasStates: h.has_states, sliceMs: h.slice_ms};
 		const add = function (key, title, more) {
 			out.push(Object.assign({}, base, {key: key, title: title}, more));
 		};

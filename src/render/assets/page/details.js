@@ -37,73 +37,107 @@ Details.prototype.list = function (title, rows, all) {
 };
 
 Details.prototype.draw = function () {
-	const app = this.app, P = app.P, T = P.tree, sym = app.selected;
+	const app = this.app, sym = app.selected, d = app.model.details;
+	const isSym = sym >= 0 && sym < app.P.tree.nrSyms;
+	if (isSym && (!d || d.sym !== sym))
+		return; /* the answer comes */
+	const top = this.shown === sym ? this.box.scrollTop : 0;
+	this.shown = sym;
 	this.box.textContent = '';
-	if (sym < 0 || sym >= T.nrSyms) {
-		this.line('Click a frame or a function for its callers, callees and waits.', 'quiet');
-		return;
+	if (isSym)
+		this.drawFunction(d);
+	else
+		this.drawSelection();
+	this.box.scrollTop = top;
+};
+
+/* Nothing is selected: the heaviest functions, and the waits with what ended them. */
+Details.prototype.drawSelection = function () {
+	const app = this.app, f = app.model.functions, w = app.model.waits, all = app.shownSum();
+	el('h2', {}, this.box).textContent = 'This selection';
+	if (f) {
+		const rows = [];
+		for (let s = 0; s < f.self.length; s++)
+			if (f.self[s] > 0)
+				rows.push([s, f.self[s]]);
+		rows.sort((x, y) => y[1] - x[1]);
+		this.list('Hottest functions (self)', rows, all);
 	}
-	const f = app.functionsNow(), m = app.metricNow(), all = app.shownSum();
-	const samples = app.sumsNow().samples;
+	if (w && w.reason.length)
+		this.drawWaits(w.reason, w.object);
+	this.drawCommand(-1);
+	this.line('Click a frame, a function or a strip. Press ? for the keys.', 'quiet');
+};
+
+Details.prototype.drawFunction = function (f) {
+	const app = this.app, P = app.P, T = P.tree, sym = f.sym, m = app.metricNow();
+	const all = app.shownSum(), samples = app.model.sums.samples;
 	el('h2', {}, this.box).textContent = T.name[sym];
 	this.line((T.module[sym] || 'no module') + kindText(T.symFlags[sym]), 'quiet');
-	const part = (v, n) => percentText(v, all) + (m.isSampled ? ' ' + errorText(n, samples) : '') +
-		' · ' + amountText(v, m.unit) + ' · ' + grouped(n) + ' ' + m.noun;
-	this.line('total ' + part(f.total[sym], f.totalCount[sym]));
-	this.line('self ' + part(f.self[sym], f.count[sym]));
+	const facts = el('dl', {'class': 'amounts'}, this.box);
+	for (const [key, v, n] of [['total', f.total, f.totalCount], ['self', f.self, f.count]]) {
+		el('dt', {}, facts).textContent = key;
+		el('dd', {}, facts).textContent = percentText(v, all) +
+			(m.isSampled ? ' ' + errorText(n, samples) : '') + ' · ' + amountText(v, m.unit) + ' · ' +
+			grouped(n) + ' ' + m.noun;
+	}
 	const actions = el('div', {'class': 'actions'}, this.box);
-	this.button(actions, app.callersOf === sym ? 'Back' : 'Callers',
-		'Draw the callers of this function (c)',
-		() => app.set({callersOf: app.callersOf === sym ? null : sym, view: 'flame', zoom: 0}));
-	this.button(actions, app.root === sym ? 'Back' : 'Only below',
-		'Draw only what this function calls',
-		() => app.set({root: app.root === sym ? null : sym, callersOf: null, view: 'flame', zoom: 0}));
-	this.button(actions, 'Hide', 'Leave out stacks with this function (x)', () => {
-		app.set({hidden: new Set(app.hidden).add(sym), selected: -1});
-	});
-	this.drawTime(sym);
-	const near = neighbours(P, f.treeTotal, sym);
-	this.list('Callers', near.callers, f.total[sym]);
-	this.list('Callees', near.callees, f.total[sym]);
-	this.drawWaits(sym);
+	this.button(actions, app.around === sym ? 'Whole graph' : 'Sandwich',
+		'Callers above, callees below this function (c)',
+		() => app.set({around: app.around === sym ? null : sym, view: 'flame', zoom: 0}));
+	this.button(actions, app.root === sym ? 'Show all' : 'Focus', 'Only what this function calls (f)',
+		() => app.set({root: app.root === sym ? null : sym, around: null, view: 'flame', zoom: 0}));
+	this.button(actions, 'Hide', 'Leave out stacks with this function (x)', () =>
+		app.set({hidden: new Set(app.hidden).add(sym), selected: -1}));
+	this.button(actions, '×', 'Close (Escape)', () => app.set({selected: -1}));
+	if (f.bins)
+		this.drawTime(f.bins);
+	this.list('Callers', f.callers, f.total);
+	this.list('Callees', f.callees, f.total);
+	if (f.waits && f.waits.length)
+		this.drawWaits(f.waits, []);
 	this.drawCommand(sym);
 };
 
 /* The function's weight over the whole time, of the selected threads. */
-Details.prototype.drawTime = function (sym) {
-	const app = this.app, P = app.P, m = app.metricNow(), s = P.streams[m.stream];
-	if (!s.time || !P.head.duration_ms)
-		return;
-	const isIn = below(P, sym), nr = 120, bins = new Float64Array(nr), end = P.head.duration_ms;
-	const sel = Object.assign(app.selection(), {range: null});
-	eachRow(P, sel, m, function (i) {
-		if (!isIn[s.node[i]])
-			return;
-		addToBins(bins, 0, 1, end / nr, s.time[i], rowLength(P, s, i), s.weight[i]);
-	});
-	const max = Math.max(...bins) || 1, canvas = el('canvas', {role: 'img',
-		'aria-label': 'This function over the time of the capture'}, this.box);
-	const W = Math.max(100, this.box.clientWidth - 24), c = fitCanvas(canvas, W, 34);
-	c.fillStyle = getComputedStyle(this.box).getPropertyValue('--accent');
-	for (let k = 0; k < nr; k++)
-		c.fillRect(k * W / nr, 34 - 32 * bins[k] / max, W / nr + 0.3, 32 * bins[k] / max);
-	this.line('over the whole capture', 'quiet');
+Details.prototype.drawTime = function (bins) {
+	const app = this.app, end = app.P.head.duration_ms, max = Math.max(...bins) || 1;
+	el('h4', {}, this.box).textContent = 'Over the whole capture';
+	const canvas = el('canvas', {role: 'img', 'aria-label':
+		'This function over the time of the capture'}, this.box);
+	const W = Math.max(100, this.box.clientWidth - 26), H = 34, c = fitCanvas(canvas, W, H);
+	const css = getComputedStyle(this.box), px = W / bins.length, r = app.range || [0, end];
+	c.fillStyle = css.getPropertyValue('--accent');
+	for (let k = 0; k < bins.length; k++) {
+		const t = (k + 0.5) * end / bins.length;
+		c.globalAlpha = t < r[0] || t > r[1] ? 0.35 : 1;
+		c.fillRect(k * px, H - 1 - (H - 2) * bins[k] / max, px + 0.3, (H - 2) * bins[k] / max);
+	}
+	c.globalAlpha = 1;
+	c.fillStyle = css.getPropertyValue('--line');
+	c.fillRect(0, H - 1, W, 1);
 };
 
-Details.prototype.drawWaits = function (sym) {
-	const app = this.app, P = app.P;
-	if (waitStream(P) < 0)
-		return;
-	const {by} = sumWaits(app, below(P, sym));
-	const rows = Array.from(by.reason.values()).sort((a, b) => b.ns - a.ns);
-	if (!rows.length)
-		return;
-	el('h4', {}, this.box).textContent = 'Waits in it';
-	const ul = el('ul', {'class': 'plain'}, this.box);
-	for (const g of rows.slice(0, 6))
-		el('li', {}, ul).textContent = P.head.states[g.key][1] + ': ' + timeText(g.ns) + ', ' +
-			grouped(g.n) + (g.n === 1 ? ' wait, p50 ' : ' waits, p50 ') + quantileText(g, 0.5) + ', p99 ' +
-			quantileText(g, 0.99);
+/* Waits by reason: quantiles, the object waited for most, and the thread that ended most of them. */
+Details.prototype.drawWaits = function (reasons, objects) {
+	const P = this.app.P;
+	el('h4', {}, this.box).textContent = 'Waits';
+	const ul = el('ul', {'class': 'plain waits'}, this.box);
+	for (const g of reasons.slice(0, 6)) {
+		const li = el('li', {}, ul), s = P.head.states[g.state];
+		el('span', {'class': 'dot'}, li).style.background = cssColor(s[darkMode() ? 4 : 3]);
+		el('b', {}, li).textContent = s[1];
+		li.append(' ' + timeText(g.ns) + ', ' + grouped(g.n) + (g.n === 1 ? ' wait' : ' waits') +
+			(g.p50 < 0 ? '' : ', p50 ' + timeText(g.p50) + ', p99 ' + timeText(g.p99)));
+		const object = objects.find((o) => o.state === g.state);
+		const quiet = (text) => {
+			el('div', {'class': 'quiet', title: text}, li).textContent = shortName(text, 70);
+		};
+		if (object)
+			quiet('for ' + P.head.texts[object.text] + ' (' + percentText(object.ns, g.ns) + ')');
+		if (g.wakers.length)
+			quiet((s[0] === 'lock' ? 'released by ' : 'ended by ') + wakersText(P, g));
+	}
 };
 
 /* The command that prints the same. */
@@ -124,10 +158,17 @@ Details.prototype.drawCommand = function (sym) {
 		words.push('--reason', P.head.states[app.state][0]);
 	if (app.showsIdle)
 		words.push('--idle');
-	words.push('--callers', '^' + escapeRegex(P.tree.name[sym]) + '$');
+	for (const s of app.hidden)
+		words.push('--exclude', '^' + escapeRegex(P.tree.name[s]) + '$');
+	if (app.root !== null)
+		words.push('--within', '^' + escapeRegex(P.tree.name[app.root]) + '$');
+	if (sym >= 0)
+		words.push('--callers', '^' + escapeRegex(P.tree.name[sym]) + '$');
+	else
+		words.push('--tree');
 	words.push(P.input || 'FILE');
 	const text = words.map(shellWord).join(' ');
-	el('h4', {}, this.box).textContent = 'In a terminal';
+	el('h4', {}, this.box).textContent = 'The same in a terminal';
 	const pre = el('pre', {'class': 'command'}, this.box);
 	pre.textContent = text;
 	const actions = el('div', {'class': 'actions'}, this.box);

@@ -12,59 +12,72 @@ function FlameView(app, parent, onDetails) {
 	this.crumbs = el('div', {'class': 'crumbs'}, this.box);
 	this.canvas = el('canvas', {tabindex: '0', role: 'tree', 'aria-label':
 		'Flame graph; arrow keys move, Enter zooms, Escape goes up'}, this.box);
+	this.legend = el('div', {'class': 'legend'}, this.box);
 	this.status = el('div', {'class': 'offscreen', 'aria-live': 'polite'}, this.box);
 	this.tip = el('div', {'class': 'tip', hidden: ''}, this.box);
-	this.focused = -1;
+	this.focused = this.hovered = -1;
 	this.widths = new Map();
 	this.listen();
 }
 
 /* ---- layout -------------------------------------------------------------------------------------- */
 
-/* rows[depth] = {node[], x[], w[]}, ancestors of the zoomed node over the whole width. */
+/*
+ * rows[i] = {node[], x[], w[]}, from the top of the picture; ancestors of the zoomed node over the whole
+ * width. Around one function, its callers are above it, the outermost at the top.
+ */
 FlameView.prototype.layOut = function () {
-	const {tree: d, weights} = this.app.drawnNow(), total = weights.total, z = this.app.zoom;
-	this.rows = [];
+	const {tree: d, weights} = this.app.model, total = weights.total;
+	const z = this.app.zoom || (d.isUp ? 1 : 0), byDepth = new Map(), isUp = (i) => d.isUp && d.isUp[i];
 	this.unseen = 0;
-	const put = (depth, node, x, w) => {
-		const row = this.rows[depth] || (this.rows[depth] = {node: [], x: [], w: []});
+	this.levelOf = (i) => isUp(i) ? 2 - d.depth[i] : d.depth[i];
+	const put = (node, x, w) => {
+		const level = this.levelOf(node);
+		let row = byDepth.get(level);
+		if (!row)
+			byDepth.set(level, row = {node: [], x: [], w: []});
 		row.node.push(node);
 		row.x.push(x);
 		row.w.push(w);
 	};
-	for (let i = z; ; i = d.parent[i]) {
-		put(d.depth[i], i, 0, this.W);
+	for (let i = z; i > 0 || !d.isUp; i = d.parent[i]) {
+		put(i, 0, this.W);
 		if (!i)
 			break;
 	}
 	const scale = total[z] > 0 ? this.W / total[z] : 0, stack = [[z, 0]];
-	while (stack.length) {
-		const [node, x] = stack.pop(), kids = [];
-		for (let c = d.first[node]; c; c = d.next[c]) {
+	const add = (first, x) => {
+		const kids = [];
+		for (let c = first; c; c = d.next[c]) {
 			if (total[c] * scale >= MIN_PX)
 				kids.push(c);
 			else if (total[c])
 				this.unseen++;
 		}
 		kids.sort((a, b) => total[b] - total[a] || a - b);
-		let at = x;
 		for (const c of kids) {
-			const w = total[c] * scale;
-			put(d.depth[c], c, at, w);
-			stack.push([c, at]);
-			at += w;
+			put(c, x, total[c] * scale);
+			stack.push([c, x]);
+			x += total[c] * scale;
 		}
+	};
+	while (stack.length) {
+		const [node, x] = stack.pop();
+		add(d.first[node], x);
+		if (d.isUp && node === 1)
+			add(d.firstUp, x);
 	}
-	for (const row of this.rows) {
-		const order = row.node.map((n, i) => i).sort((a, b) => row.x[a] - row.x[b]);
-		row.node = order.map((i) => row.node[i]);
-		row.w = order.map((i) => row.w[i]);
-		row.x = order.map((i) => row.x[i]);
-	}
+	const levels = Array.from(byDepth.keys()).sort((a, b) => a - b);
+	this.firstLevel = levels[0];
+	this.rows = levels.map((level) => {
+		const row = byDepth.get(level), order = row.node.map((n, i) => i).sort((a, b) => row.x[a] - row.x[b]);
+		const pick = (list) => order.map((i) => list[i]);
+		return {node: pick(row.node), x: pick(row.x), w: pick(row.w)};
+	});
 };
 
-FlameView.prototype.yOf = function (depth) {
-	return depth * ROW_PX;
+FlameView.prototype.yOf = function (level) {
+	return (level - this.firstLevel) * ROW_PX;
 };
 
 /* ---- drawing --------------------------------------------------------------------------------------- */
@@ -105,21 +118,33 @@ FlameView.prototype.colorOf = function (sym) {
 };
 
 FlameView.prototype.draw = function () {
+	const {tree: d} = this.app.model;
+	if (this.drawnTree !== d)
+		this.focused = this.hovered = -1;
+	this.drawnTree = d;
 	this.W = Math.max(200, this.box.clientWidth);
 	this.layOut();
+	this.paint();
+	this.drawCrumbs();
+	this.drawLegend();
+};
+
+FlameView.prototype.paint = function () {
 	const H = this.rows.length * ROW_PX + 2, c = fitCanvas(this.canvas, this.W, H);
-	const css = getComputedStyle(this.box), {tree: d} = this.app.drawnNow();
+	const css = getComputedStyle(this.box), {tree: d} = this.app.model;
 	const isDark = darkMode(), hits = this.hitsNow();
 	c.clearRect(0, 0, this.W, H);
 	c.font = '12px ' + css.fontFamily;
 	c.textBaseline = 'middle';
-	const zoomDepth = d.depth[this.app.zoom];
-	this.rows.forEach((row, depth) => {
-		const y = this.yOf(depth);
+	const zoomDepth = d.depth[this.app.zoom], isUpZoom = d.isUp && d.isUp[this.app.zoom];
+	this.rows.forEach((row, k0) => {
+		const y = k0 * ROW_PX;
 		for (let k = 0; k < row.node.length; k++) {
 			const node = row.node[k], sym = node ? d.sym[node] : -1, w = row.w[k];
 			const isHit = hits && node && hits.isHit[sym];
-			c.globalAlpha = depth < zoomDepth ? 0.55 : hits && !isHit && node ? 0.5 : 1;
+			const isOuter = this.app.zoom && d.depth[node] < zoomDepth &&
+				(!d.isUp || !isUpZoom === !d.isUp[node] || node === 1);
+			c.globalAlpha = isOuter ? 0.55 : hits && !isHit && node ? 0.45 : 1;
 			c.fillStyle = !node ? (isDark ? '#2b3038' : '#e9ecef') : isHit ?
 				(isDark ? '#d05fe0' : '#e26df0') : this.colorOf(sym);
 			c.fillRect(row.x[k], y, Math.max(w - (w > 2 ? 0.7 : 0), 0.3), ROW_PX - 1);
@@ -133,15 +158,14 @@ FlameView.prototype.draw = function () {
 		}
 	});
 	c.globalAlpha = 1;
+	if (d.isUp)
+		this.outline(c, 1, css.getPropertyValue('--ink').trim(), 2);
 	this.outline(c, this.focused, css.getPropertyValue('--accent').trim(), 2);
 	this.outline(c, this.hovered, css.getPropertyValue('--ink').trim(), 1);
-	this.drawCrumbs();
 };
 
 FlameView.prototype.rootLabel = function () {
 	const a = this.app, m = a.metricNow();
-	if (a.callersOf !== null)
-		return 'callers of ' + a.symName(a.callersOf);
 	return m.title + ': ' + amountText(a.shownSum(), m.unit) +
 		(m.unit === 'count' ? ' ' + m.countName : '');
 };
@@ -158,38 +182,80 @@ FlameView.prototype.outline = function (c, node, color, px) {
 FlameView.prototype.boxOf = function (node) {
 	if (node === undefined || node < 0)
 		return null;
-	const {tree: d} = this.app.drawnNow();
-	const row = this.rows[d.depth[node]], k = row ? row.node.indexOf(node) : -1;
-	return k < 0 ? null : {x: row.x[k], y: this.yOf(d.depth[node]), w: row.w[k], k: k, row: row};
+	const level = this.levelOf(node), row = this.rows[level - this.firstLevel];
+	const k = row ? row.node.indexOf(node) : -1;
+	return k < 0 ? null : {x: row.x[k], y: this.yOf(level), w: row.w[k], k: k, row: row};
 };
 
+/* The path of the zoomed frame, or what the graph is around. */
 FlameView.prototype.drawCrumbs = function () {
-	const {tree: d} = this.app.drawnNow(), path = [];
-	for (let i = this.app.zoom; i > 0; i = d.parent[i])
+	const a = this.app, {tree: d} = a.model, path = [];
+	for (let i = a.zoom; i > 0; i = d.parent[i])
 		path.unshift(i);
 	this.crumbs.textContent = '';
-	if (!path.length) {
-		this.crumbs.hidden = true;
+	this.crumbs.hidden = !path.length && !d.isUp;
+	if (d.isUp && !path.length)
+		this.crumbs.textContent = 'Callers above, callees below ' + shortName(a.symName(d.sym[1]), 60);
+	if (!path.length)
 		return;
-	}
-	this.crumbs.hidden = false;
-	[0].concat(path.slice(-6)).forEach((node, k) => {
+	(d.isUp ? [] : [0]).concat(path.slice(-6)).forEach((node, k) => {
 		if (k)
 			this.crumbs.append(k === 1 && path.length > 6 ? ' › … › ' : ' › ');
 		const b = el('button', {type: 'button', 'class': 'link'}, this.crumbs);
-		b.textContent = node ? shortName(this.app.symName(d.sym[node]), 40) : 'all';
-		b.addEventListener('click', () => this.app.set({zoom: node}));
+		b.textContent = node ? shortName(a.symName(d.sym[node]), 40) : 'all';
+		b.addEventListener('click', () => a.set({zoom: d.isUp && node === 1 ? 0 : node}));
 	});
+};
+
+/* What colours mean, of the widest frames first; and what is not drawn. */
+FlameView.prototype.drawLegend = function () {
+	const P = this.app.P, T = P.tree, {tree: d} = this.app.model, area = new Map();
+	for (const row of this.rows)
+		for (let k = 0; k < row.node.length; k++) {
+			const sym = d.sym[row.node[k]];
+			if (!row.node[k])
+				continue;
+			const text = sym >= T.nrSyms ? 'folded: click opens' : this.meaningOf(sym);
+			const g = area.get(text) || {w: 0, best: 0, sym: sym};
+			g.w += row.w[k];
+			if (row.w[k] > g.best)
+				Object.assign(g, {best: row.w[k], sym: sym});
+			area.set(text, g);
+		}
+	this.legend.textContent = '';
+	const list = Array.from(area).sort((x, y) => y[1].w - x[1].w);
+	for (const [text, g] of list.slice(0, 14)) {
+		const item = el('span', {'class': 'key'}, this.legend);
+		el('span', {'class': 'dot'}, item).style.background = this.colorOf(g.sym);
+		item.append(text);
+	}
+	const more = [];
+	if (list.length > 14)
+		more.push((list.length - 14) + ' more colours');
+	if (this.unseen)
+		more.push(grouped(this.unseen) + ' frames are too narrow to draw: zoom, search or the table of ' +
+			'functions show them');
+	if (more.length)
+		el('span', {'class': 'key quiet'}, this.legend).textContent = more.join('; ');
+};
+
+/* The crate, namespace or module of a function, or what its colour says (kernel, a wait reason). */
+FlameView.prototype.meaningOf = function (sym) {
+	const P = this.app.P, T = P.tree, meaning = P.head.colors[T.color[sym]][2] || '';
+	if (!/^code|^inlined/.test(meaning))
+		return meaning;
+	const ns = /^[<&*]*([^<( :]+)::/.exec(T.name[sym]);
+	return ns ? ns[1] : T.module[sym] || 'no module';
 };
 
 /* ---- search ---------------------------------------------------------------------------------------- */
 
 /*
  * Matches of the search in the drawn tree: the symbols, the sum of the outermost matches (each row
- * counts once, frames too narrow to draw included) and the matching nodes, widest first.
+ * counts once, frames too narrow to draw included) and the matching nodes.
  */
 FlameView.prototype.hitsNow = function () {
-	const a = this.app, {tree: d, weights} = a.drawnNow();
+	const a = this.app, {tree: d, weights} = a.model;
 	if (!a.search)
 		return null;
 	if (this.found && this.found.text === a.search && this.found.weights === weights)
@@ -197,9 +263,11 @@ FlameView.prototype.hitsNow = function () {
 	const re = compileSearch(a.search), T = a.P.tree, isHit = new Uint8Array(T.nrSyms + 2);
 	for (let s = 0; s < T.nrSyms; s++)
 		isHit[s] = re.test(T.name[s]) ? 1 : 0;
-	const inside = new Uint8Array(d.parent.length), nodes = [];
+	const inside = new Uint8Array(d.n), nodes = [];
 	let sum = 0;
-	for (let i = 1; i < (d.n || d.parent.length); i++) {
+	for (let i = 1; i < d.n; i++) {
+		if (d.isUp && d.isUp[i])
+			break;
 		const isOuter = !inside[d.parent[i]];
 		inside[i] = !isOuter || isHit[d.sym[i]] ? 1 : 0;
 		if (!inside[i] || !isOuter || !weights.total[i])
@@ -207,8 +275,8 @@ FlameView.prototype.hitsNow = function () {
 		sum += weights.total[i];
 		nodes.push(i);
 	}
-	nodes.sort((x, y) => weights.total[y] - weights.total[x] || x - y);
-	this.found = {text: a.search, weights: weights, isHit: isHit, sum: sum, nodes: nodes, at: -1};
+	this.found = {text: a.search, weights: weights, isHit: isHit, sum: sum, nodes: nodes, at: -1,
+		isSorted: false};
 	return this.found;
 };
 
@@ -216,10 +284,16 @@ FlameView.prototype.nextHit = function (by) {
 	const h = this.hitsNow();
 	if (!h || !h.nodes.length)
 		return;
+	const a = this.app, {tree: d, weights: {total}} = a.model;
+	if (!h.isSorted) /* not for each letter that is typed */
+		h.nodes.sort((x, y) => total[y] - total[x] || x - y);
+	h.isSorted = true;
 	h.at = (h.at + by + h.nodes.length) % h.nodes.length;
 	const node = h.nodes[h.at];
-	if (!this.boxOf(node) || this.boxOf(node).w < 3)
-		this.app.zoom = this.app.drawnNow().tree.parent[node];
+	if (!this.boxOf(node) || this.boxOf(node).w < 3) {
+		a.set({zoom: d.parent[node]});
+		this.draw();
+	}
 	this.focus(node);
 };
 
@@ -236,8 +310,8 @@ FlameView.prototype.nodeAt = function (ev) {
 };
 
 FlameView.prototype.tipLines = function (node) {
-	const a = this.app, {tree: d, weights} = a.drawnNow(), m = a.metricNow(), T = a.P.tree;
-	const sym = d.sym[node], all = weights.total[0];
+	const a = this.app, {tree: d, weights} = a.model, m = a.metricNow(), T = a.P.tree;
+	const sym = d.sym[node], all = a.shownSum();
 	const lines = [node ? a.symName(sym) : 'all'];
 	if (node && sym < T.nrSyms && T.module[sym])
 		lines.push(T.module[sym] + kindText(T.symFlags[sym]));
@@ -245,10 +319,9 @@ FlameView.prototype.tipLines = function (node) {
 		lines.push('click opens these frames');
 	lines.push(amountText(weights.total[node], m.unit) + ' · ' + percentText(weights.total[node], all) +
 		' of what is shown' + (node && d.parent[node] ?
-		' · ' + percentText(weights.total[node], weights.total[d.parent[node]]) + ' of its caller' : ''));
-	if (weights.selfCount && a.callersOf === null)
-		lines.push('self ' + amountText(weights.self[node], m.unit) + ' · ' +
-			grouped(weights.count[node]) + ' ' + m.noun);
+		' · ' + percentText(weights.total[node], weights.total[d.parent[node]]) + (d.isUp && d.isUp[node] ? ' of its callee' : ' of its caller') : ''));
+	const n = grouped(weights.count[node]) + ' ' + m.noun;
+	lines.push(d.isUp && d.isUp[node] ? n : n + ' · self ' + amountText(weights.self[node], m.unit));
 	return lines;
 };
 
@@ -257,7 +330,7 @@ FlameView.prototype.listen = function () {
 		const node = this.nodeAt(ev);
 		if (node !== this.hovered) {
 			this.hovered = node;
-			this.draw();
+			this.paint();
 		}
 		if (node >= 0)
 			placeTip(this.tip, this.box, ev, this.tipLines(node));
@@ -267,7 +340,7 @@ FlameView.prototype.listen = function () {
 	this.canvas.addEventListener('pointerleave', () => {
 		this.hovered = -1;
 		this.tip.hidden = true;
-		this.draw();
+		this.paint();
 	});
 	this.canvas.addEventListener('click', (ev) => this.open(this.nodeAt(ev)));
 	this.canvas.addEventListener('keydown', (ev) => this.key(ev));
@@ -275,7 +348,7 @@ FlameView.prototype.listen = function () {
 
 /* A click zooms, and shows the function at the right; on folded frames it opens them. */
 FlameView.prototype.open = function (node) {
-	const a = this.app, d = a.drawnNow().tree, T = a.P.tree;
+	const a = this.app, d = a.model.tree, T = a.P.tree;
 	if (node < 0)
 		return;
 	this.focused = -1;
@@ -284,41 +357,45 @@ FlameView.prototype.open = function (node) {
 		this.unfold(node);
 		return;
 	}
-	a.set({zoom: node, selected: node ? d.sym[node] : -1});
+	a.set({zoom: d.isUp && node === 1 ? 0 : node, selected: node ? d.sym[node] : -1});
 };
 
 /* Opens the symbols that are folded into this node. */
 FlameView.prototype.unfold = function (node) {
-	const a = this.app, d = a.drawnNow().tree, T = a.P.tree, opened = new Set(a.opened);
-	for (let i = 1; i < T.n; i++)
-		if (d.of[i] === node)
-			opened.add(T.sym[i]);
-	a.set({opened: opened});
+	const a = this.app;
+	if (a.model.tree.isUp && a.model.tree.isUp[node]) {
+		a.set({folds: false});
+		return;
+	}
+	a.engine.ask('foldedIn', node).then((syms) => a.set({opened: new Set([...a.opened, ...syms])}));
 };
 
 FlameView.prototype.focus = function (node) {
 	this.focused = node;
-	this.draw();
+	this.paint();
 	this.status.textContent = this.tipLines(node).join(', ');
 	const b = this.boxOf(node), r = this.canvas.getBoundingClientRect();
 	if (b && (r.top + b.y < 0 || r.top + b.y > window.innerHeight - ROW_PX))
 		window.scrollBy(0, r.top + b.y - window.innerHeight / 2);
-	this.onDetails(this.app.drawnNow().tree.sym[node]);
+	this.onDetails(this.app.model.tree.sym[node]);
 };
 
 FlameView.prototype.key = function (ev) {
-	const a = this.app, {tree: d, weights} = a.drawnNow();
-	const at = this.focused >= 0 ? this.focused : a.zoom, b = this.boxOf(at);
+	const a = this.app, {tree: d, weights} = a.model;
+	const at = this.focused >= 0 ? this.focused : a.zoom || (d.isUp ? 1 : 0), b = this.boxOf(at);
+	const isUp = d.isUp && d.isUp[at];
+	const deeper = (first) => {
+		let best = 0;
+		for (let c = first; c; c = d.next[c])
+			if (!best || weights.total[c] > weights.total[best])
+				best = c;
+		if (best && weights.total[best])
+			this.focus(best);
+	};
 	const act = {
-		ArrowUp: () => at && this.focus(d.parent[at]),
-		ArrowDown: () => {
-			let best = 0;
-			for (let c = d.first[at]; c; c = d.next[c])
-				if (!best || weights.total[c] > weights.total[best])
-					best = c;
-			if (best && weights.total[best])
-				this.focus(best);
-		},
+		ArrowUp: () => isUp ? deeper(d.first[at]) : at === 1 && d.isUp ? deeper(d.firstUp) :
+			at && this.focus(d.parent[at]),
+		ArrowDown: () => isUp ? this.focus(d.parent[at]) : deeper(d.first[at]),
 		ArrowLeft: () => b && b.k > 0 && this.focus(b.row.node[b.k - 1]),
 		ArrowRight: () => b && b.k + 1 < b.row.node.length && this.focus(b.row.node[b.k + 1]),
 		Enter: () => this.open(at),

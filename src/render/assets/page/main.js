@@ -69,22 +69,25 @@ function copyText(text, shown) {
 
 /* The first sentence: what the default metric consists of, in the whole capture. */
 function summary(app) {
-	const P = app.P, m = P.metrics[0], all = {range: null, threads: null, state: null, showsIdle: false};
-	if (!m) {
+	const P = app.P, m = P.metrics[0], w = P.summary;
+	if (!w.samples && P.head.series.length) {
 		const s = P.head.series[0];
-		return !s ? 'Nothing was recorded.' : s.title + ': ' + bytesText(s.value[0]) +
+		return s.title + ': ' + bytesText(s.value[0]) +
 			' at the start, ' + bytesText(s.value[s.value.length - 1]) + ' at the end.';
 	}
-	const s = P.streams[m.stream], w = sumRows(P, all, m), parts = new Map();
+	if (!w.samples)
+		return 'No samples were recorded.';
 	const whole = amountText(w.sum, m.unit) + (m.unit === 'count' ? ' ' + m.countName : '');
-	if (!s.state) {
-		const cpus = m.unit === 'ns' && s.time && P.head.duration_ms ?
+	if (!w.states) {
+		const cpus = m.unit === 'ns' && m.hasTimes && P.head.duration_ms ?
 			', ' + (w.sum / 1e6 / P.head.duration_ms).toFixed(2) + ' CPUs on average' : '';
 		return m.title + ': ' + whole + cpus + ' (' + grouped(w.samples) + ' ' + m.noun + ').';
 	}
-	eachRow(P, all, m, (i) => {
-		const text = P.kinds.isCpu[s.state[i]] ? 'on CPU' : P.head.states[s.state[i]][1];
-		parts.set(text, (parts.get(text) || 0) + s.weight[i]);
+	const parts = new Map();
+	w.states.forEach((v, i) => {
+		const text = P.kinds.isCpu[i] ? 'on CPU' : P.head.states[i][1];
+		if (v)
+			parts.set(text, (parts.get(text) || 0) + v);
 	});
 	const list = Array.from(parts).sort((a, b) => b[1] - a[1]).slice(0, 4)
 		.map(([text, v]) => text + ' ' + percentText(v, w.sum));
@@ -114,7 +117,8 @@ function Head(app, parent) {
 		app.notify();
 	});
 	for (const s of [summary(app)].concat(h.sentences.slice(0, 2)))
-		el('p', {'class': 'sentence'}, box).textContent = s;
+		el('p', {'class': 'sentence'}, box).textContent = s[0].toUpperCase() + s.slice(1) +
+			(/[.!?]$/.test(s) ? '' : '.');
 }
 
 /* ---- the line that says what is shown ----------------------------------------------------------------- */
@@ -129,17 +133,19 @@ function SelectionLine(app, parent) {
 	this.metric.addEventListener('change', () => app.set({metric: +this.metric.value}));
 	this.text = el('span', {}, this.box);
 	this.chips = el('span', {}, this.box);
+	this.toggles = el('span', {'class': 'toggles'}, this.box);
 	this.idle = this.toggle('idle', 'Show idle time (i)', () => app.set({showsIdle: !app.showsIdle}));
 	this.folds = this.toggle('runtime frames', 'Show frames of runtimes and allocators (r)',
 		() => app.set({folds: !app.folds, opened: new Set()}));
 	this.reset = this.toggle('reset', 'Show everything (0)', () => {
+		const view = app.view;
 		app.reset();
-		app.set({});
+		app.set({view: view});
 	});
 }
 
 SelectionLine.prototype.toggle = function (text, title, act) {
-	const b = el('button', {type: 'button', title: title}, this.box);
+	const b = el('button', {type: 'button', title: title}, this.toggles);
 	b.textContent = text;
 	b.addEventListener('click', act);
 	return b;
@@ -152,8 +158,8 @@ SelectionLine.prototype.chip = function (text, act) {
 };
 
 SelectionLine.prototype.draw = function () {
-	const app = this.app, P = app.P, w = app.sumsNow(), m = app.metricNow(), parts = [];
-	const isTimed = P.streams[m.stream].time && P.head.duration_ms;
+	const app = this.app, P = app.P, w = app.model.sums, m = app.metricNow(), parts = [];
+	const isTimed = app.isTimed();
 	const all = P.head.duration_ms / 1000, count = (a) => a.reduce((sum, v) => sum + v, 0);
 	this.metric.value = String(app.metric);
 	if (isTimed)
@@ -161,9 +167,8 @@ SelectionLine.prototype.draw = function () {
 			' s of ' + all.toFixed(1) + ' s');
 	else if (app.range)
 		parts.push('whole capture (no times)');
-	const on = app.threadsIn();
-	parts.push(count(on ? on.map((v, i) => v & P.hasRows[i]) : P.hasRows) + ' of ' + count(P.hasRows) +
-		' threads');
+	const isOn = (i) => P.hasRows[i] && (!app.groups || app.groups.has(P.groups.of[i])) ? 1 : 0;
+	parts.push(count(Array.from(P.hasRows, (v, i) => isOn(i))) + ' of ' + count(P.hasRows) + ' threads');
 	parts.push(amountText(app.shownSum(), m.unit) + (m.unit === 'count' ? ' ' + m.countName : '') +
 		', ' + grouped(w.samples) + ' ' + m.noun);
 	if (w.idle)
@@ -189,21 +194,22 @@ SelectionLine.prototype.draw = function () {
 		});
 	if (app.root !== null)
 		this.chip('below ' + shortName(P.tree.name[app.root], 30), () => app.set({root: null, zoom: 0}));
-	if (app.callersOf !== null)
-		this.chip('callers of ' + shortName(P.tree.name[app.callersOf], 30),
-			() => app.set({callersOf: null, zoom: 0}));
+	if (app.around !== null)
+		this.chip('around ' + shortName(P.tree.name[app.around], 30),
+			() => app.set({around: null, zoom: 0}));
+	if (app.opened.size)
+		this.chip(app.opened.size + ' folded opened', () => app.set({opened: new Set()}));
 	this.idle.setAttribute('aria-pressed', String(app.showsIdle));
-	this.idle.hidden = !P.streams[m.stream].state;
+	this.idle.hidden = !m.hasStates;
 	this.folds.setAttribute('aria-pressed', String(!app.folds));
-	this.folds.hidden = !P.foldKinds.some(Boolean);
+	this.folds.hidden = !app.hasFolds;
 };
 
 /* ---- views and search ------------------------------------------------------------------------------- */
 
-const VIEWS = [['flame', 'Flame'], ['functions', 'Functions'], ['waits', 'Waits'], ['memory', 'Memory'],
-	['about', 'About']];
+const VIEWS = VIEW_KEYS.map((key) => [key, key[0].toUpperCase() + key.slice(1)]);
 
-function Bar(app, parent, flame) {
+function Bar(app, parent, flame, help) {
 	this.app = app;
 	this.flame = flame;
 	const box = el('nav', {'class': 'bar'}, parent), tabs = el('div', {role: 'tablist'}, box);
@@ -217,12 +223,15 @@ function Bar(app, parent, flame) {
 	this.input = el('input', {type: 'search', placeholder: 'Search (regex)  /', spellcheck: 'false',
 		autocomplete: 'off', 'aria-label': 'Search functions by regular expression'}, find);
 	this.found = el('span', {role: 'status'}, find);
+	const keys = el('button', {type: 'button', title: 'Keys (?)'}, find);
+	keys.textContent = '?';
+	keys.addEventListener('click', () => help.toggle());
 	this.input.addEventListener('input', () => app.set({search: this.input.value}));
 	this.input.addEventListener('keydown', (ev) => {
 		if (ev.key === 'Enter') {
-			app.view = 'flame';
+			app.set({view: 'flame'});
+			app.draw();
 			flame.nextHit(ev.shiftKey ? -1 : 1);
-			app.notify();
 		} else if (ev.key === 'Escape') {
 			app.set({search: ''});
 			this.input.blur();
@@ -235,37 +244,75 @@ function Bar(app, parent, flame) {
 }
 
 Bar.prototype.draw = function () {
-	const app = this.app, hits = this.flame.hitsNow();
+	const app = this.app, hits = this.flame.hitsNow(), m = app.metricNow();
 	VIEWS.forEach(([key], i) => this.tabs[i].setAttribute('aria-selected', String(app.view === key)));
 	if (this.input.value !== app.search)
 		this.input.value = app.search;
 	this.found.textContent = !hits ? '' : !hits.nodes.length ? 'no match' :
-		percentText(hits.sum, app.shownSum()) + ' of what is shown, ' +
-		amountText(hits.sum, app.metricNow().unit);
+		percentText(hits.sum, app.shownSum()) + ' of ' + m.title + ' shown, ' + amountText(hits.sum, m.unit);
 };
 
 /* ---- keys --------------------------------------------------------------------------------------------- */
 
-function listenKeys(app, bar, flame) {
+const KEYS = [['/', 'search; Enter goes to the widest match'], ['n N', 'next, previous match'],
+	['1 – 5', 'Flame, Functions, Waits, Memory, About'], ['← ↑ ↓ →', 'move in the graph, move the range'],
+	['Enter', 'zoom into the frame'], ['Esc', 'up, end the search, close, remove the range'],
+	['i', 'show or hide idle time'], ['r', 'show or fold runtime and allocator frames'],
+	['c', 'sandwich: callers and callees of the function'], ['f', 'focus: only below the function'],
+	['x', 'hide stacks with the function'], ['z', 'stretch the range over the time axis'],
+	['h', 'heat map'], ['0', 'show everything'], ['?', 'this list']];
+
+function Help(parent) {
+	this.box = el('dialog', {'class': 'help', 'aria-label': 'Keys'}, parent);
+	el('h2', {}, this.box).textContent = 'Keys';
+	const dl = el('dl', {}, this.box);
+	for (const [key, text] of KEYS) {
+		el('kbd', {}, el('dt', {}, dl)).textContent = key;
+		el('dd', {}, dl).textContent = text;
+	}
+	el('p', {'class': 'quiet'}, this.box).textContent = 'Mouse: drag on the time axis selects a range, a ' +
+		'click on a strip its threads (with Shift: more), a click on a frame zooms and shows its callers ' +
+		'and waits. The address keeps what is shown.';
+	const close = el('button', {type: 'button'}, this.box);
+	close.textContent = 'Close';
+	close.addEventListener('click', () => this.box.close());
+	this.box.addEventListener('click', (ev) => ev.target === this.box && this.box.close());
+}
+
+Help.prototype.toggle = function () {
+	if (this.box.open)
+		this.box.close();
+	else
+		this.box.showModal();
+};
+
+function listenKeys(app, bar, flame, axis, help) {
+	const ofSelected = (changes) => () => app.selected >= 0 && app.set(changes(app.selected));
 	const keys = {
 		'/': () => bar.input.select(),
+		'?': () => help.toggle(),
 		n: () => flame.nextHit(1),
 		N: () => flame.nextHit(-1),
 		i: () => app.set({showsIdle: !app.showsIdle}),
-		r: () => app.set({folds: !app.folds, opened: new Set()}),
-		c: () => app.selected >= 0 && app.set({view: 'flame', zoom: 0,
-			callersOf: app.callersOf === null ? app.selected : null}),
-		x: () => app.selected >= 0 &&
-			app.set({hidden: new Set(app.hidden).add(app.selected), selected: -1}),
+		r: () => app.set({folds: !app.folds && app.hasFolds, opened: new Set()}),
+		h: () => app.set({heat: !app.heat}),
+		z: () => axis.isShown && axis.zoom(),
+		c: ofSelected((s) => ({view: 'flame', zoom: 0, around: app.around === s ? null : s})),
+		f: ofSelected((s) => ({view: 'flame', zoom: 0, around: null, root: app.root === s ? null : s})),
+		x: ofSelected((s) => ({hidden: new Set(app.hidden).add(s), selected: -1})),
 		0: () => {
 			app.reset();
 			app.set({});
 		},
 		Escape: () => {
 			if (app.zoom)
-				app.set({zoom: app.drawnNow().tree.parent[app.zoom]});
+				app.set({zoom: app.model.tree.parent[app.zoom]});
 			else if (app.search)
 				app.set({search: ''});
+			else if (app.around !== null)
+				app.set({around: null});
+			else if (app.selected >= 0)
+				app.set({selected: -1});
 			else if (app.range)
 				app.set({range: null});
 		},
@@ -274,7 +321,8 @@ function listenKeys(app, bar, flame) {
 		keys[i + 1] = () => app.set({view: key});
 	});
 	document.addEventListener('keydown', (ev) => {
-		if (ev.ctrlKey || ev.metaKey || ev.altKey || /^(input|select|textarea)$/i.test(ev.target.tagName))
+		if (ev.ctrlKey || ev.metaKey || ev.altKey || !app.model || (help.box.open && ev.key !== '?') ||
+			/^(input|select|textarea)$/i.test(ev.target.tagName))
 			return;
 		if (!Object.prototype.hasOwnProperty.call(keys, ev.key))
 			return;
@@ -285,22 +333,19 @@ function listenKeys(app, bar, flame) {
 
 /* ---- start ---------------------------------------------------------------------------------------------- */
 
-function build(P) {
-	const app = new App(P), root = document.getElementById('app');
+function build(P, engine) {
+	const app = new App(P, engine), root = document.getElementById('app');
+	app.onError = fail;
 	new Head(app, root);
 	const axis = new TimeAxis(app, root), line = new SelectionLine(app, root);
 	const barBox = el('div', {}, root), main = el('div', {'class': 'main'}, root);
 	const left = el('div', {'class': 'left'}, main);
 	const pick = (sym) => app.set({selected: sym});
-	const details = new Details(app, main);
-	const show = (sym) => {
-		app.selected = sym;
-		details.draw();
-	};
-	const views = {flame: new FlameView(app, left, show), functions: new FunctionsView(app, left, pick),
+	const details = new Details(app, main), help = new Help(root);
+	const views = {flame: new FlameView(app, left, pick), functions: new FunctionsView(app, left, pick),
 		waits: new WaitsView(app, left), memory: new MemoryView(app, left),
 		about: new AboutView(app, left)};
-	const bar = new Bar(app, barBox, views.flame);
+	const bar = new Bar(app, barBox, views.flame, help);
 	app.listeners.push(() => {
 		for (const key in views)
 			views[key].box.hidden = app.view !== key;
@@ -310,24 +355,39 @@ function build(P) {
 		views[app.view].draw();
 		details.draw();
 	});
-	listenKeys(app, bar, views.flame);
+	listenKeys(app, bar, views.flame, axis, help);
 	window.addEventListener('resize', () => app.notify());
 	window.addEventListener('hashchange', () => {
 		app.load();
-		app.clean();
-		app.notify();
+		app.refresh();
 	});
 	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => app.notify());
 	root.hidden = false;
 	document.getElementById('static').hidden = true;
 	app.load();
-	app.notify();
+	app.refresh();
 	window.assay = app; /* for tests and the console */
 }
 
-readPage(document.getElementById('data')).then(build).catch((e) => {
+/* The text of the page instead of its views. */
+function fail(e) {
 	document.getElementById('app').hidden = true;
 	document.getElementById('static').hidden = false;
 	document.getElementById('problem').textContent = 'The views of this page cannot be shown (' +
 		e.message + '). Its text:';
-});
+}
+
+async function start() {
+	const data = document.getElementById('data');
+	const engine = new EngineClient(document.currentScript.textContent);
+	await engine.start();
+	const P = await engine.ask('open', data.textContent);
+	P.input = data.dataset.input || '';
+	data.textContent = '';
+	build(P, engine);
+}
+
+if (typeof document === 'undefined')
+	serveEngine();
+else
+	start().catch(fail);

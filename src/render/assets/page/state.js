@@ -1,47 +1,117 @@
 /*
  * What the page shows: one selection (time, threads, state), one metric, and how the tree is drawn.
- * Everything on the page is computed from it, so that no two parts show different selections. It is
- * kept in the URL's fragment.
+ * All parts of the page are drawn from the answer to it (model), so that no two parts show different
+ * selections. It is kept in the URL's fragment.
  */
-function App(P) {
-	P.kinds = stateKinds(P.head);
-	P.foldKinds = foldKinds(P.tree);
+const VIEW_KEYS = ['flame', 'functions', 'waits', 'memory', 'about'];
+
+function App(P, engine) {
 	this.P = P;
+	this.engine = engine;
+	this.hasFolds = P.foldKinds.some(Boolean);
 	this.listeners = [];
+	this.idle = [];
+	this.model = null; /* {key, sums, id, tree, weights, shown, functions, details, waits, memory, heat} */
 	this.reset();
 }
 
 App.prototype.reset = function () {
 	Object.assign(this, {metric: 0, range: null, groups: null, state: null, showsIdle: false,
-		folds: this.P.foldKinds.some(Boolean), hidden: new Set(), root: null, callersOf: null,
-		opened: new Set(), search: '', view: 'flame', selected: -1, zoom: 0});
-	this.clean();
-};
-
-/* Forgets what was computed from the selection. */
-App.prototype.clean = function () {
-	this.sums = this.functions = this.drawn = null;
+		folds: this.hasFolds, hidden: new Set(), root: null, around: null, opened: new Set(),
+		search: '', view: this.P.summary.samples ? 'flame' : 'memory', selected: -1, zoom: 0, heat: false});
 };
 
 App.prototype.set = function (changes) {
-	const keepsZoom = 'zoom' in changes || Object.keys(changes).every(function (k) {
-		return ['selected', 'view', 'search'].includes(k);
-	});
-	const key = keepsZoom ? null : this.zoomKey();
+	if (this.pendingZoom && 'zoom' in changes)
+		this.pendingZoom = null;
 	Object.assign(this, changes);
-	if (!keepsZoom) {
-		this.clean();
-		this.zoom = this.nodeOfKey(key);
-	}
 	this.save();
-	this.notify();
+	this.refresh();
 };
 
+App.prototype.question = function () {
+	const sorted = (set) => Array.from(set).sort((a, b) => a - b);
+	return {metric: this.metric, range: this.range, groups: this.groups && sorted(this.groups),
+		state: this.state, showsIdle: this.showsIdle, folds: this.folds, hidden: sorted(this.hidden),
+		root: this.root, around: this.around, opened: sorted(this.opened)};
+};
+
+/* The parts that the page needs now and the model does not have. */
+App.prototype.wants = function (key) {
+	const m = this.model && this.model.key === key ? this.model : {}, wants = {};
+	const isSym = this.selected >= 0 && this.selected < this.P.tree.nrSyms;
+	if (!m.tree)
+		wants.drawn = true;
+	if ((this.view === 'functions' || !isSym) && !m.functions)
+		wants.functions = true;
+	if (isSym && (!m.details || m.details.sym !== this.selected))
+		wants.details = this.selected;
+	if ((this.view === 'waits' || !isSym) && !m.waits && waitMetric(this.P) >= 0)
+		wants.waits = true;
+	if (this.view === 'memory' && !m.memory)
+		wants.memory = true;
+	if (this.heat && !m.heat && this.isTimed())
+		wants.heat = heatSize(this.P.head.duration_ms);
+	return wants;
+};
+
+/* Asks for what is missing, one question at a time: the newest when the last is answered. */
+App.prototype.refresh = function () {
+	const q = this.question(), key = JSON.stringify(q), wants = this.wants(key);
+	if (this.isAsking)
+		return;
+	if (!Object.keys(wants).length) {
+		this.notify();
+		return;
+	}
+	this.isAsking = true;
+	this.engine.ask('show', q, wants, this.model ? this.model.id : null).then((answer) => {
+		this.isAsking = false;
+		this.take(key, answer);
+		this.draw();
+		this.refresh();
+	}).catch((e) => {
+		this.isAsking = false;
+		this.onError(e);
+	});
+};
+
+App.prototype.take = function (key, answer) {
+	if (this.model && this.model.key === key) {
+		Object.assign(this.model, answer);
+		return;
+	}
+	const d = answer.drawn, old = this.model;
+	const path = this.pendingZoom || (d.tree && old ? this.zoomPath() : null);
+	delete answer.drawn;
+	this.model = Object.assign({key: key, id: d.id, tree: d.tree || old.tree, weights: d.weights,
+		shown: d.shown}, answer);
+	this.pendingZoom = null;
+	if (path)
+		this.zoom = this.nodeOfPath(path);
+};
+
+/* Draws with the next frame. */
 App.prototype.notify = function () {
 	cancelAnimationFrame(this.frame);
-	this.frame = requestAnimationFrame(() => {
-		for (const fn of this.listeners)
-			fn();
+	this.frame = requestAnimationFrame(() => this.draw());
+};
+
+App.prototype.draw = function () {
+	cancelAnimationFrame(this.frame);
+	if (!this.model)
+		return;
+	for (const fn of this.listeners)
+		fn();
+	if (!this.isAsking && !Object.keys(this.wants(JSON.stringify(this.question()))).length)
+		this.idle.splice(0).forEach((fn) => fn());
+};
+
+/* For tests: resolves when the page shows what is set. */
+App.prototype.settled = function () {
+	return new Promise((ok) => {
+		this.idle.push(ok);
+		this.refresh();
 	});
 };
 
@@ -51,68 +121,14 @@ App.prototype.metricNow = function () {
 	return this.P.metrics[this.metric];
 };
 
-App.prototype.threadsIn = function () {
-	if (!this.groups)
-		return null;
-	const of = this.P.groups.of, groups = this.groups;
-	return Uint8Array.from(of, function (g) {
-		return groups.has(g) ? 1 : 0;
-	});
-};
-
-App.prototype.selection = function () {
-	return {range: this.range, threads: this.threadsIn(), state: this.state,
-		showsIdle: this.showsIdle};
-};
-
-App.prototype.sumsNow = function () {
-	if (!this.sums)
-		this.sums = sumRows(this.P, this.selection(), this.metricNow());
-	return this.sums;
-};
-
-App.prototype.treeHow = function (folds) {
-	const hidden = new Uint8Array(this.P.tree.nrSyms);
-	for (const s of this.hidden)
-		hidden[s] = 1;
-	return {folds: folds, hidden: hidden, root: this.root, opened: this.opened};
-};
-
-/* Derived trees do not depend on weights: one stays until the way of drawing changes. */
-App.prototype.treeNow = function (folds) {
-	const key = [folds, this.root, Array.from(this.hidden), Array.from(this.opened)].join('|');
-	const slot = folds ? 'foldedTree' : 'plainTree';
-	if (!this[slot] || this[slot].key !== key)
-		this[slot] = {key: key, tree: derive(this.P, this.treeHow(folds))};
-	return this[slot].tree;
-};
-
-/* The tree that the flame graph draws, with its weights. */
-App.prototype.drawnNow = function () {
-	if (this.drawn)
-		return this.drawn;
-	if (this.callersOf !== null) {
-		const w = this.sumsNow();
-		this.drawn = callersTree(this.P, w, totals(w.self, this.P.tree.parent), this.callersOf);
-		return this.drawn;
-	}
-	const d = this.treeNow(this.folds);
-	this.drawn = {tree: d, weights: deriveWeights(d, this.sumsNow())};
-	return this.drawn;
-};
-
-App.prototype.functionsNow = function () {
-	if (this.functions)
-		return this.functions;
-	const isWhole = !this.hidden.size && this.root === null;
-	const d = isWhole ? null : this.treeNow(false);
-	this.functions = byFunction(this.P, this.sumsNow(), d ? d.of : null);
-	return this.functions;
+App.prototype.isTimed = function () {
+	const m = this.metricNow();
+	return m && m.hasTimes && this.P.head.duration_ms > 0;
 };
 
 /* Weight of what is shown: the selection without hidden functions. */
 App.prototype.shownSum = function () {
-	return this.drawnNow().weights.total[0];
+	return this.model.shown;
 };
 
 App.prototype.symName = function (s) {
@@ -124,26 +140,22 @@ App.prototype.symName = function (s) {
 /* ---- zoomed frame across trees ------------------------------------------------------------------- */
 
 /* The path of the zoomed frame by symbols, from the root; folded frames are left out. */
-App.prototype.zoomKey = function () {
-	const path = [], d = this.zoom ? this.drawnNow().tree : null;
+App.prototype.zoomPath = function () {
+	const path = [], d = this.model && this.zoom ? this.model.tree : null;
 	for (let i = this.zoom; i > 0; i = d.parent[i])
 		path.unshift(d.sym[i]);
 	return path;
 };
 
 /* The deepest node of the present tree on the path. */
-App.prototype.nodeOfKey = function (path) {
-	if (!path || !path.length)
-		return 0;
-	const d = this.drawnNow().tree;
+App.prototype.nodeOfPath = function (path) {
+	const d = this.model.tree;
 	let at = 0;
 	for (const sym of path) {
 		let c = d.first[at];
 		while (c && d.sym[c] !== sym)
 			c = d.next[c];
-		if (!c)
-			continue;
-		at = c;
+		at = c || at;
 	}
 	return at;
 };
@@ -155,11 +167,7 @@ App.prototype.save = function () {
 	const put = function (key, value) {
 		parts.push(key + '=' + encodeURIComponent(value));
 	};
-	const names = function (syms) {
-		return Array.from(syms, function (s) {
-			return T.name[s];
-		}).join('\n');
-	};
+	const names = (syms) => Array.from(syms, (s) => T.name[s]).join('\n');
 	if (this.metric)
 		put('m', this.metricNow().key);
 	if (this.range)
@@ -170,22 +178,25 @@ App.prototype.save = function () {
 		put('r', this.P.head.states[this.state][0]);
 	if (this.showsIdle)
 		put('idle', 1);
-	if (!this.folds)
+	if (!this.folds && this.hasFolds)
 		put('all', 1);
+	if (this.heat)
+		put('heat', 1);
 	if (this.hidden.size)
 		put('hide', names(this.hidden));
 	if (this.root !== null)
 		put('in', T.name[this.root]);
-	if (this.callersOf !== null)
-		put('callers', T.name[this.callersOf]);
+	if (this.around !== null)
+		put('around', T.name[this.around]);
 	if (this.search)
 		put('s', this.search);
-	if (this.view !== 'flame')
+	if (this.view !== (this.P.summary.samples ? 'flame' : 'memory'))
 		put('v', this.view);
 	if (this.selected >= 0 && this.selected < T.nrSyms)
 		put('f', T.name[this.selected]);
-	if (this.zoom)
-		put('z', names(this.zoomKey().filter((s) => s < T.nrSyms)));
+	const path = this.pendingZoom || this.zoomPath();
+	if (path.length)
+		put('z', names(path.filter((s) => s < T.nrSyms)));
 	try { /* not allowed in sandboxed frames and data: URLs */
 		history.replaceState(null, '', parts.length ? '#' + parts.join('&') : location.pathname);
 	} catch (e) { /* the page works without */ }
@@ -200,12 +211,8 @@ App.prototype.load = function () {
 				got[part.slice(0, eq)] = decodeURIComponent(part.slice(eq + 1));
 		}
 	} catch (e) { /* not a fragment of this page */ }
-	const sym = function (name) {
-		return name === undefined ? -1 : T.name.indexOf(name);
-	};
-	const syms = function (text) {
-		return text === undefined ? [] : text.split('\n').map(sym).filter((s) => s >= 0);
-	};
+	const sym = (name) => name === undefined ? -1 : T.name.indexOf(name);
+	const syms = (text) => text === undefined ? [] : text.split('\n').map(sym).filter((s) => s >= 0);
 	this.reset();
 	this.metric = Math.max(0, this.P.metrics.findIndex((m) => m.key === got.m));
 	const range = (got.t || '').split('-').map(Number);
@@ -221,11 +228,12 @@ App.prototype.load = function () {
 	this.state = state < 0 ? null : state;
 	this.showsIdle = got.idle === '1';
 	this.folds = this.folds && got.all !== '1';
+	this.heat = got.heat === '1';
 	this.hidden = new Set(syms(got.hide));
 	this.root = sym(got['in']) < 0 ? null : sym(got['in']);
-	this.callersOf = sym(got.callers) < 0 ? null : sym(got.callers);
+	this.around = sym(got.around) < 0 ? null : sym(got.around);
 	this.search = got.s || '';
-	this.view = ['flame', 'functions', 'waits', 'memory', 'about'].includes(got.v) ? got.v : 'flame';
+	this.view = VIEW_KEYS.includes(got.v) ? got.v : this.view;
 	this.selected = sym(got.f);
-	this.zoom = this.nodeOfKey(syms(got.z));
+	this.pendingZoom = syms(got.z);
 };

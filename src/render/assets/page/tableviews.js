@@ -14,8 +14,8 @@ function Table(parent, columns, onPick) {
 	const head = el('tr', {}, el('thead', {}, this.table));
 	this.heads = columns.map((c, i) => {
 		const th = el('th', {scope: 'col', 'class': c.isNumber ? 'num' : ''}, head);
-		const b = el('button', {type: 'button', title: c.help || 'Sort by ' + c.title}, th);
-		b.textContent = c.title;
+		const b = el('button', {type: 'button', title: c.help || 'Sort by ' + (typeof c.title === 'function' ? 'it' : c.title)}, th);
+		b.textContent = typeof c.title === 'function' ? '' : c.title;
 		b.addEventListener('click', () => {
 			this.isUp = this.sortBy === i ? !this.isUp : !c.isNumber;
 			this.sortBy = i;
@@ -33,7 +33,10 @@ Table.prototype.fill = function (rows) {
 	const shown = this.columns.map((c) => !c.isHidden || !c.isHidden());
 	this.heads.forEach((th, i) => {
 		th.hidden = !shown[i];
+		if (typeof this.columns[i].title === 'function')
+			th.firstChild.textContent = this.columns[i].title();
 	});
+	this.table.hidden = !rows.length;
 	this.heads.forEach((th, i) => th.setAttribute('aria-sort', i !== this.sortBy ? 'none' :
 		this.isUp ? 'ascending' : 'descending'));
 	const order = by ? rows.slice().sort((a, b) => {
@@ -42,7 +45,7 @@ Table.prototype.fill = function (rows) {
 	}) : rows;
 	this.body.textContent = '';
 	for (const row of order.slice(0, TABLE_ROWS)) {
-		const tr = el('tr', {}, this.body);
+		const tr = el('tr', {'class': this.select && this.select(row) ? 'on' : ''}, this.body);
 		for (const [i, c] of this.columns.entries()) {
 			if (!shown[i])
 				continue;
@@ -53,6 +56,8 @@ Table.prototype.fill = function (rows) {
 			const text = c.text(row);
 			if (c.title_of)
 				td.title = c.title_of(row);
+			if (c.color)
+				el('span', {'class': 'dot'}, td).style.background = c.color(row);
 			if (c.isLink) {
 				const b = el('button', {type: 'button', 'class': 'link'}, td);
 				b.textContent = text;
@@ -69,38 +74,44 @@ Table.prototype.fill = function (rows) {
 /* ---- functions ------------------------------------------------------------------------------------ */
 
 function FunctionsView(app, parent, onDetails) {
-	const T = app.P.tree;
+	const T = app.P.tree, unit = () => app.metricNow().unit;
 	this.app = app;
 	this.box = el('div', {'class': 'tables'}, parent);
 	this.note = el('p', {'class': 'quiet'}, this.box);
 	const share = (v) => percentText(v, this.sum);
-	const error = (row, which) => app.metricNow().isSampled ? errorText(which[row], this.count) : '';
 	this.table = new Table(this.box, [
 		{title: 'self', isNumber: true, isSorted: true, value: (s) => this.f.self[s],
 			text: (s) => share(this.f.self[s]), bar: (s) => 100 * this.f.self[s] / this.sum,
-			help: 'in the function itself'},
+			help: 'Share that is spent in the function itself'},
 		{title: '±', isNumber: true, value: (s) => this.f.count[s],
-			text: (s) => error(s, this.f.count), isHidden: () => !app.metricNow().isSampled,
-			help: 'half width of the 95 % interval, in percentage points'},
+			text: (s) => errorText(this.f.count[s], this.count).slice(1),
+			isHidden: () => !app.metricNow().isSampled,
+			help: 'Half width of the 95 % interval of self, in percentage points'},
+		{title: 'amount', isNumber: true, value: (s) => this.f.self[s],
+			text: (s) => amountText(this.f.self[s], unit()), help: 'Self, in the unit of the metric'},
 		{title: 'total', isNumber: true, value: (s) => this.f.total[s],
-			text: (s) => share(this.f.total[s]), help: 'in the function and what it calls'},
+			text: (s) => share(this.f.total[s]), bar: (s) => 100 * this.f.total[s] / this.sum,
+			help: 'Share of the function and what it calls'},
 		{title: 'amount', isNumber: true, value: (s) => this.f.total[s],
-			text: (s) => amountText(this.f.total[s], app.metricNow().unit)},
-		{title: 'rows', isNumber: true, value: (s) => this.f.totalCount[s],
-			text: (s) => grouped(this.f.totalCount[s]),
-			help: 'samples, waits or calls behind the total'},
+			text: (s) => amountText(this.f.total[s], unit()), help: 'Total, in the unit of the metric'},
+		{title: () => app.metricNow().noun, isNumber: true, value: (s) => this.f.totalCount[s],
+			text: (s) => grouped(this.f.totalCount[s]), help: 'Behind the total'},
 		{title: 'function', isLink: true, value: (s) => T.name[s], title_of: (s) => T.name[s],
-			text: (s) => shortName(T.name[s], 70)},
-		{title: 'module', value: (s) => T.module[s], text: (s) => T.module[s]},
+			text: (s) => shortName(T.name[s], 70), color: (s) => cssColor(
+				app.P.head.colors[T.color[s]][darkMode() ? 1 : 0])},
+		{title: 'module', value: (s) => T.module[s], text: (s) => shortName(T.module[s], 28),
+			title_of: (s) => T.module[s]},
 	], onDetails);
 }
 
 FunctionsView.prototype.draw = function () {
 	const app = this.app, T = app.P.tree, m = app.metricNow();
 	const re = app.search ? compileSearch(app.search) : null;
-	this.f = app.functionsNow();
+	this.f = app.model.functions;
+	if (!this.f)
+		return;
 	this.sum = app.shownSum();
-	this.count = app.sumsNow().samples;
+	this.count = app.model.sums.samples;
 	const rows = [];
 	for (let s = 0; s < T.nrSyms; s++)
 		if (this.f.total[s] > 0 && (!re || re.test(T.name[s])))
@@ -109,77 +120,27 @@ FunctionsView.prototype.draw = function () {
 		grouped(this.count) + ' samples: too few for shares; record longer or at a higher rate.' :
 		grouped(rows.length) + ' functions' + (re ? ' that match' : '') + ', ' +
 		grouped(this.count) + ' ' + m.noun + '.';
+	this.table.select = (s) => s === app.selected;
 	this.table.fill(rows);
 };
 
 /* ---- waits -------------------------------------------------------------------------------------- */
 
-/*
- * Quantile of durations from counts and sums by floor(log2(ns)), interpolated within a bucket so that
- * its mean is kept, as analyze/wait/quantile.c does.
- */
-function quantileText(g, q) {
-	const all = g.nr.reduce((sum, n) => sum + n, 0), rank = Math.max(1, Math.ceil(q * all));
-	let under = 0;
-	for (let k = 0; all && k < g.nr.length; k++) {
-		const n = g.nr[k];
-		if (under + n < rank) {
-			under += n;
-			continue;
-		}
-		if (n === 1)
-			return timeText(g.sums[k]);
-		const lo = k ? 2 ** k : 0, width = 2 ** (k + 1) - lo;
-		const m = Math.min(0.9995, Math.max(0.0005, (g.sums[k] / n - lo) / width));
-		return timeText(lo + width * ((rank - under - 0.5) / n) ** (1 / m - 1));
-	}
-	return '';
-}
-
-function waitStream(P) {
-	return P.metrics.findIndex((m) => P.streams[m.stream].head.has_states && m.states !== 'cpu');
-}
-
-function newGroup(key) {
-	return {key: key, ns: 0, n: 0, nr: new Float64Array(64), sums: new Float64Array(64)};
-}
-
-/* Sums waits of the selection by reason, object and waker. */
-function sumWaits(app, onlyNodes) {
-	const P = app.P, m = P.metrics[waitStream(P)], s = P.streams[m.stream];
-	const by = {reason: new Map(), object: new Map(), waker: new Map()};
-	const add = function (map, key, i, factor) {
-		let g = map.get(key);
-		if (!g)
-			map.set(key, g = newGroup(key));
-		g.ns += s.weight[i] * factor;
-		g.n += s.count[i] * factor;
-		if (s.log2[i]) {
-			g.nr[s.log2[i] - 1] += s.count[i] * factor;
-			g.sums[s.log2[i] - 1] += s.weight[i] * factor;
-		}
-	};
-	const metric = Object.assign({}, m, {states: 'waits'});
-	const idle = eachRow(P, app.selection(), metric, function (i, factor) {
-		if (onlyNodes && !onlyNodes[s.node[i]])
-			return;
-		add(by.reason, s.state[i], i, factor);
-		if (s.object[i])
-			add(by.object, s.object[i] * 64 + s.state[i], i, factor);
-		if (s.waker[i])
-			add(by.waker, s.waker[i], i, factor);
-	});
-	return {by: by, idle: idle};
+/* The threads that ended waits, with their part: of a lock, its holders. */
+function wakersText(P, g) {
+	return g.wakers.map(([text, ns]) => P.head.texts[text] +
+		(g.wakers.length > 1 || ns < 0.95 * g.ns ? ' ' + percentText(ns, g.ns) : '')).join(', ');
 }
 
 function WaitsView(app, parent) {
 	const P = app.P, states = P.head.states;
 	this.app = app;
 	this.box = el('div', {'class': 'tables'}, parent);
-	this.isShown = waitStream(P) >= 0;
+	this.isShown = waitMetric(P) >= 0;
 	this.note = el('p', {'class': 'quiet'}, this.box);
 	if (!this.isShown)
 		return;
+	const known = (ns) => ns < 0 ? '' : timeText(ns);
 	const columns = (last) => [
 		{title: 'time', isNumber: true, isSorted: true, value: (g) => g.ns,
 			text: (g) => timeText(g.ns), bar: (g) => 100 * g.ns / this.sum},
@@ -187,40 +148,51 @@ function WaitsView(app, parent) {
 		{title: 'waits', isNumber: true, value: (g) => g.n, text: (g) => grouped(g.n)},
 		{title: 'mean', isNumber: true, value: (g) => g.ns / (g.n || 1),
 			text: (g) => g.n ? timeText(g.ns / g.n) : ''},
-		{title: 'p50', isNumber: true, value: (g) => g.n, text: (g) => quantileText(g, 0.5),
-			help: 'interpolated within buckets of powers of two'},
-		{title: 'p99', isNumber: true, value: (g) => g.n, text: (g) => quantileText(g, 0.99),
-			help: 'interpolated within buckets of powers of two'},
+		{title: 'p50', isNumber: true, value: (g) => g.p50, text: (g) => known(g.p50),
+			help: 'Interpolated within buckets of powers of two'},
+		{title: 'p99', isNumber: true, value: (g) => g.p99, text: (g) => known(g.p99),
+			help: 'Interpolated within buckets of powers of two'},
 	].concat(last);
-	const section = (title) => {
-		el('h3', {}, this.box).textContent = title;
-		return el('div', {}, this.box);
-	};
-	this.reasons = new Table(section('By reason'), columns([
-		{title: 'reason', isLink: true, value: (g) => states[g.key][1], text: (g) => states[g.key][1]},
-	]), (g) => app.set({state: app.state === g.key ? null : g.key}));
-	this.objects = new Table(section('By lock, file or socket'), columns([
-		{title: 'reason', value: (g) => states[g.key % 64][1], text: (g) => states[g.key % 64][1]},
-		{title: 'object', value: (g) => P.head.texts[Math.floor(g.key / 64)],
-			text: (g) => P.head.texts[Math.floor(g.key / 64)]},
-	]));
-	this.wakers = new Table(section('By the thread that ended the wait'), columns([
-		{title: 'waker', value: (g) => P.head.texts[g.key], text: (g) => P.head.texts[g.key]},
-	]));
+	const pick = (g) => app.set({state: app.state === g.state ? null : g.state, selected: -1});
+	const reason = {title: 'reason', isLink: true, value: (g) => states[g.state][1],
+		text: (g) => states[g.state][1], color: (g) => cssColor(states[g.state][darkMode() ? 4 : 3])};
+	const object = (title) => ({title: title, value: (g) => P.head.texts[g.text],
+		text: (g) => shortName(P.head.texts[g.text], 60), title_of: (g) => P.head.texts[g.text]});
+	const ended = (title) => ({title: title, value: (g) => g.wakers.length ? g.wakers[0][1] : 0,
+		text: (g) => shortName(wakersText(P, g), 70), title_of: (g) => wakersText(P, g)});
+	this.sections = [
+		['Reasons', columns([reason, ended('ended by')]), (w) => w.reason],
+		['Locks', columns([object('lock'), ended('holder, released in')]),
+			(w) => w.object.filter((g) => /^(lock|sync)$/.test(states[g.state][0]))],
+		['Files, sockets and other objects', columns([reason, object('object')]),
+			(w) => w.object.filter((g) => !/^(lock|sync)$/.test(states[g.state][0]))],
+		['Threads that ended waits', columns([object('thread and function')]), (w) => w.waker],
+	].map(([title, cols, rows]) => {
+		const box = el('section', {}, this.box);
+		el('h3', {}, box).textContent = title;
+		return {box: box, rows: rows, table: new Table(box, cols, pick)};
+	});
 }
 
 WaitsView.prototype.draw = function () {
+	const w = this.app.model.waits;
 	if (!this.isShown) {
-		this.note.textContent = 'This recording has no waits. Record them: assay cpu --offcpu';
+		this.note.textContent = 'This recording has no waits. Record them with assay offcpu or assay record.';
 		return;
 	}
-	const {by, idle} = sumWaits(this.app, null), list = (m) => Array.from(m.values());
-	this.sum = list(by.reason).reduce((sum, g) => sum + g.ns, 0);
-	this.note.textContent = timeText(this.sum) + ' of waiting in the selection' +
-		(idle ? '; ' + timeText(idle) + ' of idle time is not included.' : '.');
-	this.reasons.fill(list(by.reason));
-	this.objects.fill(list(by.object));
-	this.wakers.fill(list(by.waker));
+	if (!w)
+		return;
+	this.sum = w.reason.reduce((sum, g) => sum + g.ns, 0);
+	this.note.textContent = !this.sum ? 'No waits in the selection' + (w.idle ? ' but ' +
+		timeText(w.idle) + ' of idle time, which is hidden.' : '.') :
+		timeText(this.sum) + ' of waiting in the selection' + (w.idle ? '; ' + timeText(w.idle) +
+		' of idle time is hidden.' : '.');
+	for (const s of this.sections) {
+		const rows = s.rows(w);
+		s.box.hidden = !rows.length;
+		s.table.select = (g) => g.state >= 0 && g.state === this.app.state;
+		s.table.fill(rows);
+	}
 };
 
 /* ---- memory --------------------------------------------------------------------------------------- */
@@ -231,45 +203,50 @@ function MemoryView(app, parent) {
 }
 
 MemoryView.prototype.draw = function () {
-	const app = this.app, P = app.P, T = P.tree, box = this.box;
-	box.textContent = '';
-	const series = P.head.series;
-	const metrics = P.metrics.map((m, i) => i).filter((i) => P.metrics[i].unit === 'bytes');
-	if (!series.length && !metrics.length) {
-		el('p', {'class': 'quiet'}, box).textContent =
-			'This recording has no memory. Record it: assay heap, assay watch';
+	const app = this.app, P = app.P, list = app.model.memory;
+	if (!list || this.drawnFrom === list)
+		return;
+	this.drawnFrom = list;
+	this.box.textContent = '';
+	if (!P.head.series.length && !list.length) {
+		el('p', {'class': 'quiet'}, this.box).textContent =
+			'This recording has no memory. Record it with assay heap or assay watch.';
 		return;
 	}
-	for (const s of series) {
-		const first = s.value[0], last = s.value[s.value.length - 1];
+	for (const s of P.head.series) {
 		const peak = s.value.reduce((a, b) => Math.max(a, b), 0);
-		el('p', {}, box).textContent = s.title + ': ' + bytesText(first) + ' at the start, ' +
-			bytesText(last) + ' at the end, peak ' + bytesText(peak) + '.';
+		el('p', {}, this.box).textContent = s.title + ': ' + bytesText(s.value[0]) +
+			' at the start, ' + bytesText(s.value[s.value.length - 1]) + ' at the end, peak ' +
+			bytesText(peak) + '. The curve is on the time axis.';
 	}
-	for (const i of metrics) {
-		const m = P.metrics[i], w = sumRows(P, app.selection(), m), f = byFunction(P, w, null);
-		const head = el('h3', {}, box), rows = [];
-		const b = el('button', {type: 'button', 'class': 'link'}, head);
-		b.textContent = m.title + ': ' + bytesText(w.sum);
-		b.title = 'Show it in the flame graph';
-		b.addEventListener('click', () => app.set({metric: i, view: 'flame', zoom: 0}));
-		if (!P.streams[m.stream].time && app.range)
-			el('p', {'class': 'quiet'}, box).textContent =
-				'Without times: of the whole capture, not of the selected range.';
-		for (let s = 0; s < T.nrSyms; s++)
-			if (f.self[s] > 0)
-				rows.push(s);
-		rows.sort((x, y) => f.self[y] - f.self[x]);
-		new Table(box, [
-			{title: 'bytes', isNumber: true, value: (s) => f.self[s],
-				text: (s) => bytesText(f.self[s]), bar: (s) => 100 * f.self[s] / w.sum},
-			{title: 'share', isNumber: true, value: (s) => f.self[s],
-				text: (s) => percentText(f.self[s], w.sum)},
-			{title: 'allocating function', isLink: true, value: (s) => T.name[s],
-				title_of: (s) => T.name[s], text: (s) => shortName(T.name[s], 80)},
-			{title: 'module', value: (s) => T.module[s], text: (s) => T.module[s]},
-		], (s) => app.set({metric: i, selected: s})).fill(rows.slice(0, 15));
+	for (const part of list)
+		this.drawMetric(part);
+};
+
+MemoryView.prototype.drawMetric = function (part) {
+	const app = this.app, P = app.P, T = P.tree, m = P.metrics[part.metric], head = el('h3', {}, this.box);
+	const b = el('button', {type: 'button', 'class': 'link', title: 'Show it in the flame graph'}, head);
+	b.textContent = m.title + ': ' + bytesText(part.sum);
+	b.addEventListener('click', () => app.set({metric: part.metric, view: 'flame', zoom: 0}));
+	if (!m.hasTimes && app.range)
+		el('p', {'class': 'quiet'}, this.box).textContent =
+			'Without times: of the whole capture, not of the selected range.';
+	if (!part.rows.length) {
+		el('p', {'class': 'quiet'}, this.box).textContent = 'None in the selection.';
+		return;
 	}
+	new Table(this.box, [
+		{title: 'bytes', isNumber: true, isSorted: true, value: (r) => r[1],
+			text: (r) => bytesText(r[1]), bar: (r) => 100 * r[1] / part.sum},
+		{title: 'share', isNumber: true, value: (r) => r[1], text: (r) => percentText(r[1], part.sum)},
+		{title: m.noun, isNumber: true, value: (r) => r[2], text: (r) => grouped(r[2])},
+		{title: 'allocating function', isLink: true, value: (r) => T.name[r[0]],
+			title_of: (r) => T.name[r[0]], text: (r) => shortName(T.name[r[0]], 80)},
+		{title: 'module', value: (r) => T.module[r[0]], text: (r) => shortName(T.module[r[0]], 28)},
+	], (r) => app.set({metric: part.metric, selected: r[0]})).fill(part.rows);
+	if (part.nrRows > part.rows.length)
+		el('p', {'class': 'quiet'}, this.box).textContent = 'and ' +
+			grouped(part.nrRows - part.rows.length) + ' more, in Functions';
 };
 
 /* ---- about ---------------------------------------------------------------------------------------- */
@@ -298,8 +275,4 @@ AboutView.prototype.draw = function () {
 		el('dt', {}, dl).textContent = key;
 		el('dd', {}, dl).textContent = value;
 	}
-	el('h3', {}, box).textContent = 'Keys';
-	el('p', {}, box).textContent = '/ search, n and N next and previous match, 1 to 5 views, arrows in ' +
-		'the graph, Enter zoom, Escape up, i idle time, r runtime frames, c callers of the selected ' +
-		'function, x hide it, 0 reset';
 };

@@ -1,86 +1,92 @@
 /*
  * The time axis: CPUs in use and memory over time, a strip for each of the busiest thread groups,
- * coloured by state, and marks. Dragging selects a range of time, a click on a strip its threads.
+ * coloured by state, and marks. Dragging selects a range of time, a click on a strip its threads. The
+ * pictures are on one canvas, the selected range and the mouse's moment on a second one above.
  */
-const STRIPS_MAX = 15, STRIP_PX = 15, GRAPH_PX = 44, LABEL_PX = 168, AXIS_PX = 18;
+const STRIPS_MAX = 15, STRIP_PX = 16, GRAPH_PX = 44, LABEL_PX = 150, AXIS_PX = 20, AXIS_BINS = 600;
 
 /* The stream of which the strips are: thread time, else samples; -1: the recording has neither. */
 function axisStream(P) {
-	const best = P.streams.findIndex((s) => s.head.has_states && s.time);
-	return best >= 0 ? best : P.streams.findIndex((s) => s.time && s.head.noun === 'samples');
-}
-
-/*
- * Sums of weights by (group, bin, state). Rows that are sums over a second are spread over it evenly.
- */
-function binRows(P, streamIdx, nrBins) {
-	const s = P.streams[streamIdx], end = Math.max(P.head.duration_ms, 1);
-	const nrGroups = P.groups.list.length, nrStates = P.head.states.length;
-	const bins = new Array(nrGroups), active = new Float64Array(nrGroups);
-	const width = end / nrBins, kinds = P.kinds;
-	for (let i = 0; i < s.n; i++) {
-		const g = P.groups.of[s.thread[i]], state = s.state ? s.state[i] : 0;
-		const b = bins[g] || (bins[g] = new Float32Array(nrBins * nrStates));
-		if (!kinds.isIdle[state] || !s.state)
-			active[g] += s.weight[i];
-		addToBins(b, state, nrStates, width, s.time[i], rowLength(P, s, i), s.weight[i]);
-	}
-	return {bins: bins, active: active, nrBins: nrBins, nrStates: nrStates, width: width};
+	const streams = P.head.streams, best = streams.findIndex((s) => s.has_states && s.has_times);
+	return best >= 0 ? best : streams.findIndex((s) => s.has_times && s.noun === 'samples');
 }
 
 function TimeAxis(app, parent) {
 	const P = app.P;
 	this.app = app;
 	this.stream = axisStream(P);
-	this.isShown = (this.stream >= 0 || P.head.series.length) && P.head.duration_ms > 0;
+	this.unit = this.stream >= 0 ? P.head.streams[this.stream].unit : '';
+	this.view = [0, P.head.duration_ms];
+	this.isShown = (this.stream >= 0 || P.head.series.length > 0) && P.head.duration_ms > 0;
 	this.box = el('section', {'class': 'axis', 'aria-label': 'Time axis'}, parent);
 	if (!this.isShown) {
 		el('p', {'class': 'quiet'}, this.box).textContent =
-			'This recording has no times: no time axis.';
+			'This recording has no times, so there is no time axis.';
 		return;
 	}
-	this.canvas = el('canvas', {tabindex: '0', role: 'img', 'aria-label':
-		'Threads over time; drag to select a range, click a strip to select its threads'}, this.box);
+	const layers = el('div', {'class': 'layers'}, this.box);
+	this.canvas = el('canvas', {'aria-hidden': 'true'}, layers);
+	this.top = el('canvas', {tabindex: '0', role: 'img', 'aria-label': 'Threads over time; drag or ' +
+		'arrow keys select a range, a click on a strip selects its threads'}, layers);
 	this.tip = el('div', {'class': 'tip', hidden: ''}, this.box);
-	if (this.stream < 0) { /* readings of memory only */
-		this.strips = [];
-		this.rest = [];
-		this.listen();
-		return;
-	}
-	const all = binRows(P, this.stream, 600);
-	const order = P.groups.list.map((g, i) => i).filter((i) => all.active[i] > 0 || all.bins[i])
-		.sort((a, b) => all.active[b] - all.active[a] || a - b);
-	this.strips = order.slice(0, STRIPS_MAX);
-	this.rest = order.slice(STRIPS_MAX);
-	this.restActive = this.rest.reduce((sum, g) => sum + all.active[g], 0);
-	this.data = all;
-	this.legend = el('div', {'class': 'legend'}, this.box);
-	this.drawLegend();
+	this.row = el('div', {'class': 'legend'}, this.box);
+	this.legend = el('span', {'class': 'legend'}, this.row);
+	this.zoomed = this.button('Zoom to range', 'Stretch the selected range over the axis (z)',
+		() => this.zoom());
+	this.heatBox = el('div', {'class': 'heat', hidden: ''}, this.box);
+	this.heated = this.button('Heat map', 'A column a second, a cell a few milliseconds (h)',
+		() => app.set({heat: !app.heat}));
+	this.heatMap = new HeatMap(app, this.heatBox, this);
+	this.load();
 	this.listen();
 }
 
+TimeAxis.prototype.button = function (text, title, act) {
+	const b = el('button', {type: 'button', title: title}, this.row);
+	b.textContent = text;
+	b.addEventListener('click', act);
+	return b;
+};
+
+/* Asks for the sums that are drawn, of the part of the time that the axis shows. */
+TimeAxis.prototype.load = function () {
+	if (this.stream < 0)
+		return Promise.resolve();
+	return this.app.engine.ask('axis', {stream: this.stream, from: this.view[0], to: this.view[1],
+		nrBins: AXIS_BINS, nrStrips: STRIPS_MAX, strips: this.order}).then((d) => {
+		this.data = d;
+		this.order = d.order;
+		if (!this.legend.firstChild)
+			this.drawLegend();
+		this.app.notify();
+	});
+};
+
+/* Stretches the selected range over the axis, or shows the whole capture again. */
+TimeAxis.prototype.zoom = function () {
+	const all = [0, this.app.P.head.duration_ms], isWhole = this.view[1] - this.view[0] >= all[1];
+	if (isWhole && !this.app.range)
+		return;
+	this.view = isWhole ? this.app.range.slice() : all;
+	this.load();
+};
+
 TimeAxis.prototype.drawLegend = function () {
-	const P = this.app.P, used = new Set(), d = this.data;
-	if (P.streams[this.stream].state)
-		for (const g of this.strips)
-			for (let i = 0; i < d.bins[g].length; i++)
-				if (d.bins[g][i])
-					used.add(i % d.nrStates);
-	const seen = new Set();
-	for (const i of Array.from(used).sort((a, b) => a - b)) {
+	const P = this.app.P, d = this.data, used = new Set();
+	for (const b of this.stream >= 0 && P.head.streams[this.stream].has_states ? d.bins : [])
+		for (let i = 0; i < b.length; i++)
+			if (b[i])
+				used.add(i % d.nrStates);
+	this.chips = this.states().filter((i) => used.has(i)).map((i) => {
 		const s = P.head.states[i];
-		if (seen.has(s[1]))
-			continue;
-		seen.add(s[1]);
 		const chip = el('button', {type: 'button', 'class': 'chip',
-			title: 'Show only ' + s[1]}, this.legend);
+			title: 'Show only ' + s[1] + (s[2] ? ' (idle)' : '')}, this.legend);
 		const dot = el('span', {'class': 'dot'}, chip);
-		dot.style.background = this.colorOf(i);
 		chip.append(s[1]);
 		chip.addEventListener('click', () => this.app.set(
-			{state: this.app.state === i || P.kinds.isCpu[i] ? null : i}));
-	}
+			{state: this.app.state === i ? null : i}));
+		return {state: i, chip: chip, dot: dot};
+	});
 };
 
 TimeAxis.prototype.colorOf = function (state) {
@@ -88,87 +94,108 @@ TimeAxis.prototype.colorOf = function (state) {
 	if (this.app.P.kinds.isCpu[state])
 		return isDark ? '#4fae68' : '#3f9a58';
 	if (s[2])
-		return isDark ? '#2f353d' : '#e6e8eb';
+		return isDark ? '#2f353d' : '#e3e6ea';
 	return cssColor(s[isDark ? 4 : 3]);
 };
 
+/* Running states first, idle ones last. */
+TimeAxis.prototype.states = function () {
+	const P = this.app.P, rank = (s) => P.kinds.isCpu[s] ? 0 : P.kinds.isIdle[s] ? 2 : 1;
+	return P.head.states.map((s, k) => k).sort((a, b) => rank(a) - rank(b) || a - b);
+};
+
+/* ---- drawing ---------------------------------------------------------------------------------------- */
+
 TimeAxis.prototype.layOut = function () {
-	const P = this.app.P, W = Math.max(320, this.box.clientWidth);
-	const hasMemory = P.head.series.length > 0;
+	const d = this.data, W = Math.max(300, this.box.clientWidth);
 	this.W = W;
-	this.x0 = Math.min(LABEL_PX, W / 4);
-	this.w = W - this.x0 - 8;
+	this.x0 = Math.min(LABEL_PX, Math.round(W / 5));
+	this.w = W - this.x0 - 1;
 	this.memoryY = this.stream >= 0 ? GRAPH_PX : 0;
-	this.stripY = this.memoryY + (hasMemory ? GRAPH_PX : 0) + 4;
-	this.H = this.stripY + this.strips.length * STRIP_PX + (this.rest.length ? STRIP_PX : 0) + AXIS_PX;
+	this.stripY = this.memoryY + (this.app.P.head.series.length ? GRAPH_PX : 0) + 2;
+	this.nrStrips = d ? d.strips.length : 0;
+	this.H = this.stripY + (this.nrStrips + (d && d.nrRest ? 1 : 0)) * STRIP_PX + AXIS_PX;
 };
 
 TimeAxis.prototype.xOf = function (ms) {
-	return this.x0 + this.w * ms / this.app.P.head.duration_ms;
+	return this.x0 + this.w * (ms - this.view[0]) / (this.view[1] - this.view[0]);
 };
 
 TimeAxis.prototype.draw = function () {
 	if (!this.isShown)
 		return;
-	this.layOut();
-	const c = fitCanvas(this.canvas, this.W, this.H), css = getComputedStyle(this.box);
-	this.ink = css.getPropertyValue('--ink').trim();
-	this.soft = css.getPropertyValue('--soft').trim();
-	this.accent = css.getPropertyValue('--accent').trim();
-	c.clearRect(0, 0, this.W, this.H);
-	c.font = '11px ' + css.fontFamily;
-	c.textBaseline = 'middle';
-	if (this.stream >= 0)
-		this.drawCpu(c);
-	if (this.app.P.head.series.length)
-		this.drawMemory(c);
-	this.strips.forEach((g, i) => this.drawStrip(c, g, this.stripY + i * STRIP_PX));
-	if (this.rest.length) {
-		c.fillStyle = this.soft;
-		const unit = this.app.P.streams[this.stream].head.unit;
-		c.fillText('+ ' + this.rest.length + ' more groups, ' + amountText(this.restActive, unit) +
-			(unit === 'count' ? '' : ' active'), this.x0,
-			this.stripY + this.strips.length * STRIP_PX + STRIP_PX / 2);
+	const isWhole = this.view[1] - this.view[0] >= this.app.P.head.duration_ms;
+	this.zoomed.textContent = isWhole ? 'Zoom to range' : 'Whole capture';
+	this.zoomed.hidden = isWhole && !this.app.range;
+	this.heated.setAttribute('aria-pressed', String(this.app.heat));
+	this.heated.hidden = !this.app.isTimed();
+	this.heatBox.hidden = !this.app.heat || !this.app.isTimed();
+	for (const c of this.chips || []) {
+		c.dot.style.background = this.colorOf(c.state);
+		c.chip.setAttribute('aria-pressed', String(this.app.state === c.state));
 	}
-	this.drawTimes(c);
-	this.drawMarks(c);
-	this.drawRange(c);
+	this.drawBase();
+	this.drawTop();
+	if (!this.heatBox.hidden)
+		this.heatMap.draw();
 };
 
-TimeAxis.prototype.label = function (c, text, y, isOn) {
-	c.fillStyle = isOn ? this.ink : this.soft;
+/* The pictures; drawn again only if they changed. */
+TimeAxis.prototype.drawBase = function () {
+	const app = this.app, groups = app.groups ? Array.from(app.groups).join() : '';
+	const key = [this.box.clientWidth, this.view, groups, darkMode(), window.devicePixelRatio].join('|');
+	if (this.drawnKey === key && this.drawnData === this.data)
+		return;
+	this.drawnKey = key;
+	this.drawnData = this.data;
+	this.layOut();
+	const c = fitCanvas(this.canvas, this.W, this.H), css = getComputedStyle(this.box);
+	for (const name of ['ink', 'soft', 'accent', 'line', 'panel'])
+		this[name] = css.getPropertyValue('--' + name).trim();
+	this.font = '11px ' + css.fontFamily;
+	c.clearRect(0, 0, this.W, this.H);
+	c.font = this.font;
+	c.textBaseline = 'middle';
+	this.drawTimes(c);
+	if (this.data)
+		this.drawCpu(c);
+	if (app.P.head.series.length)
+		this.drawMemory(c);
+	const colors = app.P.head.states.map((s, k) => this.colorOf(k)), order = this.states();
+	for (let i = 0; i < this.nrStrips; i++)
+		this.drawStrip(c, i, colors, order);
+	if (this.data && this.data.nrRest) {
+		const y = this.stripY + this.nrStrips * STRIP_PX + STRIP_PX / 2;
+		this.label(c, '+ ' + this.data.nrRest + ' more', y, false);
+		c.fillStyle = this.soft;
+		c.fillText(amountText(this.data.restActive, this.unit) +
+			(this.unit === 'count' ? ' samples' : ' active'), this.x0 + 4, y);
+	}
+	this.drawMarks(c);
+};
+
+TimeAxis.prototype.label = function (c, text, y, isOn, color) {
+	c.fillStyle = color || (isOn ? this.ink : this.soft);
 	c.textAlign = 'right';
 	let t = text;
-	while (t.length > 3 && c.measureText(t).width > this.x0 - 12)
-		t = t.slice(0, -2) + (t.endsWith('…') ? '' : '…');
-	c.fillText(t.replace(/…+$/, '…'), this.x0 - 8, y);
+	while (t.length > 3 && c.measureText(t).width > this.x0 - 10)
+		t = t.slice(0, t.endsWith('…') ? -2 : -1) + '…';
+	c.fillText(t, this.x0 - 8, y);
 	c.textAlign = 'left';
 };
 
 /* Time on a CPU a bin, as a number of CPUs. */
-TimeAxis.prototype.cpuSeries = function () {
-	const P = this.app.P, d = this.data, s = P.streams[this.stream];
-	const out = new Float64Array(d.nrBins);
-	for (const g of this.strips.concat(this.rest))
-		for (let k = 0; k < d.nrBins; k++)
-			for (let i = 0; i < d.nrStates; i++)
-				if (P.kinds.isCpu[i])
-					out[k] += d.bins[g][k * d.nrStates + i];
-	const scale = s.head.unit === 'ns' ? 1 / (d.width * 1e6) : 1 / d.width;
-	return {values: out.map((v) => v * scale), isCpus: s.head.unit === 'ns'};
+TimeAxis.prototype.cpuAt = function (k) {
+	const d = this.data;
+	return d.cpu[k] / (this.unit === 'ns' ? d.width * 1e6 : d.width);
 };
 
 TimeAxis.prototype.drawCpu = function (c) {
-	const series = this.cpuSeries(), max = Math.max(series.isCpus ? 1 : 0, ...series.values) || 1;
-	this.cpus = series;
-	this.area(c, series.values, 2, max, this.colorOf(0));
-	this.label(c, series.isCpus ? 'CPUs in use' : 'samples a ms', 2 + 8, true);
-	this.label(c, 'max ' + max.toFixed(max < 10 ? 2 : 0), 2 + 22, false);
-};
-
-TimeAxis.prototype.area = function (c, values, y, max, color) {
-	const h = GRAPH_PX - 8, n = values.length;
-	c.fillStyle = color;
+	const values = Array.from(this.data.cpu, (v, k) => this.cpuAt(k));
+	const isCpus = this.unit === 'ns', peak = Math.max(...values);
+	const max = Math.max(isCpus ? 1 : 0, peak) || 1;
+	const h = GRAPH_PX - 8, y = 2, n = values.length;
+	c.fillStyle = this.colorOf(0);
 	c.beginPath();
 	c.moveTo(this.x0, y + h);
 	for (let i = 0; i < n; i++) {
@@ -178,17 +205,29 @@ TimeAxis.prototype.area = function (c, values, y, max, color) {
 	}
 	c.lineTo(this.x0 + this.w, y + h);
 	c.fill();
+	c.fillStyle = this.line;
+	c.fillRect(this.x0, y + h, this.w, 1);
+	this.label(c, isCpus ? 'CPUs in use' : 'samples a ms', y + 10, true);
+	this.label(c, 'up to ' + (peak < 10 ? peak.toFixed(2) : peak.toFixed(0)), y + 25, false);
+};
+
+TimeAxis.prototype.seriesColor = function (k) {
+	return k ? this.accent : darkMode() ? '#e0a458' : '#b3701a';
 };
 
 TimeAxis.prototype.drawMemory = function (c) {
 	const list = this.app.P.head.series, y = this.memoryY + 2, h = GRAPH_PX - 8;
 	const max = Math.max(1, ...list.map((s) => s.value.reduce((a, b) => Math.max(a, b), 0)));
+	c.save();
+	c.beginPath();
+	c.rect(this.x0, 0, this.w, this.H);
+	c.clip();
 	list.forEach((s, k) => {
-		c.strokeStyle = k ? this.accent : this.soft;
+		c.strokeStyle = this.seriesColor(k);
 		c.lineWidth = 1.5;
 		c.beginPath();
 		s.time_ms.forEach((t, i) => {
-			const x = this.xOf(t), v = y + h - h * s.value[i] / max;
+			const x = this.xOf(t), v = y + h - (h - 2) * s.value[i] / max;
 			if (i)
 				c.lineTo(x, v);
 			else
@@ -196,162 +235,176 @@ TimeAxis.prototype.drawMemory = function (c) {
 		});
 		c.stroke();
 	});
-	this.label(c, list.map((s) => s.title).join(', '), y + 8, true);
-	this.label(c, 'max ' + bytesText(max), y + 22, false);
+	c.restore();
+	c.fillStyle = this.line;
+	c.fillRect(this.x0, y + h, this.w, 1);
+	list.slice(0, 2).forEach((s, k) => {
+		const peak = s.value.reduce((a, b) => Math.max(a, b), 0);
+		this.label(c, s.title + ' ≤ ' + bytesText(peak), y + 10 + 15 * k, true, this.seriesColor(k));
+	});
 };
 
 /*
  * A bin's column is divided by state, the running part at the bottom. Its height is all threads of
  * the group during the whole bin.
  */
-TimeAxis.prototype.drawStrip = function (c, g, y) {
-	const P = this.app.P, d = this.data, b = d.bins[g], h = STRIP_PX - 3;
-	const group = P.groups.list[g], isTime = P.streams[this.stream].head.unit === 'ns';
-	const isOn = !this.app.groups || this.app.groups.has(g);
-	let most = 0;
-	for (let k = 0; k < d.nrBins; k++) {
-		let sum = 0;
-		for (let i = 0; i < d.nrStates; i++)
-			sum += b[k * d.nrStates + i];
-		most = Math.max(most, sum);
-	}
-	const full = isTime ? Math.min(most, group.threads.length * d.width * 1e6) || most : most;
+TimeAxis.prototype.drawStrip = function (c, i, colors, order) {
+	const d = this.data, b = d.bins[i], h = STRIP_PX - 3, g = d.strips[i], n = d.nrStates;
+	const group = this.app.P.groups.list[g], y = this.stripY + i * STRIP_PX;
+	const isOn = !this.app.groups || this.app.groups.has(g), sums = new Float64Array(d.nrBins);
+	for (let k = 0; k < d.nrBins; k++)
+		for (let s = 0; s < n; s++)
+			sums[k] += b[k * n + s];
+	const most = sums.reduce((x, v) => Math.max(x, v), 0);
+	const full = this.unit === 'ns' ? Math.min(most, group.threads.length * d.width * 1e6) || most : most;
 	c.globalAlpha = isOn ? 1 : 0.3;
 	const px = this.w / d.nrBins;
 	for (let k = 0; k < d.nrBins; k++) {
-		let sum = 0, at = y + h;
-		for (let i = 0; i < d.nrStates; i++)
-			sum += b[k * d.nrStates + i];
-		if (!sum)
-			continue;
-		const scale = h / Math.max(sum, full);
-		for (let i = 0; i < d.nrStates; i++) {
-			const v = b[k * d.nrStates + this.stateOrder(i)] * scale;
+		const x = this.x0 + k * px, scale = sums[k] ? h / Math.max(sums[k], full) : 0;
+		let at = y + h;
+		for (const s of scale ? order : []) {
+			const v = b[k * n + s] * scale;
 			if (!v)
 				continue;
-			c.fillStyle = this.colors[this.stateOrder(i)];
-			c.fillRect(this.x0 + k * px, at - v, px + 0.4, v);
+			c.fillStyle = colors[s];
+			c.fillRect(x, at - v, px + 0.4, v);
 			at -= v;
 		}
 	}
 	c.globalAlpha = 1;
-	this.label(c, group.title, y + h / 2, isOn);
-};
-
-/* Running states first. */
-TimeAxis.prototype.stateOrder = function (i) {
-	if (!this.order) {
-		const P = this.app.P, rank = (s) => P.kinds.isCpu[s] ? 0 : P.kinds.isIdle[s] ? 2 : 1;
-		this.order = P.head.states.map((s, k) => k).sort((a, b) => rank(a) - rank(b) || a - b);
-	}
-	this.colors = this.colors || this.app.P.head.states.map((s, k) => this.colorOf(k));
-	return this.order[i];
+	this.label(c, group.title, y + h / 2 + 0.5, isOn);
 };
 
 TimeAxis.prototype.drawTimes = function (c) {
-	const end = this.app.P.head.duration_ms, want = end / Math.max(2, this.w / 90);
+	const [from, to] = this.view, want = (to - from) / Math.max(2, this.w / 90), y = this.H - AXIS_PX;
 	const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 3e5, 6e5, 36e5];
-	const step = steps.find((s) => s >= want) || 36e5, y = this.H - AXIS_PX;
-	c.strokeStyle = c.fillStyle = this.soft;
-	c.textAlign = 'center';
-	for (let t = 0; t <= end; t += step) {
-		const x = Math.round(this.xOf(t)) + 0.5;
-		c.globalAlpha = 0.25;
-		c.beginPath();
-		c.moveTo(x, 2);
-		c.lineTo(x, y);
-		c.stroke();
-		c.globalAlpha = 1;
-		if (x < this.W - 16)
-			c.fillText(axisText(t, step), Math.max(x, this.x0 + 10), y + 10);
+	const step = steps.find((s) => s >= want) || 36e5;
+	for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
+		const x = Math.round(this.xOf(t)), text = axisText(t, step), half = c.measureText(text).width / 2;
+		c.fillStyle = this.line;
+		c.fillRect(x, 2, 1, y - 2);
+		c.fillStyle = this.soft;
+		if (x + half < this.W)
+			c.fillText(text, Math.max(x - half, this.x0), y + 11);
 	}
-	c.textAlign = 'left';
 };
 
 TimeAxis.prototype.drawMarks = function (c) {
+	let right = 0;
 	for (const [t, text] of this.app.P.head.marks) {
 		const x = this.xOf(t);
-		c.strokeStyle = this.accent;
+		if (t < this.view[0] || t > this.view[1])
+			continue;
+		c.strokeStyle = c.fillStyle = this.accent;
 		c.setLineDash([3, 2]);
 		c.beginPath();
 		c.moveTo(x, 0);
 		c.lineTo(x, this.H - AXIS_PX);
 		c.stroke();
 		c.setLineDash([]);
-		c.fillStyle = this.accent;
-		c.fillText(text.slice(0, 40), x + 3, 8);
+		const shown = text.length > 40 ? text.slice(0, 39) + '…' : text;
+		if (x < right) /* no room beside the text before */
+			continue;
+		c.fillText(shown, x + 3, 8);
+		right = x + 6 + c.measureText(shown).width;
 	}
 };
 
-TimeAxis.prototype.drawRange = function (c) {
-	const r = this.dragged || this.app.range;
-	if (!r)
-		return;
-	const a = this.xOf(r[0]), b = this.xOf(r[1]), h = this.H - AXIS_PX;
-	c.fillStyle = darkMode() ? 'rgba(0,0,0,.45)' : 'rgba(255,255,255,.6)';
-	c.fillRect(this.x0, 0, a - this.x0, h);
-	c.fillRect(b, 0, this.x0 + this.w - b, h);
-	c.strokeStyle = this.accent;
-	c.lineWidth = 1;
-	c.strokeRect(a + 0.5, 0.5, Math.max(1, b - a - 1), h - 1);
+/* The range, and the moment under the mouse. */
+TimeAxis.prototype.drawTop = function () {
+	const c = fitCanvas(this.top, this.W, this.H), h = this.H - AXIS_PX;
+	const r = this.dragged || this.app.range, right = this.x0 + this.w;
+	const clamp = (x) => Math.max(this.x0, Math.min(right, x));
+	c.clearRect(0, 0, this.W, this.H);
+	if (r) {
+		const a = clamp(this.xOf(r[0])), b = clamp(this.xOf(r[1]));
+		c.fillStyle = darkMode() ? 'rgba(10,12,15,.62)' : 'rgba(255,255,255,.68)';
+		c.fillRect(this.x0, 0, a - this.x0, h);
+		c.fillRect(b, 0, right - b, h);
+		c.fillStyle = this.accent;
+		c.fillRect(a, 0, 1.5, h);
+		c.fillRect(b - 1.5, 0, 1.5, h);
+		const text = timeText((r[1] - r[0]) * 1e6);
+		c.font = this.font;
+		const w = c.measureText(text).width + 8;
+		if (b - a > w) {
+			c.fillRect((a + b - w) / 2, h, w, 15);
+			c.fillStyle = darkMode() ? '#10141a' : '#fff';
+			c.textBaseline = 'middle';
+			c.fillText(text, (a + b - w) / 2 + 4, h + 8);
+		}
+	}
+	if (this.hoverMs !== undefined && !this.dragged) {
+		c.fillStyle = this.ink;
+		c.globalAlpha = 0.5;
+		c.fillRect(Math.round(this.xOf(this.hoverMs)), 0, 1, h);
+		c.globalAlpha = 1;
+	}
 };
 
 /* ---- mouse and keyboard --------------------------------------------------------------------------- */
 
 TimeAxis.prototype.msAt = function (ev) {
-	const x = ev.clientX - this.canvas.getBoundingClientRect().left;
-	const end = this.app.P.head.duration_ms;
-	return Math.max(0, Math.min(end, (x - this.x0) / this.w * end));
+	const x = ev.clientX - this.top.getBoundingClientRect().left, [from, to] = this.view;
+	return Math.max(from, Math.min(to, from + (x - this.x0) / this.w * (to - from)));
 };
 
+/* Index of the strip under the mouse; -1: none. */
 TimeAxis.prototype.stripAt = function (ev) {
-	const y = ev.clientY - this.canvas.getBoundingClientRect().top;
+	const y = ev.clientY - this.top.getBoundingClientRect().top;
 	const i = Math.floor((y - this.stripY) / STRIP_PX);
-	return i >= 0 && i < this.strips.length ? this.strips[i] : -1;
+	return i >= 0 && i < this.nrStrips ? i : -1;
 };
 
 TimeAxis.prototype.listen = function () {
 	let from = null, fromX = 0;
-	this.canvas.addEventListener('pointerdown', (ev) => {
+	this.top.addEventListener('pointerdown', (ev) => {
 		from = this.msAt(ev);
 		fromX = ev.clientX;
 		try {
-			this.canvas.setPointerCapture(ev.pointerId);
+			this.top.setPointerCapture(ev.pointerId);
 		} catch (e) { /* a pointer that is gone */ }
 	});
-	this.canvas.addEventListener('pointermove', (ev) => {
+	this.top.addEventListener('pointermove', (ev) => {
+		const ms = this.msAt(ev);
+		this.hoverMs = ms;
 		if (from !== null && Math.abs(ev.clientX - fromX) > 3) {
-			const to = this.msAt(ev);
-			this.dragged = [Math.min(from, to), Math.max(from, to)];
-			this.draw();
+			this.dragged = [Math.min(from, ms), Math.max(from, ms)];
+			if (this.dragged[1] - this.dragged[0] >= 1)
+				this.app.set({range: this.dragged});
 		}
+		this.drawTop();
 		this.showTip(ev);
 	});
-	this.canvas.addEventListener('pointerup', (ev) => {
-		const range = this.dragged, g = this.stripAt(ev);
+	this.top.addEventListener('pointerup', (ev) => {
+		const range = this.dragged, i = this.stripAt(ev);
 		from = null;
 		this.dragged = null;
-		if (range && range[1] - range[0] >= 1)
-			this.app.set({range: range});
-		else if (g >= 0)
-			this.pick(g, ev.shiftKey || ev.ctrlKey || ev.metaKey);
+		if (range)
+			this.app.set({range: range[1] - range[0] >= 1 ? range : null});
+		else if (i >= 0)
+			this.pick(this.data.strips[i], ev.shiftKey || ev.ctrlKey || ev.metaKey);
 		else if (this.app.range)
 			this.app.set({range: null});
 	});
-	this.canvas.addEventListener('pointerleave', () => {
+	this.top.addEventListener('pointerleave', () => {
 		this.tip.hidden = true;
+		this.hoverMs = undefined;
+		this.drawTop();
 	});
-	this.canvas.addEventListener('keydown', (ev) => this.key(ev));
+	this.top.addEventListener('dblclick', () => this.zoom());
+	this.top.addEventListener('keydown', (ev) => this.key(ev));
 };
 
+/* A click on a strip selects its threads; the panel then shows what ended their waits. */
 TimeAxis.prototype.pick = function (g, adds) {
-	const now = this.app.groups;
+	const now = this.app.groups, next = new Set(adds && now || []);
 	if (!adds)
-		return this.app.set({groups: now && now.size === 1 && now.has(g) ? null : new Set([g])});
-	const next = new Set(now || []);
+		return this.app.set({selected: -1,
+			groups: now && now.size === 1 && now.has(g) ? null : new Set([g])});
 	if (!next.delete(g))
 		next.add(g);
-	return this.app.set({groups: next.size ? next : null});
+	return this.app.set({selected: -1, groups: next.size ? next : null});
 };
 
 /* Left and right move the range, + and - change its length. */
@@ -360,7 +413,7 @@ TimeAxis.prototype.key = function (ev) {
 	const by = (r[1] - r[0]) / 10;
 	const moves = {ArrowLeft: [-by, -by], ArrowRight: [by, by], '+': [by, -by], '-': [-by, by]};
 	const m = moves[ev.key];
-	if (!m)
+	if (!m || ev.ctrlKey || ev.metaKey || ev.altKey)
 		return;
 	ev.preventDefault();
 	ev.stopPropagation();
@@ -370,32 +423,108 @@ TimeAxis.prototype.key = function (ev) {
 };
 
 TimeAxis.prototype.showTip = function (ev) {
-	const P = this.app.P, d = this.data, ms = this.msAt(ev), g = this.stripAt(ev);
-	const k = d ? Math.min(d.nrBins - 1, Math.floor(ms / d.width)) : 0, lines = [];
-	lines.push(axisText(ms, P.head.duration_ms < 60000 ? 1 : 100) + (P.head.wall_start_ms ?
+	const P = this.app.P, d = this.data, ms = this.msAt(ev), i = this.stripAt(ev), lines = [];
+	lines.push(axisText(ms, (this.view[1] - this.view[0]) / 600) + (P.head.wall_start_ms ?
 		' · ' + new Date(P.head.wall_start_ms + ms).toISOString().slice(11, 19) + ' UTC' : ''));
-	if (g >= 0) {
-		lines.push(P.groups.list[g].title);
+	const k = d ? Math.max(0, Math.min(d.nrBins - 1, Math.floor((ms - d.from) / d.width))) : 0;
+	if (i >= 0) {
+		lines.push(P.groups.list[d.strips[i]].title);
 		const row = [];
 		let sum = 0;
-		for (let i = 0; i < d.nrStates; i++) {
-			const v = d.bins[g][k * d.nrStates + i];
+		for (let s = 0; s < d.nrStates; s++) {
+			const v = d.bins[i][k * d.nrStates + s];
 			sum += v;
 			if (v)
-				row.push([v, P.head.states[i][1]]);
+				row.push([v, P.head.states[s][1]]);
 		}
 		row.sort((a, b) => b[0] - a[0]);
 		for (const [v, text] of row.slice(0, 5))
-			lines.push(P.streams[this.stream].state ? percentText(v, sum) + ' ' + text :
-				amountText(v, P.streams[this.stream].head.unit));
+			lines.push(this.unit === 'ns' ? percentText(v, sum) + ' ' + text : amountText(v, this.unit) +
+				' samples');
 	} else {
 		if (d)
-			lines.push(this.cpus.values[k].toFixed(2) + (this.cpus.isCpus ? ' CPUs in use' :
-				' samples a ms'));
-		for (const s of P.head.series) {
-			const i = Math.max(0, lowerBound(s.time_ms, s.time_ms.length, ms + 1) - 1);
-			lines.push(s.title + ' ' + bytesText(s.value[i]));
-		}
+			lines.push(this.cpuAt(k).toFixed(2) + (this.unit === 'ns' ? ' CPUs in use' : ' samples a ms'));
+		for (const s of P.head.series)
+			lines.push(s.title + ' ' + bytesText(s.value[Math.max(0,
+				lowerBound(s.time_ms, s.time_ms.length, ms + 1) - 1)]));
 	}
+	for (const [t, text] of P.head.marks)
+		if (Math.abs(this.xOf(t) - this.xOf(ms)) < 4)
+			lines.push(text);
 	placeTip(this.tip, this.box, ev, lines);
+};
+
+/* ---- the heat map --------------------------------------------------------------------------------- */
+
+/* Columns of a second with cells of 20 ms, coarser for long captures, finer for short ones. */
+function heatSize(duration_ms) {
+	const column = [100, 1000, 10000, 60000, 600000].find((c) => duration_ms / c <= 240) || 3600000;
+	return {columnMs: column, rowMs: column / 50};
+}
+
+function HeatMap(app, box, axis) {
+	this.app = app;
+	this.axis = axis;
+	this.text = el('p', {'class': 'quiet'}, box);
+	this.canvas = el('canvas', {role: 'img', 'aria-label': 'Heat map of the metric over time'}, box);
+	let from = null;
+	this.canvas.addEventListener('pointerdown', (ev) => {
+		from = this.cellAt(ev);
+	});
+	this.canvas.addEventListener('pointermove', (ev) => {
+		const cell = this.cellAt(ev), h = app.model && app.model.heat;
+		if (!h)
+			return;
+		const ms = cell * h.rowMs;
+		placeTip(axis.tip, axis.box, ev, [axisText(ms, 1) + ' to ' + axisText(ms + h.rowMs, 1),
+			amountText(h.bins[cell] || 0, app.metricNow().unit)]);
+	});
+	this.canvas.addEventListener('pointerleave', () => {
+		axis.tip.hidden = true;
+	});
+	this.canvas.addEventListener('pointerup', (ev) => {
+		const to = this.cellAt(ev), h = app.model && app.model.heat;
+		if (from === null || !h)
+			return;
+		const range = [Math.min(from, to) * h.rowMs, (Math.max(from, to) + 1) * h.rowMs];
+		from = null;
+		app.set({range: [range[0], Math.min(range[1], app.P.head.duration_ms)]});
+	});
+}
+
+HeatMap.prototype.cellAt = function (ev) {
+	const r = this.canvas.getBoundingClientRect(), h = this.app.model && this.app.model.heat;
+	if (!h)
+		return 0;
+	const rows = h.columnMs / h.rowMs, column = Math.floor((ev.clientX - r.left - this.x0) / this.cellW);
+	const row = Math.floor((ev.clientY - r.top) / this.cellH);
+	return Math.max(0, Math.min(h.bins.length - 1, Math.max(0, column) * rows +
+		Math.max(0, Math.min(rows - 1, row))));
+};
+
+HeatMap.prototype.draw = function () {
+	const h = this.app.model.heat, m = this.app.metricNow();
+	if (!h)
+		return;
+	const rows = Math.round(h.columnMs / h.rowMs), columns = Math.ceil(h.bins.length / rows);
+	const max = h.bins.reduce((a, b) => Math.max(a, b), 0) || 1, isDark = darkMode();
+	this.x0 = this.axis.x0;
+	this.cellW = Math.min(24, (this.axis.W - this.x0) / columns);
+	this.cellH = 3;
+	this.text.textContent = m.title + ': a column is ' + timeText(h.columnMs * 1e6) + ', a cell ' +
+		timeText(h.rowMs * 1e6) + ', from top to bottom; the darkest is ' + amountText(max, m.unit) +
+		'. Drag from one cell to another to select the time between them.';
+	const c = fitCanvas(this.canvas, this.axis.W, rows * this.cellH);
+	c.clearRect(0, 0, this.axis.W, rows * this.cellH);
+	const r = this.app.range;
+	for (let i = 0; i < h.bins.length; i++) {
+		const v = Math.sqrt(h.bins[i] / max), t = i * h.rowMs;
+		c.globalAlpha = r && (t + h.rowMs <= r[0] || t >= r[1]) ? 0.25 : 1;
+		c.fillStyle = isDark ? 'rgb(' + Math.round(32 + 215 * v) + ',' + Math.round(36 + 120 * v) + ',' +
+			Math.round(44 + 20 * v) + ')' : 'rgb(' + Math.round(246 - 66 * v) + ',' +
+			Math.round(246 - 190 * v) + ',' + Math.round(244 - 210 * v) + ')';
+		c.fillRect(this.x0 + Math.floor(i / rows) * this.cellW, i % rows * this.cellH,
+			this.cellW - (this.cellW > 6 ? 1 : 0), this.cellH);
+	}
+	c.globalAlpha = 1;
 };

@@ -151,60 +151,83 @@ function foldKinds(tree) {
 	return kind;
 }
 
-/* Open addressing: (parent, symbol) -> node. */
-function Children(n) {
-	let size = 1024;
-	while (size < 2 * n)
-		size *= 2;
-	this.mask = size - 1;
-	this.parent = new Uint32Array(size);
-	this.sym = new Uint32Array(size);
-	this.node = new Uint32Array(size);
+/*
+ * Builds a tree: child() finds or adds the node of a symbol below a parent. Parents have smaller numbers
+ * than their children. The hash is open addressing over (parent, symbol).
+ */
+function TreeMaker(capacity) {
+	this.n = 1;
+	this.columns = ['parent', 'sym', 'depth', 'first', 'next'];
+	for (const c of this.columns)
+		this[c] = new Uint32Array(capacity + 1);
+	this.hash = new Uint32Array(1024);
 }
-/* Returns the slot of the pair; its node is 0 if it is new. */
-Children.prototype.slot = function (parent, sym) {
+
+TreeMaker.prototype.slot = function (parent, sym) {
+	const mask = this.hash.length - 1;
 	let h = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(sym + 1, 0x85ebca6b)) >>> 0;
-	h = (h ^ h >>> 15) & this.mask;
-	while (this.node[h] && (this.parent[h] !== parent || this.sym[h] !== sym))
-		h = (h + 1) & this.mask;
+	h = (h ^ h >>> 15) & mask;
+	for (let i = this.hash[h]; i && (this.parent[i] !== parent || this.sym[i] !== sym); i = this.hash[h])
+		h = (h + 1) & mask;
 	return h;
+};
+
+TreeMaker.prototype.child = function (parent, sym) {
+	let h = this.slot(parent, sym);
+	if (this.hash[h])
+		return this.hash[h];
+	if (2 * this.n > this.hash.length || this.n === this.parent.length) {
+		this.grow();
+		h = this.slot(parent, sym);
+	}
+	const id = this.n++;
+	this.hash[h] = id;
+	this.parent[id] = parent;
+	this.sym[id] = sym;
+	this.depth[id] = this.depth[parent] + 1;
+	this.next[id] = this.first[parent];
+	this.first[parent] = id;
+	return id;
+};
+
+TreeMaker.prototype.grow = function () {
+	if (this.n === this.parent.length)
+		for (const c of this.columns) {
+			const old = this[c];
+			this[c] = new Uint32Array(2 * this.n);
+			this[c].set(old);
+		}
+	if (2 * this.n <= this.hash.length)
+		return;
+	this.hash = new Uint32Array(4 * this.hash.length);
+	for (let i = 1; i < this.n; i++)
+		this.hash[this.slot(this.parent[i], this.sym[i])] = i;
+};
+
+TreeMaker.prototype.finish = function () {
+	const d = {n: this.n};
+	for (const c of this.columns)
+		d[c] = this[c].slice(0, this.n);
+	return d;
 };
 
 /*
  * Makes a tree from that of the page: runtime frames folded, stacks without hidden functions, or only
- * the part below one function. A node of it has a parent with a smaller number.
+ * the part below one function.
  *
  * of[i]: node of the new tree that node i belongs to, -1: left out.
  */
 function derive(P, how) {
 	const T = P.tree, n = T.n, kinds = how.folds ? P.foldKinds : null;
-	const hash = new Children(n), of = new Int32Array(n);
-	const d = {parent: new Uint32Array(n), sym: new Uint32Array(n), depth: new Uint32Array(n),
-		first: new Uint32Array(n), next: new Uint32Array(n), inner: [], n: 1, of: of};
-	const open = how.opened || new Set();
-
-	function child(parent, sym) {
-		const h = hash.slot(parent, sym);
-		if (hash.node[h])
-			return hash.node[h];
-		const id = d.n++;
-		hash.parent[h] = parent;
-		hash.sym[h] = sym;
-		hash.node[h] = id;
-		d.parent[id] = parent;
-		d.sym[id] = sym;
-		d.depth[id] = d.depth[parent] + 1;
-		d.next[id] = d.first[parent];
-		d.first[parent] = id;
-		return id;
-	}
-
-	const OUTSIDE = -2; /* above the function that the tree begins with */
+	const made = new TreeMaker(n), of = new Int32Array(n), open = new Set(how.opened);
+	const isHidden = new Uint8Array(T.nrSyms), OUTSIDE = -2; /* above the function that the tree begins with */
+	for (const s of how.hidden)
+		isHidden[s] = 1;
 	of[0] = how.root === null ? 0 : OUTSIDE;
 	for (let i = 1; i < n; i++) {
 		const s = T.sym[i];
 		let p = of[T.parent[i]];
-		if (p === -1 || how.hidden[s]) {
+		if (p === -1 || isHidden[s]) {
 			of[i] = -1;
 			continue;
 		}
@@ -217,16 +240,16 @@ function derive(P, how) {
 		}
 		const kind = kinds && s !== how.root ? kinds[s] : 0;
 		if (!kind || open.has(s)) {
-			of[i] = child(p, s);
+			of[i] = made.child(p, s);
 			continue;
 		}
 		const fold = T.nrSyms + kind - 1;
-		of[i] = d.sym[p] === fold && p ? p : child(p, fold);
+		of[i] = made.sym[p] === fold && p ? p : made.child(p, fold);
 	}
 	for (let i = 0; i < n; i++)
 		if (of[i] === OUTSIDE)
 			of[i] = -1;
-	return d;
+	return Object.assign(made.finish(), {of: of});
 }
 
 /* Sums of a derived tree. */
@@ -239,49 +262,76 @@ function deriveWeights(d, w) {
 		self[to] += w.self[i];
 		count[to] += w.count[i];
 	}
-	return {self: self, total: totals(self, d.parent), count: totals(count, d.parent),
-		selfCount: count};
+	return {self: self, total: totals(self, d.parent), count: totals(count, d.parent)};
 }
 
 /*
- * The two trees around one function: its callees below it (from derive with root), and its callers,
- * the function at the root, each caller below. Weights of recursive calls count once.
+ * The tree around one function, of a drawn tree with its weights: node 1 is the function. Below it are
+ * its callees, above it its callers (isUp), where the child of a caller is its own caller. Recursive
+ * calls count once.
  */
-function callersTree(P, w, total, root) {
-	const T = P.tree, n = T.n, hash = new Children(n);
-	const d = {parent: [0, 0], sym: [0, root], depth: [0, 1], first: [0, 0], next: [0, 0], n: 2,
-		self: [0, 0], count: [0, 0]};
-	d.first[0] = 1;
-	let skip = 0;
-	for (let i = 1; i < n; i++) {
-		if (i < skip || T.sym[i] !== root)
+function around(d, w, sym) {
+	const down = new TreeMaker(1024), up = new TreeMaker(1024), of = new Int32Array(d.n).fill(-1);
+	down.child(0, sym);
+	up.child(0, sym);
+	const ends = []; /* of callers: where stacks begin */
+	for (let i = 1; i < d.n; i++) {
+		if (!w.total[i] && !w.count[i])
 			continue;
-		skip = T.end[i];
-		if (!total[i])
+		const p = of[d.parent[i]];
+		if (p > 0) {
+			of[i] = down.child(p, d.sym[i]);
 			continue;
-		let at = 1;
-		for (let p = T.parent[i]; p > 0; p = T.parent[p]) {
-			const h = hash.slot(at, T.sym[p]);
-			if (!hash.node[h]) {
-				const id = d.n++;
-				hash.parent[h] = at;
-				hash.sym[h] = T.sym[p];
-				hash.node[h] = id;
-				d.parent.push(at);
-				d.sym.push(T.sym[p]);
-				d.depth.push(d.depth[at] + 1);
-				d.next.push(d.first[at]);
-				d.first.push(0);
-				d.self.push(0);
-				d.first[at] = id;
-			}
-			at = hash.node[h];
 		}
-		d.self[at] += total[i];
+		if (d.sym[i] !== sym)
+			continue;
+		of[i] = 1;
+		let at = 1;
+		for (let c = d.parent[i]; c > 0; c = d.parent[c])
+			at = up.child(at, d.sym[c]);
+		ends.push(at, i);
 	}
-	const weights = {self: Float64Array.from(d.self)};
-	weights.total = totals(weights.self, d.parent);
-	return {tree: d, weights: weights};
+	const t = joinTrees(down.finish(), up.finish()), nrDown = down.n, sums = {};
+	t.of = of;
+	for (const key of ['self', 'count']) {
+		/* Counts of w are totals: those of the node alone follow. */
+		const own = key === 'self' ? w.self : ownOf(w.count, d.parent);
+		const self = new Float64Array(t.n), total = new Float64Array(t.n);
+		for (let i = 1; i < d.n; i++)
+			if (of[i] > 0)
+				self[of[i]] += own[i];
+		total.set(self);
+		for (let k = 0; k < ends.length; k += 2)
+			if (ends[k] > 1)
+				total[ends[k] + nrDown - 2] += (key === 'self' ? w.total : w.count)[ends[k + 1]];
+		for (let i = t.n - 1; i > 0; i--)
+			if (!t.isUp[i] || t.parent[i] !== 1)
+				total[t.parent[i]] += total[i];
+		sums[key] = [self, total];
+	}
+	return {tree: t, weights: {self: sums.self[0], total: sums.self[1], count: sums.count[1]}};
+}
+
+/* Nodes of @up from 2 on follow those of @down; node 1 is the same in both. */
+function joinTrees(down, up) {
+	const n = down.n + up.n - 2, t = {n: n, isUp: new Uint8Array(n).fill(1, down.n)};
+	const shift = (i) => i > 1 ? i + down.n - 2 : i;
+	for (const c of ['parent', 'sym', 'depth', 'first', 'next']) {
+		t[c] = new Uint32Array(n);
+		t[c].set(down[c]);
+		const isNode = c !== 'sym' && c !== 'depth';
+		for (let i = 2; i < up.n; i++)
+			t[c][i + down.n - 2] = isNode ? shift(up[c][i]) : up[c][i];
+	}
+	t.firstUp = shift(up.first[1]);
+	return t;
+}
+
+function ownOf(total, parent) {
+	const own = Float64Array.from(total);
+	for (let i = total.length - 1; i > 0; i--)
+		own[parent[i]] -= total[i];
+	return own;
 }
 
 /* ---- by function -------------------------------------------------------------------------------- */

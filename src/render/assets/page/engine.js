@@ -1,0 +1,344 @@
+/*
+ * Everything that is added up over the rows of the recording. It runs in a worker, so that the page
+ * answers while it adds; where none may be started, the same code runs in the page. The rows stay
+ * here; trees and sums are sent.
+ *
+ *	open(text) -> what the page is built from
+ *	show(question, wants, treeId) -> the parts of one selection's picture that are wanted
+ */
+function Engine() {}
+
+Engine.prototype.open = async function (text) {
+	const P = await readPage(text);
+	this.P = P;
+	P.kinds = stateKinds(P.head);
+	P.foldKinds = foldKinds(P.tree);
+	this.trees = new Map();
+	const T = P.tree;
+	return {head: P.head, metrics: P.metrics, groups: P.groups, hasRows: P.hasRows, kinds: P.kinds,
+		foldKinds: P.foldKinds, summary: sumStates(P), tree: {n: T.n, nrSyms: T.nrSyms, name: T.name,
+			module: T.module, symFlags: T.symFlags, color: T.color}};
+};
+
+/* What the default metric consists of in the whole capture. */
+function sumStates(P) {
+	const m = P.metrics[0], s = P.streams[m.stream], by = new Float64Array(P.head.states.length);
+	const out = {sum: 0, samples: 0};
+	out.idle = eachRow(P, {range: null, threads: null, state: null, showsIdle: false}, m, (i) => {
+		out.sum += s.weight[i];
+		out.samples += s.count[i];
+		if (s.state)
+			by[s.state[i]] += s.weight[i];
+	});
+	out.states = s.state ? by : null;
+	return out;
+}
+
+/* ---- the time axis ---------------------------------------------------------------------------------- */
+
+/*
+ * Sums of weights by (group, bin, state) from @from to @to, of the busiest groups, and the CPU time of
+ * all. Rows that are sums over a time are spread over it evenly.
+ */
+Engine.prototype.axis = function (want) {
+	const P = this.P, s = P.streams[want.stream], nr = want.nrBins;
+	const nrGroups = P.groups.list.length, nrStates = P.head.states.length, kinds = P.kinds;
+	const bins = new Array(nrGroups), active = new Float64Array(nrGroups), cpu = new Float64Array(nr);
+	const width = (want.to - want.from) / nr, isWhole = want.from === 0;
+	const first = isWhole ? 0 : lowerBound(s.time, s.n, want.from - Math.max(s.head.slice_ms - 1, 0));
+	for (let i = first; i < s.n && s.time[i] < want.to; i++) {
+		const g = P.groups.of[s.thread[i]], state = s.state ? s.state[i] : 0;
+		const b = bins[g] || (bins[g] = new Float32Array(nr * nrStates));
+		const length = rowLength(P, s, i), at = s.time[i] - want.from;
+		if (length ? at + length <= 0 : at < 0)
+			continue;
+		if (!kinds.isIdle[state] || !s.state)
+			active[g] += s.weight[i];
+		addToBins(b, state, nrStates, width, at, length, s.weight[i]);
+		if (kinds.isCpu[state] || !s.state)
+			addToBins(cpu, 0, 1, width, at, length, s.weight[i]);
+	}
+	const order = want.strips || P.groups.list.map((g, i) => i).filter((i) => bins[i])
+		.sort((a, b) => active[b] - active[a] || a - b);
+	const strips = order.slice(0, want.nrStrips), rest = order.slice(want.nrStrips);
+	return {from: want.from, to: want.to, width: width, nrBins: nr, nrStates: nrStates, strips: strips,
+		order: order, nrRest: rest.length, restActive: rest.reduce((sum, g) => sum + active[g], 0),
+		bins: strips.map((g) => bins[g] || new Float32Array(nr * nrStates)), cpu: cpu};
+};
+
+/* ---- one selection ------------------------------------------------------------------------------------- */
+
+Engine.prototype.selection = function (q) {
+	const of = this.P.groups.of;
+	return {range: q.range, state: q.state, showsIdle: q.showsIdle,
+		threads: q.groups ? Uint8Array.from(of, (g) => q.groups.includes(g) ? 1 : 0) : null};
+};
+
+/* Trees do not depend on weights: those of the last ways of drawing are kept. */
+Engine.prototype.treeOf = function (q, folds) {
+	const how = {folds: folds, hidden: q.hidden, root: q.root, opened: folds ? q.opened : []};
+	const key = JSON.stringify(how);
+	let t = this.trees.get(key);
+	if (!t) {
+		if (this.trees.size > 3)
+			this.trees.delete(this.trees.keys().next().value);
+		t = derive(this.P, how);
+		t.id = key;
+		this.trees.set(key, t);
+	}
+	return t;
+};
+
+Engine.prototype.sumsOf = function (q) {
+	const key = JSON.stringify([q.metric, q.range, q.groups, q.state, q.showsIdle]);
+	if (this.sumsKey !== key) {
+		this.sums = sumRows(this.P, this.selection(q), this.P.metrics[q.metric]);
+		this.sumsKey = key;
+	}
+	return this.sums;
+};
+
+Engine.prototype.functionsOf = function (q) {
+	const isWhole = !q.hidden.length && q.root === null;
+	return byFunction(this.P, this.sumsOf(q), isWhole ? null : this.treeOf(q, false).of);
+};
+
+/* @wants: {drawn, functions, details: symbol, waits, memory, heat}; @treeId: what the asker has. */
+Engine.prototype.show = function (q, wants, treeId) {
+	const w = this.sumsOf(q), out = {sums: {sum: w.sum, samples: w.samples, idle: w.idle}};
+	if (wants.drawn)
+		out.drawn = this.draw(q, treeId);
+	const f = wants.functions || wants.details !== undefined ? this.functionsOf(q) : null;
+	if (wants.functions)
+		out.functions = {self: f.self, total: f.total, count: f.count, totalCount: f.totalCount};
+	if (wants.details !== undefined)
+		out.details = this.details(q, f, wants.details);
+	if (wants.waits)
+		out.waits = sumWaits(this.P, this.selection(q), null);
+	if (wants.memory)
+		out.memory = this.memory(q);
+	if (wants.heat)
+		out.heat = this.heat(q, wants.heat);
+	return out;
+};
+
+Engine.prototype.draw = function (q, treeId) {
+	const d = this.treeOf(q, q.folds);
+	let id = d.id, tree = d, weights = deriveWeights(d, this.sumsOf(q));
+	const shown = weights.total[0];
+	this.innerOf = null;
+	if (q.around !== null) {
+		({tree, weights} = around(d, weights, q.around));
+		this.innerOf = tree.of;
+		id = this.nrAround = (this.nrAround || 0) + 1;
+	}
+	this.drawnOf = d.of;
+	const sent = Object.assign({}, tree);
+	delete sent.of;
+	return {id: id, tree: id === treeId ? null : sent, weights: weights, shown: shown};
+};
+
+/* The symbols that are folded into a node of the tree drawn last. */
+Engine.prototype.foldedIn = function (node) {
+	const T = this.P.tree, inner = this.innerOf, syms = new Set();
+	for (let i = 1; i < T.n; i++) {
+		const d = this.drawnOf[i];
+		if (d >= 0 && (inner ? inner[d] : d) === node)
+			syms.add(T.sym[i]);
+	}
+	return Array.from(syms);
+};
+
+Engine.prototype.details = function (q, f, sym) {
+	const P = this.P, near = neighbours(P, f.treeTotal, sym), isIn = below(P, sym);
+	const nr = 120, metric = P.metrics[q.metric], s = P.streams[metric.stream];
+	const out = {sym: sym, self: f.self[sym], total: f.total[sym], count: f.count[sym],
+		totalCount: f.totalCount[sym], callers: near.callers.slice(0, 50),
+		callees: near.callees.slice(0, 50), bins: null, waits: null};
+	if (s.time && P.head.duration_ms) {
+		const sel = Object.assign(this.selection(q), {range: null}), width = P.head.duration_ms / nr;
+		out.bins = new Float64Array(nr);
+		eachRow(P, sel, metric, (i) => {
+			if (isIn[s.node[i]])
+				addToBins(out.bins, 0, 1, width, s.time[i], rowLength(P, s, i), s.weight[i]);
+		});
+	}
+	if (waitMetric(P) >= 0)
+		out.waits = sumWaits(P, this.selection(q), isIn).reason;
+	return out;
+};
+
+Engine.prototype.memory = function (q) {
+	const P = this.P, out = [];
+	P.metrics.forEach((m, k) => {
+		if (m.unit !== 'bytes')
+			return;
+		const w = sumRows(P, this.selection(q), m), f = byFunction(P, w, null), rows = [];
+		for (let i = 0; i < P.tree.nrSyms; i++)
+			if (f.self[i] > 0)
+				rows.push([i, f.self[i], f.count[i]]);
+		rows.sort((x, y) => y[1] - x[1]);
+		out.push({metric: k, sum: w.sum, nrRows: rows.length, rows: rows.slice(0, 50)});
+	});
+	return out;
+};
+
+/* Weights of the metric by slices of @rowMs within columns of @columnMs, without the range. */
+Engine.prototype.heat = function (q, want) {
+	const P = this.P, m = P.metrics[q.metric], s = P.streams[m.stream];
+	if (!s.time || !P.head.duration_ms)
+		return null;
+	const nr = Math.ceil(P.head.duration_ms / want.rowMs), bins = new Float32Array(nr);
+	eachRow(P, Object.assign(this.selection(q), {range: null}), m, (i) => {
+		addToBins(bins, 0, 1, want.rowMs, s.time[i], rowLength(P, s, i), s.weight[i]);
+	});
+	return {rowMs: want.rowMs, columnMs: want.columnMs, bins: bins};
+};
+
+/* ---- waits --------------------------------------------------------------------------------------------- */
+
+/* Index of the metric that contains waits; -1: none. */
+function waitMetric(P) {
+	return P.metrics.findIndex((m) => m.hasStates && m.states !== 'cpu');
+}
+
+/*
+ * Quantile of durations from counts and sums by floor(log2(ns)), interpolated within a bucket so that
+ * its mean is kept, as analyze/wait/quantile.c does. -1: not known.
+ */
+function quantile(g, q) {
+	const all = g.nr.reduce((sum, n) => sum + n, 0), rank = Math.max(1, Math.ceil(q * all));
+	let under = 0;
+	for (let k = 0; all && k < g.nr.length; k++) {
+		const n = g.nr[k];
+		if (under + n < rank) {
+			under += n;
+			continue;
+		}
+		if (n === 1)
+			return g.sums[k];
+		const lo = k ? 2 ** k : 0, width = 2 ** (k + 1) - lo;
+		const m = Math.min(0.9995, Math.max(0.0005, (g.sums[k] / n - lo) / width));
+		return lo + width * ((rank - under - 0.5) / n) ** (1 / m - 1);
+	}
+	return -1;
+}
+
+/*
+ * Sums waits of the selection by reason, by reason and object, and by waking thread. Objects have the
+ * threads that ended their waits: of a lock, its holders.
+ */
+function sumWaits(P, sel, onlyNodes) {
+	const m = P.metrics[waitMetric(P)], maps = {reason: new Map(), object: new Map(), waker: new Map()};
+	if (!m)
+		return null;
+	const s = P.streams[m.stream], nrStates = P.head.states.length;
+	const add = function (map, key, i, factor) {
+		let g = map.get(key);
+		if (!g)
+			map.set(key, g = {ns: 0, n: 0, nr: new Float64Array(64), sums: new Float64Array(64),
+				wakers: new Map()});
+		g.ns += s.weight[i] * factor;
+		g.n += s.count[i] * factor;
+		if (s.log2[i]) {
+			g.nr[s.log2[i] - 1] += s.count[i] * factor;
+			g.sums[s.log2[i] - 1] += s.weight[i] * factor;
+		}
+		if (s.waker[i])
+			g.wakers.set(s.waker[i], (g.wakers.get(s.waker[i]) || 0) + s.weight[i] * factor);
+	};
+	const metric = Object.assign({}, m, {states: 'waits'});
+	const idle = eachRow(P, sel, metric, (i, factor) => {
+		if (onlyNodes && !onlyNodes[s.node[i]])
+			return;
+		add(maps.reason, s.state[i], i, factor);
+		if (s.object[i])
+			add(maps.object, s.object[i] * nrStates + s.state[i], i, factor);
+		if (s.waker[i])
+			add(maps.waker, s.waker[i], i, factor);
+	});
+	const out = {idle: idle};
+	for (const key in maps)
+		out[key] = Array.from(maps[key], ([k, g]) => ({ns: g.ns, n: g.n, p50: quantile(g, 0.5),
+			p99: quantile(g, 0.99), wakers: Array.from(g.wakers).sort((a, b) => b[1] - a[1]).slice(0, 3),
+			state: key === 'waker' ? -1 : key === 'object' ? k % nrStates : k,
+			text: key === 'waker' ? k : key === 'object' ? Math.floor(k / nrStates) : 0}))
+			.sort((a, b) => b.ns - a.ns);
+	return out;
+}
+
+/* ---- the worker ------------------------------------------------------------------------------------------ */
+
+/* Buffers of typed arrays in an answer that its sender no longer needs. */
+function movable(answer) {
+	const list = [], w = answer && answer.drawn && answer.drawn.weights;
+	if (w)
+		list.push(w.self.buffer, w.total.buffer, w.count.buffer);
+	return list;
+}
+
+function serveEngine() {
+	const engine = new Engine();
+	self.onmessage = async function (ev) {
+		const [id, method, args] = ev.data;
+		try {
+			const answer = await engine[method](...args);
+			self.postMessage([id, answer, ''], movable(answer));
+		} catch (e) {
+			self.postMessage([id, null, e.message]);
+		}
+	};
+}
+
+/* The engine in a worker made from the page's own script, or in the page. ask() returns promises. */
+function EngineClient(script) {
+	this.nr = 0;
+	this.waiting = new Map();
+	this.script = script;
+}
+
+EngineClient.prototype.start = function () {
+	return new Promise((done) => {
+		const here = () => {
+			this.worker = null;
+			this.engine = this.engine || new Engine();
+			done();
+		};
+		try {
+			const url = URL.createObjectURL(new Blob([this.script], {type: 'text/javascript'}));
+			this.worker = new Worker(url);
+			this.worker.onmessage = (ev) => {
+				const [id, answer, problem] = ev.data;
+				if (id === 0) {
+					URL.revokeObjectURL(url);
+					done();
+					return;
+				}
+				const [ok, fail] = this.waiting.get(id);
+				this.waiting.delete(id);
+				if (problem)
+					fail(new Error(problem));
+				else
+					ok(answer);
+			};
+			this.worker.onerror = here;
+			this.worker.postMessage([0, 'isReady', []]);
+		} catch (e) { /* workers are not allowed here */
+			here();
+		}
+	});
+};
+
+Engine.prototype.isReady = function () {
+	return true;
+};
+
+EngineClient.prototype.ask = function (method, ...args) {
+	if (!this.worker)
+		return new Promise((ok) => setTimeout(ok)).then(() => this.engine[method](...args));
+	const id = ++this.nr;
+	return new Promise((ok, fail) => {
+		this.waiting.set(id, [ok, fail]);
+		this.worker.postMessage([id, method, args]);
+	});
+};
