@@ -49,11 +49,12 @@ targets:
 
 # Every fuzzer's corpus, replayed by a plain driver under AddressSanitizer.
 FUZZ_SRCS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_BINS := $(FUZZ_SRCS:%.c=$(O)/%)
 .PRECIOUS: $(O)/tests/fuzz/%.o
 $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/replay.o $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 .PHONY: fuzz-replay-here
-fuzz-replay-here: $(FUZZ_SRCS:%.c=$(O)/%)
+fuzz-replay-here: $(FUZZ_BINS)
 	$(Q)ok=0; bad=0; for f in $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%); do \
 		if $(O)/tests/fuzz/fuzz_$$f tests/fuzz/corpus/$$f; then ok=$$((ok + 1)); \
 		else echo "not ok - fuzz_$$f"; bad=$$((bad + 1)); fi; done; \
@@ -80,8 +81,18 @@ unit-tsan: $(BIN) $(O)/tests/unit-tests-threads
 	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(O)/tests/unit-tests-threads $$t || bad=1; done; \
 		tests/lib/san_captures.sh $(BIN) tests/targets/allocmix.c || bad=1; exit $$bad
 
+# Optimized enough for clang's warnings of data flow.
 clang:
-	$(Q)$(MAKE) --no-print-directory CC=clang all
+	$(Q)$(MAKE) --no-print-directory CC=clang OPT=-O1 all
+
+# The builds of all these parts, for a background process of `make check`.
+.PHONY: san-builds san-address-here san-thread-here
+san-builds:
+	$(Q)$(MAKE) --no-print-directory $(ASAN) san-address-here
+	$(Q)$(MAKE) --no-print-directory $(TSAN) san-thread-here
+	$(Q)$(MAKE) --no-print-directory clang
+san-address-here: $(UNIT_BIN) $(FUZZ_BINS)
+san-thread-here: $(BIN) $(O)/tests/unit-tests-threads
 
 check-fast: all lint unit golden
 check:

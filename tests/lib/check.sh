@@ -6,7 +6,8 @@ make=$1
 san_thread_tests=$2
 jobs="-j$(nproc)"
 log=$(mktemp)
-trap 'rm -f "$log" "$log.sum" "$log.bad"' EXIT
+builds=
+trap 'end_builds; rm -f "$log" "$log.sum" "$log.bad"' EXIT
 total_bad=0
 start=$(date +%s)
 : > "$log.sum"
@@ -45,6 +46,20 @@ tests_of() {
 	esac | wc -l
 }
 
+# The end-to-end tests wait for captures most of the time. Meanwhile one job compiles what the parts after
+# them need, as SCHED_IDLE: it runs only while a CPU has nothing else to do.
+start_builds() {
+	setsid chrt -i 0 $make -j1 san-builds > /dev/null 2>&1 < /dev/null &
+	builds=$!
+}
+
+# Whatever is not built by then, each part builds on all CPUs; there errors are shown.
+end_builds() {
+	[ -z "$builds" ] || kill -TERM "-$builds" 2> /dev/null
+	[ -z "$builds" ] || wait "$builds" 2> /dev/null
+	builds=
+}
+
 part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it started
 	name=$1
 	limit=$2
@@ -80,7 +95,9 @@ part build 180 $make $jobs all
 part lint 120 $make lint
 part unit 180 $make $jobs unit
 part golden 120 $make golden
+start_builds
 part e2e 600 $make e2e
+end_builds
 part clang 180 $make $jobs clang
 part san-address 300 $make $jobs san-address
 part san-thread 300 $make $jobs san-thread
