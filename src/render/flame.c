@@ -5,10 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/text/escape.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/text/escape.h"
+#include "base/text/shortname.h"
 
 /* ---- symbols ------------------------------------------------------------------------------ */
 
@@ -265,77 +266,24 @@ static size_t fitting(struct sv text, double avail_px, double font_px)
 	return at;
 }
 
-/* Removes <...>, (...) and what follows the argument list; "operator" names are kept whole. */
-static void add_bare(struct buf *to, struct sv name)
-{
-	if (memmem(name.p, name.n, "operator", 8) || name.p[0] == '[') {
-		buf_add_sv(to, name);
-		return;
-	}
-	int depth = 0;
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-		bool is_empty_part = c == ':' && to->n >= 2 && !memcmp(to->p + to->n - 2, "::", 2);
-		if (c == '<' || c == '(')
-			depth++;
-		else if ((c == '>' && i && name.p[i - 1] != '-') || c == ')')
-			depth -= depth > 0;
-		else if (!depth && !is_empty_part)
-			buf_add_ch(to, c);
-	}
-}
-
-/* The last component of a path; the last two if the last one is a closure or similar. */
-static struct sv last_part(struct sv bare)
-{
-	size_t at = bare.n;
-	size_t nr = 0;
-	for (size_t i = bare.n; i-- > 1;) {
-		if (bare.p[i] != ':' || bare.p[i - 1] != ':')
-			continue;
-		if (i + 1 == bare.n)
-			return bare;
-		at = i + 1;
-		nr++;
-		if (nr == 2 || bare.p[i + 1] != '{')
-			break;
-		i--;
-	}
-	return nr ? sv_from_idx(bare, at) : bare;
-}
-
-static bool add_if_fits(struct buf *to, struct sv text, double avail_px, double font_px)
-{
-	if (!text.n || fitting(text, avail_px, font_px) < text.n)
-		return false;
-	buf_add_sv(to, text);
-	return true;
-}
-
-#define LABEL_NAME_MAX 4096 /* bytes of a name that are considered for a label */
-
 void flame_label(struct buf *to, struct sv name, double avail_px, double font_px)
 {
+	CLEANUP(buf_release) struct buf form = {0};
+	CLEANUP(buf_release) struct buf next = {0};
 	if (avail_px < 1.8 * font_px || !name.n)
 		return;
-	name.n = MIN(name.n, LABEL_NAME_MAX);
-	if (add_if_fits(to, name, avail_px, font_px))
-		return;
-	CLEANUP(buf_release) struct buf bare = {0};
-	add_bare(&bare, name);
-	struct sv s = buf_sv(&bare);
-	while (s.n && s.p[0] == ':')
-		s = sv_from_idx(s, 1);
-	if (!s.n)
-		s = name;
-	if (add_if_fits(to, s, avail_px, font_px))
-		return;
-	s = last_part(s);
-	if (add_if_fits(to, s, avail_px, font_px))
-		return;
-	size_t n = fitting(s, avail_px - font_px * ADVANCE_OTHER / 1000, font_px);
+	for (unsigned step = 0; shortname_form(&next, name, step); step++) {
+		buf_clear(&form);
+		buf_add_sv(&form, buf_sv(&next));
+		buf_clear(&next);
+		if (fitting(buf_sv(&form), avail_px, font_px) == form.n) {
+			buf_add_sv(to, buf_sv(&form));
+			return;
+		}
+	}
+	size_t n = fitting(buf_sv(&form), avail_px - font_px * ADVANCE_OTHER / 1000, font_px);
 	if (!n)
 		return;
-	buf_add(to, s.p, n);
+	buf_add(to, form.p, n);
 	buf_add_str(to, ELLIPSIS);
 }

@@ -67,9 +67,8 @@ double flame_delta_share(const struct flame *f, uint32_t node);
 void flame_pack(struct buf *to, const struct flame *f);
 
 /*
- * Appends the longest form of a name that fits into @avail_px: the whole name, without template and
- * call arguments, its last part, its last part truncated, or nothing. Widths are those of a wide
- * sans-serif font, so text does not overflow.
+ * Appends the longest form of a name that fits into @avail_px (base/text/shortname.h), the shortest one
+ * truncated, or nothing. Widths are those of a wide sans-serif font, so text does not overflow.
  */
 void flame_label(struct buf *to, struct sv name, double avail_px, double font_px);
 double flame_text_px(struct sv text, double font_px);

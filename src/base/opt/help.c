@@ -3,6 +3,7 @@
 #include "base/opt/opt.h"
 
 #include "base/opt/value.h"
+#include "base/text/wrap.h"
 
 #define HELP_COLUMN 27 /* where explanations of options begin */
 #define HELP_WIDTH  80 /* fixed: help does not depend on the terminal */
@@ -24,23 +25,10 @@ static void add_spelling(struct buf *to, const struct opt *o)
 		buf_addf(to, " %s", arg);
 }
 
-/* Wraps at words between @indent and HELP_WIDTH. The cursor is at @indent already. */
+/* The cursor is at @indent already. */
 static void add_wrapped(struct buf *to, struct sv text, size_t indent)
 {
-	size_t col = indent;
-	while (text.n) {
-		struct sv word = sv_split(&text, ' ');
-		if (col > indent && col + 1 + word.n > HELP_WIDTH) {
-			buf_add_ch(to, '\n');
-			buf_add_repeat(to, ' ', indent);
-			col = indent;
-		} else if (col > indent) {
-			buf_add_ch(to, ' ');
-			col++;
-		}
-		buf_add_sv(to, word);
-		col += word.n;
-	}
+	wrap_add(to, text, indent, indent, HELP_WIDTH);
 	buf_add_ch(to, '\n');
 }
 

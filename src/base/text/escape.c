@@ -107,6 +107,14 @@ void escape_term(struct buf *to, struct sv s)
 	}
 }
 
+size_t utf8_columns(struct sv s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i++)
+		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
 void escape_filename(struct buf *to, struct sv s)
 {
 	size_t start = to->n;

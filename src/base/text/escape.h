@@ -18,5 +18,7 @@ void escape_shell(struct buf *to, struct sv s);
 void escape_filename(struct buf *to, struct sv s);
 /* Length of the valid UTF-8 sequence at s, or 0. */
 size_t utf8_len(struct sv s);
+/* Number of terminal columns, one per code point. */
+size_t utf8_columns(struct sv s);
 
 #endif

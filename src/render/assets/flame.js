@@ -59,15 +59,13 @@ var forms = [];
 function label(sym, avail) {
 	if (avail < 1.8 * FONT)
 		return '';
-	var f = forms[sym];
-	if (!f) {
-		var name = T.name[sym], bare = bareName(name), last = lastPart(bare);
-		f = forms[sym] = [name, widthOf(name), bare, widthOf(bare), last, widthOf(last)];
-	}
-	for (var i = 0; i < 6; i += 2)
-		if (f[i + 1] <= avail)
-			return f[i];
-	var text = f[4], n = 0, left = avail - widthOf('\u2026');
+	var f = forms[sym] || (forms[sym] = nameForms(T.name[sym]).map(function (text) {
+		return [text, widthOf(text)];
+	}));
+	for (var i = 0; i < f.length; i++)
+		if (f[i][1] <= avail)
+			return f[i][0];
+	var text = f[f.length - 1][0], n = 0, left = avail - widthOf('\u2026');
 	while (n < text.length && (left -= charPx[text[n]]) >= 0)
 		n++;
 	return n ? text.slice(0, n) + '\u2026' : '';

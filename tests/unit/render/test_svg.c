@@ -214,7 +214,7 @@ TEST(labels_use_the_longest_form_that_fits)
 	CLEANUP(buf_release) struct buf b = {0};
 	const char *name = "alloc::vec::Vec<T, A>::extend_from_slice(&self)";
 	CHECK_STR(label(&b, name, 1000), name);
-	CHECK_STR(label(&b, name, 250), "alloc::vec::Vec::extend_from_slice");
+	CHECK_STR(label(&b, name, 230), "alloc::vec::Vec::extend_from_slice");
 	CHECK_STR(label(&b, name, 130), "extend_from_slice");
 	CHECK_STR(label(&b, name, 60), "extend_\xe2\x80\xa6");
 	CHECK_STR(label(&b, name, 10), "");

@@ -98,14 +98,13 @@ FlameView.prototype.labelOf = function (c, sym, avail) {
 	this.forms = this.forms || new Map();
 	let forms = this.forms.get(sym);
 	if (!forms) {
-		const name = this.app.symName(sym), bare = bareName(name);
-		forms = [name, bare, lastPart(bare)];
+		forms = nameForms(this.app.symName(sym));
 		this.forms.set(sym, forms);
 	}
 	for (const f of forms)
 		if (f.length * 3 < avail && this.textPx(c, f) <= avail)
 			return f;
-	const text = forms[2], per = this.textPx(c, text) / text.length;
+	const text = forms[forms.length - 1], per = this.textPx(c, text) / text.length;
 	const n = Math.floor((avail - 8) / per);
 	return n > 1 ? text.slice(0, n) + '…' : '';
 };

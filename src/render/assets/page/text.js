@@ -49,15 +49,10 @@ function errorText(n, all) {
 	return '±' + (196 * Math.sqrt(Math.max(p * (1 - p), 1 / all * (1 - 1 / all)) / all)).toFixed(1);
 }
 
-/* A name for a table: whole if it fits, else without arguments, else its last two parts. */
+/* The longest form of a name that fits, or the start of the shortest. */
 function shortName(name, nrChars) {
-	if (name.length <= nrChars)
-		return name;
-	const bare = bareName(name);
-	if (bare.length <= nrChars)
-		return bare;
-	const tail = bare.split('::').slice(-2).join('::');
-	return tail.length <= nrChars ? tail : tail.slice(0, nrChars - 1) + '…';
+	const forms = nameForms(name), last = forms[forms.length - 1];
+	return forms.find((f) => f.length <= nrChars) ?? last.slice(0, nrChars - 1) + '…';
 }
 
 function escapeRegex(text) {
