@@ -97,7 +97,7 @@ static const struct opt heap_opts[] = {
 		"memory that was live TIME after the start: 12s, 500ms"),
 	OPT_STR(0, "older-than", struct filter_opts, spec.heap.older_than, "TIME",
 		"memory live at the end counts as leaked if it is at least this old (default: half "
-		"of the capture; any age if the program has ended)"),
+		"of the capture; any age if the program has exited)"),
 	OPT_STR(0, "suppress", struct filter_opts, suppress_path, "FILE",
 		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_STR(0, "dumps", struct filter_opts, dumps, "WHICH", DUMPS_HELP),

@@ -144,8 +144,8 @@ static int status_pid(int32_t pid, const char *key, const char *what, int32_t *r
 }
 
 /*
- * A field of stat, numbered as in proc(5): 12 majflt, 16 cutime, 17 cstime. Field 2, a name in
- * parentheses, may hold blanks and parentheses.
+ * A field of stat, numbered as in proc(5): 12 majflt, 16 cutime, 17 cstime, 52 exit_code.
+ * Field 2, a name in parentheses, may hold blanks and parentheses.
  */
 static bool stat_field(const struct buf *stat, unsigned field, uint64_t *ret_nr)
 {
@@ -179,6 +179,15 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	r.nr_calls += nr_writes;
 	*ret_r = r;
 	return 0;
+}
+
+bool proc_zombie_status(int32_t pid, uint64_t *ret_status)
+{
+	CLEANUP(buf_release) struct buf stat = {0};
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", pid);
+	struct proc_task t;
+	return !proc_task(pid, pid, &t) && (t.state == 'Z' || t.state == 'X') &&
+	       !file_read(&stat, path, 1 << 16, NULL) && stat_field(&stat, 52, ret_status);
 }
 
 int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err)

@@ -55,6 +55,12 @@ bool proc_is_32bit(int32_t pid);
  */
 uint64_t proc_cpu_ns(int32_t pid);
 
+/*
+ * Gets the status that a zombie's parent will get from wait. The kernel shows 0 to those who may not trace
+ * the process. False: it is no zombie.
+ */
+bool proc_zombie_status(int32_t pid, uint64_t *ret_status);
+
 /* Fields of /proc/PID/task/TID/status. */
 struct proc_task {
 	int32_t tracer;   /* pid of the process that traces it; 0: none */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "host/procend.h"
 
 void watch_release(struct watch *w)
 {
@@ -30,6 +31,9 @@ static bool has_process_ended(struct watch *w, int32_t pid)
 	struct pollfd fd = {.fd = w->pid_fd, .events = POLLIN};
 	if (poll(&fd, 1, 0) <= 0)
 		return false;
+	struct procend end = procend_read(w->pid_fd, pid);
+	w->nr_known += end.is_known;
+	w->signal = w->signal ? w->signal : end.signal;
 	close_p(&w->pid_fd);
 	w->pid_fd = -1;
 	return true;
@@ -47,4 +51,10 @@ bool watch_has_ended(struct watch *w)
 		if (is_there(t->tids.pids.p[i]))
 			return false;
 	return true;
+}
+
+struct procend watch_end(const struct watch *w)
+{
+	bool are_all = w->target && w->nr_known == w->target->pids.pids.n;
+	return (struct procend){.is_known = are_all || w->signal, .signal = w->signal};
 }

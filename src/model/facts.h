@@ -27,6 +27,7 @@ enum fact_id {
 	FACT_CPUS,
 	FACT_TARGET,
 	FACT_COMMAND,
+	FACT_TARGET_END, /* "killed by SIGKILL"; absent: it exited, still ran, or it is not known */
 	FACT_EVENT,
 	FACT_FREQUENCY,
 	FACT_MODE,   /* "user only" or "user and kernel" */
@@ -50,8 +51,9 @@ enum fact_id {
 	FACT_HEAP_SAMPLING,  /* "every allocation", or the sampling interval in bytes */
 	FACT_HEAP_ATTACHED,  /* "launch" or "attach" */
 	FACT_HEAP_SLICES,    /* start of the first slice of time (heap.h), ns after the start */
-	FACT_HEAP_ENDED, /* "yes": all processes ended before the capture did; absent: not known */
-	FACT_HEAP_DUMP,  /* "truncated: ..."; absent: the dump is complete, or there is none */
+	FACT_HEAP_ENDED, /* "yes": all processes exited before the capture ended; absent: not known */
+	FACT_HEAP_KILLED, /* number of recorded processes that a signal killed */
+	FACT_HEAP_DUMP,   /* "truncated: ..."; absent: the dump is complete, or there is none */
 	FACT_HEAP_DUMP_BAD_LINE,
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,

@@ -230,6 +230,7 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 {
 	const struct capture_options *o = c->options;
 	set_up_profile(c);
+	(void)watch_has_ended(&c->watch); /* opens its descriptor: opening the sources takes time */
 	if (o->command) {
 		TRY(spawn_open(&c->child, o->command, host_become_command_user, err));
 		c->has_child = true;
@@ -570,6 +571,21 @@ uint64_t capture_nr_rows(const struct capture_result *r)
 	return nr;
 }
 
+static void add_end(struct capture *c, enum capture_end how)
+{
+	struct procend end = {0};
+	if (how == CAPTURE_END_COMMAND)
+		end = procend_from_status(c->child.wait_status);
+	else if (how == CAPTURE_END_TARGET)
+		end = watch_end(&c->watch);
+	CLEANUP(buf_release) struct buf text = {0};
+	procend_add(&text, &end);
+	if (text.n)
+		profile_fact(c->p, FACT_TARGET_END, buf_str(&text));
+	else if (c->options->heap && end.is_known) /* blocks live at exit are leaks */
+		profile_fact(c->p, FACT_HEAP_ENDED, "yes");
+}
+
 /* Stops the sources and delivers what they still have. */
 static int stop(struct capture *c, struct err *err)
 {
@@ -615,9 +631,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->command_cpu_ns = c->child.cpu_ns;
 	sources_result(&c->sources, r);
 	python_facts(c->p, builder_modules(c->builder), r->has_engine ? &r->engine : NULL);
-	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
-	if (c->options->heap && has_target_ended) /* blocks live at exit are leaks */
-		profile_fact(c->p, FACT_HEAP_ENDED, "yes");
+	add_end(c, r->end);
 	if (c->options->hooks)
 		c->options->hooks->facts(c->options->hooks->ctx, c->p);
 	sources_release(&c->sources); /* the target is not touched after this */

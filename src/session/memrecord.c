@@ -105,9 +105,14 @@ void memrecord_abandon(struct memrecord *w)
 		store_abandon(&w->place);
 }
 
-int memrecord_finish(struct memrecord *w, const struct memwatch *from, struct err *err)
+int memrecord_finish(struct memrecord *w, const struct memwatch *from, const struct procend *end,
+		     struct err *err)
 {
+	CLEANUP(buf_release) struct buf text = {0};
 	add_facts(w, from);
+	procend_add(&text, end);
+	if (text.n)
+		profile_fact(w->p, FACT_TARGET_END, buf_str(&text));
 	int rc = w->writer ? assayfile_finish(w->writer, w->p, err) : 0;
 	if (w->writer)
 		w->nr_bytes = assayfile_bytes(w->writer);

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "format/assay/assayfile.h"
+#include "host/procend.h"
 #include "model/profile.h"
 #include "session/memwatch.h"
 #include "session/store.h"
@@ -29,7 +30,8 @@ void memrecord_release(struct memrecord *w);
 void memrecord_abandon(struct memrecord *w);
 /* Adds a row for each process, from its last reading. */
 void memrecord_add(struct memrecord *w, const struct memwatch *from, const struct memreading *t);
-/* Completes the file and seals the profile. */
-int memrecord_finish(struct memrecord *w, const struct memwatch *from, struct err *err);
+/* Completes the file and seals the profile. @end: how the target ended. */
+int memrecord_finish(struct memrecord *w, const struct memwatch *from, const struct procend *end,
+		     struct err *err);
 
 #endif

@@ -468,9 +468,9 @@ static const char *why_empty(const struct gather *g)
 	if (is_of_every && heap_sampling_bytes(g->p))
 		return "not known from samples: record every allocation (assay heap "
 		       "--all-allocations)";
-	if (g->p->is_incomplete && is_at_end(g->weight))
-		return "the recording is incomplete: what is leaked and what was live at the "
-		       "peak are known at its end only";
+	if (is_at_end(g->weight) && g->leaks.why_unknown &&
+	    (g->p->is_incomplete || g->weight == HEAP_WEIGHT_LEAKED))
+		return g->leaks.why_unknown;
 	if (!heap_weight_has_rows(g->p, g->weight))
 		return g->p->is_incomplete ? "the recording is incomplete, and has none up to "
 					     "where its data end"
@@ -481,8 +481,6 @@ static const char *why_empty(const struct gather *g)
 		return "everything shown that was allocated was freed";
 	if (g->weight != HEAP_WEIGHT_LEAKED)
 		return "the filters removed everything";
-	if (g->leaks.rule == LEAKS_UNKNOWN)
-		return "a dump has no block ages: compare two dumps with assay diff";
 	return arena_fmt(g->arena, "no block shown that is live at the end is older than %s",
 			 num_ns(g->leaks.min_age_ns).s);
 }

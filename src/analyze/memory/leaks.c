@@ -14,6 +14,8 @@ static bool has_ended(const struct profile *p, const struct table *live)
 {
 	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
 	bool knows_ends = false;
+	if (profile_get_fact(p, FACT_TARGET_END) || profile_get_fact_nr(p, FACT_HEAP_KILLED))
+		return false; /* what was killed could not free any more */
 	if (profile_get_fact(p, FACT_HEAP_ENDED))
 		return true;
 	if (!attached || strncmp(attached, "launch", strlen("launch")) != 0)
@@ -53,10 +55,17 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 		return err_hint(err, "write a number with its unit: 500ms, 30s, 5m");
 	}
 	if (p->is_incomplete)
-		l.rule = LEAKS_UNKNOWN;
+		l.why_unknown =
+			"the recording is incomplete: what is leaked and what was live at the "
+			"peak are known at its end only";
 	else if (live && !older_than && has_ended(p, live))
 		l.rule = LEAKS_ALL;
 	else if (live && !has_times(live))
+		l.why_unknown = "a dump has no block ages: compare two dumps with assay diff";
+	else if (live && !older_than && all.to_ns - all.from_ns < NS_PER_SEC + l.min_age_ns)
+		l.why_unknown =
+			"the capture was too short: allocation times are known to the second";
+	if (l.why_unknown)
 		l.rule = LEAKS_UNKNOWN;
 	*ret_l = l;
 	return 0;

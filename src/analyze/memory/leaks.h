@@ -2,11 +2,13 @@
  * Decides which live blocks count as leaked.
  *
  * If assay launched the program and every process with live blocks has exited, or if the recording
- * has FACT_HEAP_ENDED (also if attached), all blocks that were not freed are leaked. Else those
+ * has FACT_HEAP_ENDED (also if attached), all blocks that were not freed are leaked, unless a signal
+ * killed one of the processes, which could not free them any more. Else those
  * blocks are leaked that are live at the end and older than half of the capture, or older than the
  * age that the user gives. Allocation times have a resolution of one second. A block's age is
  * therefore measured from the end of the second in which it was allocated. What is live where an
- * incomplete recording ends may be freed later, and has no ages: nothing is known to be leaked.
+ * incomplete recording ends may be freed later, and has no ages: nothing is known to be leaked, as in
+ * a capture so short that no block can be proven old enough.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKS_H
 #define ASSAY_ANALYZE_MEMORY_LEAKS_H
@@ -18,11 +20,12 @@
 enum leak_rule {
 	LEAKS_OLDER,  /* blocks older than min_age_ns */
 	LEAKS_ALL,    /* all live blocks: the program has exited */
-	LEAKS_UNKNOWN /* ages are not known: a dump, or an incomplete recording */
+	LEAKS_UNKNOWN /* ages are not known */
 };
 
 struct leak_limit {
 	enum leak_rule rule;
+	const char *why_unknown; /* NULL: known; constant */
 	uint64_t min_age_ns;
 	uint64_t end_ns; /* of the capture */
 };

@@ -53,6 +53,9 @@ static void add_facts(struct report *r, const struct watchpage *p)
 {
 	const struct memgroup_numbers *g = &p->last.group;
 	report_fact(r, FACT_TARGET, p->target);
+	const char *end = profile_get_fact(p->profile, FACT_TARGET_END);
+	if (end)
+		report_fact(r, FACT_TARGET_END, end);
 	if (p->machine_bytes)
 		report_fact(r, FACT_MACHINE,
 			    arena_fmt(&r->arena, "%s of memory", num_bytes(p->machine_bytes).s));

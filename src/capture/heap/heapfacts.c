@@ -15,6 +15,7 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	struct heapring_counts c = heapprocess_counts(p);
 	struct heapaccount_info b = heapprocess_account_info(p);
 	struct heapinject_info i = heapprocess_inject_info(p);
+	sum->nr_killed += heapprocess_killed_by(p) != 0;
 	sum->nr_broken += c.nr_broken;
 	sum->nr_dropped += c.nr_dropped;
 	sum->nr_allocs += c.nr_allocs;
@@ -119,6 +120,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	if (!is_full)
 		add_check(p, i);
 	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
+	profile_fact_nr(p, FACT_HEAP_KILLED, i->nr_killed);
 	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);
 	profile_lose(p, LOSS_HEAP_NOT_FOLLOWED, i->nr_not_followed);
 	profile_lose(p, LOSS_HEAP_TOO_SHORT, i->nr_too_short);

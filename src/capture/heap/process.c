@@ -18,6 +18,7 @@
 #include "capture/heap/thin.h"
 #include "host/memory/memstat.h"
 #include "host/proc.h"
+#include "host/procend.h"
 
 #define BATCH 256
 /* Many more slots than threads, so that most threads use their home slot. */
@@ -44,6 +45,7 @@ struct moment {
 
 struct heapprocess {
 	struct heapprocess_spec spec;
+	int pid_fd; /* -1: kernels before 5.3 */
 	uint64_t seed;
 	struct heap_plan plan;
 	struct heapinject *inject;
@@ -330,6 +332,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 {
 	CLEANUP(heapprocess_free_p) struct heapprocess *p = xcalloc(1, sizeof(*p));
 	p->spec = *spec;
+	p->pid_fd = (int)syscall(SYS_pidfd_open, spec->pid, 0);
 	p->plan = *plan;
 	*plan = (struct heap_plan){0};
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
@@ -444,8 +447,14 @@ void heapprocess_free(struct heapprocess *p)
 	heap_plan_release(&p->plan);
 	heapqueue_batch_release(&p->batch);
 	map_release(&p->tid_of);
+	close_p(&p->pid_fd);
 	free(p->rings);
 	free(p);
+}
+
+int heapprocess_killed_by(const struct heapprocess *p)
+{
+	return p->pid_fd >= 0 ? procend_read(p->pid_fd, p->spec.pid).signal : 0;
 }
 
 int32_t heapprocess_pid(const struct heapprocess *p)

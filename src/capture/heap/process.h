@@ -74,6 +74,8 @@ DEFINE_FREE_P(heapprocess, struct heapprocess)
 
 /* With starts_full: how long every allocation was recorded; UINT64_MAX: to the end. */
 uint64_t heapprocess_full_ns(const struct heapprocess *p);
+/* The signal that killed the process; 0: none, or not known. */
+int heapprocess_killed_by(const struct heapprocess *p);
 int32_t heapprocess_pid(const struct heapprocess *p);
 const struct heap_plan *heapprocess_plan(const struct heapprocess *p);
 struct heapinject_info heapprocess_inject_info(const struct heapprocess *p);

@@ -29,7 +29,7 @@ struct heap_opts {
 static const struct opt heap_table[] = {
 	OPT_STR(0, "older-than", struct heap_opts, older_than, "TIME",
 		"memory live at the end counts as leaked if it is at least this old (default: half "
-		"of the capture; any age if the program has ended)"),
+		"of the capture; any age if the program has exited)"),
 	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
 		"show known leaks as one row: lines leak:PATTERN, as for LeakSanitizer"),
 	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_flames,

@@ -26,6 +26,7 @@
 #include "host/limits.h"
 #include "host/privileges.h"
 #include "host/syscallfilter.h"
+#include "host/watch.h"
 #include "session/memrecord.h"
 
 #define EVERY_MIN_NS (10 * NS_PER_MS)
@@ -100,6 +101,7 @@ static const struct opt_exclusion excluded[] = {
 struct run {
 	const struct watch_opts *o;
 	struct spawn *child; /* NULL: none */
+	struct watch target; /* how it ends, if there is no child */
 	struct memwatch memory;
 	struct memrecord record;
 	struct watchpage page;
@@ -116,6 +118,7 @@ struct run {
 
 static void run_release(struct run *r)
 {
+	watch_release(&r->target);
 	memwatch_release(&r->memory);
 	memrecord_release(&r->record);
 	watchpage_release(&r->page);
@@ -128,6 +131,8 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 	const struct watch_opts *o = r->o;
 	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
 	TRY(host_need_files(err));
+	r->target.target = t->has_target ? &t->target : NULL;
+	(void)watch_has_ended(&r->target);
 	r->cpu_before_ns = clock_process_cpu_ns();
 	r->deadline_ns = t->duration_ns ? clock_mono_ns() + t->duration_ns : UINT64_MAX;
 	r->shows_mappings = o->shows_mappings;
@@ -394,10 +399,18 @@ static void print_cost(const struct run *r)
 		log_note("%u of %zu processes have exited", m->nr_exited, m->processes.n);
 }
 
+static struct procend end_of(struct run *r)
+{
+	if (r->child && spawn_has_ended(r->child))
+		return procend_from_status(r->child->wait_status);
+	return watch_has_ended(&r->target) ? watch_end(&r->target) : (struct procend){0};
+}
+
 static int finish_recording(struct run *r)
 {
 	CLEANUP(err_release) struct err err = {0};
-	bool is_whole = !memrecord_finish(&r->record, &r->memory, &err);
+	struct procend end = end_of(r);
+	bool is_whole = !memrecord_finish(&r->record, &r->memory, &end, &err);
 	if (!r->record.writer)
 		return EXIT_OK;
 	if (!is_whole) {
@@ -448,7 +461,8 @@ static int watch_chosen(const struct watch_opts *o, const struct chosen_target *
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(run_release)
-	struct run r = {.o = o, .child = child, .memory = MEMWATCH_INIT};
+	struct run r = {
+		.o = o, .child = child, .target = WATCH_INIT(NULL), .memory = MEMWATCH_INIT};
 	int rc = run_open(&r, t, args, &err);
 	host_confine_tracer(target_has_filter(&t->target));
 	if (!rc)

@@ -8,8 +8,10 @@
 
 #include "analyze/memory/heapframes.h"
 #include "analyze/memory/heapweights.h"
+#include "analyze/memory/leaks.h"
 #include "analyze/memory/suppress.h"
 #include "analyze/views.h"
+#include "base/clock.h"
 #include "base/stat.h"
 #include "ingest/livesofar.h"
 #include "madeheap.h"
@@ -101,6 +103,44 @@ TEST(heapweights_leaks_are_old_or_left_by_who_has_ended)
 	CHECK_U64(weight_of(MADEHEAP_ENDED, &leaked, NULL), 3 * MIB);
 	leaked.older_than = "20s";
 	CHECK_U64(weight_of(0, &leaked, NULL), 0);
+}
+
+static uint64_t leaked_with(enum fact_id id, const char *value)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct profile *p = madeheap_server(MADEHEAP_ENDED);
+	p->is_sealed = false;
+	profile_fact(p, id, value);
+	struct selection sel;
+	struct select_spec spec = {.heap.weight = "leaked"};
+	CHECK(!heapweights_select(&a, p, &spec, &sel, NULL));
+	uint64_t weight = sel.weight;
+	profile_free(p);
+	return weight;
+}
+
+TEST(heapweights_what_a_killed_program_held_is_not_all_leaked)
+{
+	CHECK_U64(leaked_with(FACT_HEAP_ENDED, "yes"), 12 * MIB);
+	CHECK_U64(leaked_with(FACT_TARGET_END, "killed by SIGKILL"), 7 * MIB);
+	CHECK_U64(leaked_with(FACT_HEAP_KILLED, "1"), 7 * MIB);
+}
+
+TEST(heapweights_a_capture_shorter_than_its_resolution_knows_no_leaks)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct profile *p = madeheap_server(MADEHEAP_ATTACHED);
+	p->is_sealed = false;
+	p->end_ns = p->start_ns + 3 * NS_PER_SEC / 2;
+	struct leak_limit l;
+	vec_foreach(t, &p->tables)
+		for (size_t i = 0; i < t->n; i++)
+			t->time_ns[i] = p->start_ns;
+	CHECK(!leaks_limit(p, NULL, &l, NULL));
+	CHECK(l.rule == LEAKS_UNKNOWN && strstr(l.why_unknown, "too short"));
+	CHECK(!leaks_limit(p, "500ms", &l, NULL));
+	CHECK(l.rule == LEAKS_OLDER);
+	profile_free(p);
 }
 
 /* As read from the file of a killed recorder: tables of the end have no rows. */

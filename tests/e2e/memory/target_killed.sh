@@ -1,0 +1,33 @@
+# SIGKILL of the target during each kind of capture: the page says so, and claims nothing of an exit.
+. "$LIB/share.sh"
+nr=0
+target=
+trap 'kill -9 $target 2> /dev/null' EXIT
+
+# killed_under HOW: captures allocmix, kills it, leaves the page in the file out
+killed_under() {
+	"$TARGETS/allocmix" 1 1000000000 > mix.out 2>&1 & target=$!
+	# shellcheck disable=SC2086
+	$ASSAY $1 -o k.assay -p $target 60 > out 2> err & rec=$!
+	if [ "${1%% *}" = watch ]; then wait_for grep -q MiB out; else begun $rec; fi
+	sleep 0.3
+	kill -9 $target
+	wait $target 2> /dev/null
+	wait $rec || fail "$1: status $?: $(cat err)"
+	grep -q 'target end: killed by SIGKILL' out || fail "$1 does not say how the target ended: $(head -12 out)"
+	grep -qE 'program exit|not freed| leaked ' out && fail "$1 claims leaks of what was killed: $(head -40 out)"
+	nr=$((nr + 1))
+}
+
+killed_under "heap --no-pictures"
+killed_under "heap --no-pictures --all-allocations"
+killed_under "heap --no-pictures --method uprobes"
+killed_under "heap --no-pictures --method growth"
+killed_under "watch --every 200ms"
+killed_under "cpu --no-pictures"
+
+# Launched: killed by the kernel at the limit, and a child of a shell that exits by itself.
+$ASSAY heap --no-pictures --children -o k.assay -- sh -c "'$TARGETS/allocmix' 1 1000000000 > mix.out & sleep 0.5; kill -9 \$!; true" > out 2> err ||
+	fail "children: status $?: $(cat err)"
+grep -qE 'program exit|not freed' out && fail "leaks of a killed child: $(head -40 out)"
+echo "$nr pages of killed targets claim nothing of an exit"
