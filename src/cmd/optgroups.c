@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/hints.h"
 #include "host/cachedir.h"
+#include "model/redact.h"
 
 #define SUPPRESS_BYTES_MAX ((size_t)1 << 20)
 
@@ -145,6 +146,24 @@ void filter_release(struct filter_opts *f)
 {
 	arena_release(&f->arena);
 	buf_release(&f->suppress);
+}
+
+static const struct opt share_opts[] = {
+	OPT_FLAG(0, "redact", struct share_opts, is_redacted,
+		 "remove host, command, paths, names of files and peers, and texts of marks; names "
+		 "of functions, modules and threads stay"),
+	OPT_FLAG(0, "with-args", struct share_opts, has_arguments,
+		 "keep the arguments of the profiled command (default: only its program)"),
+	OPT_END,
+};
+const struct opt_group share_group = {"What is given away", share_opts};
+
+void share_apply(const struct share_opts *o, struct profile **p)
+{
+	if (!o->has_arguments)
+		profile_drop_arguments(*p);
+	if (o->is_redacted)
+		profile_redact(p);
 }
 
 static const struct opt output_opts[] = {

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "analyze/report.h"
+#include "model/profile.h"
 #include "render/renderers.h"
 
 struct filter_opts {
@@ -54,6 +55,17 @@ int filter_finish(struct filter_opts *f, struct err *err);
 /* Makes --weight the weight of the profile's rows. Call it before anything is selected. */
 int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err);
 void filter_release(struct filter_opts *f);
+
+/* What may leave the machine in a file that is given away. */
+struct share_opts {
+	bool is_redacted;
+	bool has_arguments;
+};
+
+extern const struct opt_group share_group;
+
+/* Applies the options to a loaded profile. */
+void share_apply(const struct share_opts *o, struct profile **p);
 
 struct output_opts {
 	const char *path;            /* NULL or "-": standard output */

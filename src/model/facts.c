@@ -32,6 +32,7 @@ static const struct {
 	[FACT_TARGET] = {"target"},
 	[FACT_COMMAND] = {"command"},
 	[FACT_TARGET_END] = {"target end"},
+	[FACT_REDACTED] = {"redacted"},
 	[FACT_EVENT] = {"event"},
 	[FACT_FREQUENCY] = {"frequency_hz"},
 	[FACT_MODE] = {"mode"},

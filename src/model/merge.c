@@ -24,14 +24,14 @@ static uint32_t *ids(struct merge *m, size_t n)
 	return arena_calloc(&m->arena, n, sizeof(uint32_t));
 }
 
-static void merge_strings(struct merge *m)
+/* Only texts that are referred to are copied. */
+static str_id text(struct merge *m, str_id from)
 {
-	size_t n = intern_count(&m->from->strings);
-	m->str = ids(m, n);
-	for (size_t i = 1; i < n; i++) {
-		struct sv s = profile_sv(m->from, (str_id)i);
-		m->str[i] = profile_str(m->to, s.p, s.n);
+	if (from && !m->str[from]) {
+		struct sv s = profile_sv(m->from, from);
+		m->str[from] = profile_str(m->to, s.p, s.n);
 	}
+	return m->str[from];
 }
 
 static void merge_modules(struct merge *m)
@@ -39,7 +39,7 @@ static void merge_modules(struct merge *m)
 	m->module = ids(m, m->from->modules.n);
 	for (size_t i = 1; i < m->from->modules.n; i++) {
 		struct module mod = m->from->modules.p[i];
-		mod.path = m->str[mod.path];
+		mod.path = text(m, mod.path);
 		m->module[i] = profile_module(m->to, &mod);
 	}
 	vec_foreach(map, &m->from->mappings) {
@@ -54,8 +54,8 @@ static void merge_functions(struct merge *m)
 	m->func = ids(m, m->from->functions.n);
 	for (size_t i = 1; i < m->from->functions.n; i++) {
 		struct function f = m->from->functions.p[i];
-		f.name = m->str[f.name];
-		f.linkage = m->str[f.linkage];
+		f.name = text(m, f.name);
+		f.linkage = text(m, f.linkage);
 		f.module = m->module[f.module];
 		m->func[i] = profile_function(m->to, &f);
 	}
@@ -71,7 +71,7 @@ static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
 	for (size_t i = 0; i < l->nr_frames; i++) {
 		struct frame f = m->from->frames.p[l->first_frame + i];
 		f.func = m->func[f.func];
-		f.file = m->str[f.file];
+		f.file = text(m, f.file);
 		if (!(l->flags & LOCATION_TAIL) || !f.is_inferred)
 			frames[nr++] = f;
 	}
@@ -87,7 +87,7 @@ static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
  */
 #define OFFSET_TOP ((uint64_t)3 << 62)
 
-static uint64_t named_offset(const struct merge *m, const struct location *l)
+static uint64_t named_offset(struct merge *m, const struct location *l)
 {
 	uint64_t top = l->offset & OFFSET_TOP;
 	uint64_t low = l->offset & ~OFFSET_TOP;
@@ -98,7 +98,7 @@ static uint64_t named_offset(const struct merge *m, const struct location *l)
 	uint64_t key = 0;
 	for (size_t i = 0; i < l->nr_frames; i++) {
 		const struct frame *f = &m->from->frames.p[l->first_frame + i];
-		key = hash_mix(key ^ ((uint64_t)m->func[f->func] << 32 | m->str[f->file]),
+		key = hash_mix(key ^ ((uint64_t)m->func[f->func] << 32 | text(m, f->file)),
 			       (uint64_t)f->line << 2 | (uint64_t)f->is_inferred << 1 |
 				       f->is_inlined);
 	}
@@ -113,7 +113,7 @@ static loc_id merge_tail(struct merge *m, const struct location *l, loc_id base)
 	for (size_t i = 0; i < l->nr_frames && nr < ARRAY_LEN(inferred); i++) {
 		struct frame f = m->from->frames.p[l->first_frame + i];
 		f.func = m->func[f.func];
-		f.file = m->str[f.file];
+		f.file = text(m, f.file);
 		if (f.is_inferred)
 			inferred[nr++] = f;
 	}
@@ -149,7 +149,7 @@ static void merge_stacks(struct merge *m)
 	m->task = ids(m, m->from->tasks.n);
 	for (size_t i = 1; i < m->from->tasks.n; i++) {
 		const struct task *t = &m->from->tasks.p[i];
-		m->task[i] = profile_task(m->to, t->pid, t->tid, m->str[t->comm], t->start_ns);
+		m->task[i] = profile_task(m->to, t->pid, t->tid, text(m, t->comm), t->start_ns);
 		struct task *task = &m->to->tasks.p[m->task[i]];
 		task->end_ns = MAX(task->end_ns, t->end_ns);
 	}
@@ -160,8 +160,8 @@ static void merge_tags(struct merge *m)
 	m->tag = ids(m, m->from->tags.n);
 	for (size_t i = 1; i < m->from->tags.n; i++) {
 		struct tag tag = m->from->tags.p[i];
-		tag.object = m->str[tag.object];
-		tag.detail = m->str[tag.detail];
+		tag.object = text(m, tag.object);
+		tag.detail = text(m, tag.detail);
 		tag.other = m->task[tag.other];
 		tag.other_stack = m->stack[tag.other_stack];
 		m->tag[i] = profile_tag(m->to, &tag);
@@ -172,9 +172,9 @@ static void merge_tables(struct merge *m)
 {
 	vec_foreach(t, &m->from->tables) {
 		struct table shape = *t;
-		shape.event = m->str[t->event];
+		shape.event = text(m, t->event);
 		for (uint32_t c = 0; c < t->nr_columns; c++)
-			shape.columns[c].name = m->str[t->columns[c].name];
+			shape.columns[c].name = text(m, t->columns[c].name);
 		uint32_t to = profile_table(m->to, &shape);
 		for (size_t i = 0; i < t->n; i++) {
 			profile_sample(m->to, to, t->time_ns[i], m->stack[t->stack[i]],
@@ -186,7 +186,7 @@ static void merge_tables(struct merge *m)
 		}
 	}
 	vec_foreach(mark, &m->from->marks)
-		vec_push(&m->to->marks, (struct mark){mark->time_ns, m->str[mark->text]});
+		vec_push(&m->to->marks, (struct mark){mark->time_ns, text(m, mark->text)});
 }
 
 /* Adds a time to the union of times, which is sorted and has no overlaps. */
@@ -247,7 +247,7 @@ static void merge_facts(struct merge *m, bool is_first)
 	vec_foreach(f, &m->from->facts) {
 		const char *key = profile_text(m->from, f->key);
 		if (!profile_get_fact_text(to, key) && (is_first || !is_of_one(key)))
-			vec_push(&to->facts, (struct fact){m->str[f->key], m->str[f->value]});
+			vec_push(&to->facts, (struct fact){text(m, f->key), text(m, f->value)});
 	}
 }
 
@@ -255,7 +255,7 @@ void profile_merge(struct profile *to, const struct profile *from)
 {
 	struct merge m = {.to = to, .from = from};
 	bool is_first = !to->start_ns && !to->end_ns;
-	merge_strings(&m);
+	m.str = ids(&m, intern_count(&from->strings));
 	merge_modules(&m);
 	merge_functions(&m);
 	merge_locations(&m);

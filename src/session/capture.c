@@ -123,6 +123,16 @@ static void capture_release(struct capture *c)
 	profile_free(c->p);
 }
 
+/* Arguments may hold secrets: only the program's name is kept unless the user asked for them. */
+static void add_command(struct profile *p, const struct capture_options *o)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_add_str(&text, o->command[0]);
+	for (char **arg = o->command + 1; o->flags & CAPTURE_WITH_ARGS && *arg; arg++)
+		buf_addf(&text, " %s", *arg);
+	profile_fact(p, FACT_COMMAND, buf_str(&text));
+}
+
 static void add_facts(struct capture *c)
 {
 	const struct capture_options *o = c->options;
@@ -139,8 +149,7 @@ static void add_facts(struct capture *c)
 	if (o->target)
 		profile_fact(c->p, FACT_TARGET, o->target->name);
 	if (o->command) {
-		/* Arguments after the first may hold secrets: only the program's name is kept. */
-		profile_fact(c->p, FACT_COMMAND, o->command[0]);
+		add_command(c->p, o);
 		if (!o->target)
 			profile_fact(c->p, FACT_TARGET, path_base(o->command[0]));
 	}

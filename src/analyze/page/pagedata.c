@@ -406,15 +406,6 @@ static void add_marks(struct page *page, const struct profile *p)
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
-/* Pages are given away: arguments of commands may be secret, so only the program's name stays. */
-static void drop_arguments(struct page *page)
-{
-	const char *command = report_get_fact(page->first, FACT_COMMAND);
-	if (command)
-		report_fact(page->first, FACT_COMMAND,
-			    arena_strndup(&page->arena, command, strcspn(command, " \t\n")));
-}
-
 static void add_findings(struct page *page, const struct report *r)
 {
 	vec_foreach(text, &r->findings)
@@ -454,7 +445,6 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 	m.bins = waitbins_new(&m.arena, p);
 	int rc = add_pages(page, p, input, err);
 	if (!rc) {
-		drop_arguments(page);
 		add_threads(&m);
 		add_states(page);
 		add_memory(page, p);

@@ -182,7 +182,7 @@ static int write_flame_graphs(const struct capture_job *job, struct outputs *out
 	for (size_t i = 0; i < list.n; i++) {
 		CLEANUP(picture_release)
 		struct picture pic = {.spec = list.p[i].spec, .tree_flags = list.p[i].tree_flags};
-		picture_add(&pic, p, out->place.stem);
+		picture_add(&pic, p, job->common.share.is_redacted ? "profile" : out->place.stem);
 		if (!i && job->folded == CAPTURE_FOLDED_WEIGHTS)
 			status = outputs_folded(out, &pic);
 		if (wants_svg(job) &&
@@ -208,7 +208,23 @@ static void warn_of_nothing(const struct capture_job *job, const struct capture_
 	log_hint("run with sudo; to see what is missing: assay doctor -p PID");
 }
 
-static int finish(struct capture_job *job, struct outputs *out, const struct capture_result *r)
+/* Page, folded stacks and pictures: what people give away. */
+static int write_pictures(struct capture_job *job, struct outputs *out, struct capture_result *r)
+{
+	share_apply(&job->common.share, &r->profile);
+	int status = EXIT_OK;
+	if (outputs_page(out, r->profile) == EXIT_FAILED ||
+	    write_flame_graphs(job, out, r->profile) == EXIT_FAILED)
+		status = EXIT_FAILED;
+	if (wants_svg(job) && memchart_output(out, r->profile) != EXIT_OK)
+		status = EXIT_FAILED;
+	if (job->common.share.is_redacted)
+		log_note("redacted: the page and what is written beside it; the recording holds "
+			 "everything");
+	return status;
+}
+
+static int finish(struct capture_job *job, struct outputs *out, struct capture_result *r)
 {
 	const struct capture_command *c = job->command;
 	const struct profile *p = r->profile;
@@ -222,13 +238,8 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 		status = EXIT_FAILED;
 	if (c->print_notes)
 		c->print_notes(job, r);
-	if (has_pictures && stop_count() <= 1) {
-		if (outputs_page(out, p) == EXIT_FAILED ||
-		    write_flame_graphs(job, out, p) == EXIT_FAILED)
-			status = EXIT_FAILED;
-		if (wants_svg(job) && memchart_output(out, p) != EXIT_OK)
-			status = EXIT_FAILED;
-	}
+	if (has_pictures && stop_count() <= 1 && write_pictures(job, out, r) != EXIT_OK)
+		status = EXIT_FAILED;
 	if (!job->is_unrecorded) {
 		outputs_print_cost(r);
 		outputs_print_files(out, r);
@@ -347,7 +358,8 @@ static void fill_options(struct capture_job *job)
 	if (!c->duration_ns && !c->command)
 		c->duration_ns = CAPTURE_SECONDS_DEFAULT * NS_PER_SEC;
 	c->delay_ns = o->delay_ns;
-	c->flags = o->has_no_bpf ? CAPTURE_NO_BPF : 0;
+	c->flags = (o->has_no_bpf ? CAPTURE_NO_BPF : 0u) |
+		   (o->share.has_arguments ? CAPTURE_WITH_ARGS : 0u);
 	c->symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0;
 	c->demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0;
 	c->debug_dirs = o->debug_dirs.p;
@@ -388,6 +400,7 @@ static struct opt_cmd command_line(const struct capture_command *c, struct captu
 		cmd.groups[n++] =
 			(struct opt_bind){c->groups[i].group, (char *)job->own + c->groups[i].at};
 	cmd.groups[n++] = (struct opt_bind){&capture_group, &job->common};
+	cmd.groups[n++] = (struct opt_bind){&share_group, &job->common.share};
 	cmd.groups[n] = (struct opt_bind){&renderer_group, &job->common.form};
 	return cmd;
 }

@@ -29,6 +29,7 @@
 #include "base/opt/opt.h"
 #include "cmd/capture/outputs.h"
 #include "cmd/capture/targetopts.h"
+#include "cmd/optgroups.h"
 #include "render/renderers.h"
 #include "session/capture.h"
 
@@ -48,6 +49,7 @@ struct capture_opts {
 	bool has_no_inlines;         /* do not look up inlined functions */
 	bool has_hashes;             /* keep hashes in demangled names (DEMANGLE_HASHES) */
 	struct opt_list debug_dirs;  /* directories with debug files */
+	struct share_opts share;     /* of the page and the files beside the recording */
 };
 
 /* Which folded stacks are written beside the recording, as STEM.folded. */

@@ -35,6 +35,7 @@ struct convert_opts {
 	unsigned folded_flags;
 	const char *weight;      /* name of a column; NULL: the event's default weight */
 	const char *heap_weight; /* weight of a memory profile, for flame graphs */
+	struct share_opts share;
 };
 
 static const struct opt convert_opts[] = {
@@ -297,6 +298,7 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	if (load(&p, o, args, &err))
 		return cmd_fail(&err);
+	share_apply(&o->share, &p);
 	if (p->is_incomplete)
 		log_note("the input is incomplete: the capture was killed, or the file is damaged");
 	bool is_flame = true;
@@ -309,7 +311,8 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 		has_one_event |= !outputs[i].format || outputs[i].format->flags & FORMAT_ONE_EVENT;
 	if (has_one_event)
 		inputs_note_event(p, o->event);
-	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
+	const char *title =
+		args->operands.n == 1 && !o->share.is_redacted ? args->operands.p[0] : "profile";
 	for (size_t i = 0; i < nr; i++) {
 		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);
 		if (rc) /* no message if the reader closed the pipe */
@@ -334,7 +337,10 @@ int cmd_convert(int argc, char **argv)
 			"assay convert -o perf.data redis.assay\tfor perf report\n"
 			"assay convert perf.data -o a.folded -o a.svg\ttwo formats, read once\n"
 			"perf script | assay convert --to svg - -o flame.svg\tfrom perf script output\n",
-		.groups = {{&convert_group, &o}, {&folded_group, &o}, {&names_group, &o}},
+		.groups = {{&convert_group, &o},
+			   {&folded_group, &o},
+			   {&names_group, &o},
+			   {&share_group, &o.share}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	int status;

@@ -28,6 +28,7 @@ struct report_opts {
 	bool is_runs;
 	bool is_over_time;
 	const char *chart;
+	struct share_opts share;
 };
 
 #define GROUPINGS_MAX 31
@@ -207,6 +208,7 @@ int cmd_report(int argc, char **argv)
 			   {&limit_group, &o},
 			   FILTER_GROUPS(&filter),
 			   {&output_group, &out},
+			   {&share_group, &o.share},
 			   {&renderer_group, &out.form}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
@@ -238,6 +240,7 @@ int cmd_report(int argc, char **argv)
 	    inputs_confine(in.paths, in.nr, o.chart ? o.chart : out.path, &err) ||
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter.dumps}, &err))
 		return cmd_fail(&err);
+	share_apply(&o.share, &p);
 	if (filter_weigh(&filter, p, &err))
 		return cmd_refuse(&err);
 	if (o.is_over_time)

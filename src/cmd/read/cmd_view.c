@@ -6,11 +6,13 @@
 
 #include "base/file/file.h"
 #include "cmd/capture/outputs.h"
+#include "cmd/optgroups.h"
 #include "cmd/read/htmlpage.h"
 #include "cmd/read/inputs.h"
 
 struct view_opts {
 	const char *output;
+	struct share_opts share;
 };
 
 static const struct opt view_opts[] = {
@@ -62,6 +64,7 @@ static int view(const struct view_opts *o, const struct opt_args *args, struct e
 	TRY(inputs_find(&in, args, err));
 	TRY(inputs_confine(in.paths, in.nr, o->output ? o->output : in.paths[0], err));
 	TRY(inputs_load(&p, in.paths, in.nr, &(struct load_options){0}, err));
+	share_apply(&o->share, &p);
 	return write_page(o, p, in.paths[0], err);
 }
 
@@ -73,7 +76,7 @@ int cmd_view(int argc, char **argv)
 		.usage = {"[OPTION...] [FILE...]"},
 		.details = details,
 		.examples = examples,
-		.groups = {{&view_group, &o}},
+		.groups = {{&view_group, &o}, {&share_group, &o.share}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};

@@ -13,7 +13,7 @@ static void add_picture(struct buf *to, const struct profile *p, const char *inp
 {
 	CLEANUP(picture_release) struct picture pic = {0};
 	const struct svg_options svg = {.min_width_px = 1, .flags = SVG_STATIC | SVG_INVERTED};
-	picture_add(&pic, p, input);
+	picture_add(&pic, p, input ? input : "profile");
 	if (flamegraph_svg(to, &pic, &svg, NULL))
 		buf_clear(to);
 }
@@ -23,6 +23,8 @@ int htmlpage_make(struct buf *to, const struct profile *p, const char *input, st
 	struct page page;
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf picture = {0};
+	if (profile_get_fact(p, FACT_REDACTED)) /* the name of the file, too */
+		input = NULL;
 	TRY(page_make(&page, p, input, err));
 	text_render(&text, page.first, &(struct text_style){.add_hint = hint_add_words});
 	add_picture(&picture, p, input);
