@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/memory/timeline.h"
-#include "analyze/page/waitbins.h"
 #include "analyze/select/select.h"
 #include "analyze/select/window.h"
 #include "analyze/stacks/calltree.h"
@@ -29,7 +28,6 @@ struct maker {
 	uint32_t *thread_of; /* by task_id */
 	struct map wakers;   /* by task_id << 32 | stack_id: str_id */
 	struct arena arena;
-	struct waitbins *bins; /* in the arena; NULL: no single waits were kept */
 };
 
 static void maker_release(struct maker *m)
@@ -139,104 +137,67 @@ static uint32_t time_of(const struct maker *m, const struct selection *sel,
 	return t ? ms_since(m->page, t->time_ns[row->source]) : 0;
 }
 
-/* A row of the page: one of the selection, or a part of one in time. */
-struct part {
+/* The order of a stream's rows: by time, then such that similar rows are neighbours. */
+struct place {
 	uint32_t time_ms;
-	uint32_t len_ms;
+	uint32_t thread;
+	uint32_t shape;
 	uint32_t row;
-	uint64_t count;
-	uint64_t weight;
 };
-
-typedef VEC(struct part) part_vec;
-
-static void part_vec_release(part_vec *v)
-{
-	vec_release(v);
-}
 
 static int by_time(const void *x, const void *y)
 {
-	const struct part *a = x;
-	const struct part *b = y;
-	return COMPARE(a->time_ms, b->time_ms) ?: COMPARE(a->row, b->row);
+	const struct place *a = x;
+	const struct place *b = y;
+	return COMPARE(a->time_ms, b->time_ms) ?: COMPARE(a->thread, b->thread)
+	       ?: COMPARE(a->shape, b->shape) ?: COMPARE(a->row, b->row);
 }
 
-/* Waits are sums over a second: divides them as the single waits that were kept say. */
-static void add_wait(struct maker *m, const struct selection *sel, uint32_t i, part_vec *to)
+static uint32_t shape_of(const struct maker *m, const struct selection *sel,
+			 const struct select_row *row)
 {
-	const struct select_row *row = &sel->rows[i];
-	uint64_t start_ns = table_of(sel, row)->time_ns[row->source];
-	uint64_t end_ns = m->page->start_ns + m->page->duration_ms * NS_PER_MS;
-	struct waitbin bins[WAITBINS_MAX];
+	if (!m->page->bins || !row->synth_leaf || row->synth_leaf >= WAIT_NR)
+		return 0;
 	const struct waitbins_row of = {.task = row->task,
 					.stack = row->stack,
 					.reason = row->synth_leaf,
-					.start_ns = start_ns,
-					.len_ns = start_ns < end_ns ? MIN(end_ns - start_ns,
-									  SLICE_MS * NS_PER_MS)
-								    : SLICE_MS * NS_PER_MS,
-					.weight_ns = row->weight};
-	size_t n = waitbins_split(m->bins, &of, bins);
-	uint64_t upto = 0;
-	uint64_t given = 0;
-	for (size_t k = 0; k < n; k++) {
-		upto += bins[k].weight_ns;
-		uint64_t count = row->weight ? (uint64_t)((unsigned __int128)row->nr_samples *
-							  upto / row->weight)
-					     : row->nr_samples;
-		vec_push(to, (struct part){.time_ms = ms_since(m->page, bins[k].start_ns),
-					   .len_ms = (uint32_t)((bins[k].len_ns + NS_PER_MS - 1) /
-								NS_PER_MS),
-					   .row = i,
-					   .count = count - given,
-					   .weight = bins[k].weight_ns});
-		given = count;
-	}
+					.start_ns = table_of(sel, row)->time_ns[row->source]};
+	return waitbins_shape(m->page->bins, &of);
 }
 
-/* The rows of a stream in order of time. */
-static void add_parts(struct maker *m, const struct page_stream *s, const struct selection *sel,
-		      part_vec *to)
+static void place_rows(struct maker *m, const struct page_stream *s, const struct selection *sel,
+		       struct place *places)
 {
-	bool has_waits = m->bins && s->flags & PAGE_HAS_STATES;
 	for (uint32_t i = 0; i < sel->nr_rows; i++) {
 		const struct select_row *row = &sel->rows[i];
-		bool is_wait = row->synth_leaf && row->synth_leaf < WAIT_NR;
-		if (has_waits && is_wait) {
-			add_wait(m, sel, i, to);
-			continue;
-		}
-		bool is_instant = s->flags & PAGE_HAS_STATES && !row->synth_leaf;
-		vec_push(to,
-			 (struct part){.time_ms =
-					       s->flags & PAGE_HAS_TIMES ? time_of(m, sel, row) : 0,
-				       .len_ms = is_instant ? 0 : s->slice_ms,
-				       .row = i,
-				       .count = row->nr_samples,
-				       .weight = row->weight});
+		places[i].row = i;
+		places[i].thread = m->thread_of[row->task];
+		places[i].time_ms = s->flags & PAGE_HAS_TIMES ? time_of(m, sel, row) : 0;
+		places[i].shape = s->flags & PAGE_HAS_STATES ? shape_of(m, sel, row) : 0;
 	}
-	if (s->flags & PAGE_HAS_TIMES && to->n)
-		qsort(to->p, to->n, sizeof(*to->p), by_time);
+	qsort(places, sel->nr_rows, sizeof(*places), by_time);
 }
 
 static void fill_row(struct maker *m, struct page_stream *s, const struct selection *sel, size_t i,
-		     const struct part *from)
+		     const struct place *from)
 {
 	const struct select_row *row = &sel->rows[from->row];
-	s->thread[i] = m->thread_of[row->task];
-	s->count[i] = from->count;
-	s->weight[i] = from->weight;
-	if (s->state)
-		s->state[i] = (uint8_t)row->synth_leaf;
+	bool is_instant = s->flags & PAGE_HAS_STATES && !row->synth_leaf;
+	s->thread[i] = from->thread;
+	s->count[i] = row->nr_samples;
+	s->weight[i] = row->weight;
 	if (s->time_ms) {
 		s->time_ms[i] = from->time_ms;
-		s->len_ms[i] = from->len_ms;
+		s->len_ms[i] = is_instant ? 0 : s->slice_ms;
 	}
-	const struct table *t = s->state ? table_of(sel, row) : NULL;
+	if (!s->state)
+		return;
+	s->state[i] = (uint8_t)row->synth_leaf;
+	s->shape[i] = from->shape;
+	const struct table *t = table_of(sel, row);
 	if (t && t->has_tags)
 		add_tag(m, s, i, &m->p->tags.p[t->tag[row->source]]);
-	else if (s->log2_ns)
+	else
 		s->log2_ns[i] = LOG2_NONE;
 }
 
@@ -275,6 +236,7 @@ static void allocate(struct arena *a, struct page_stream *s)
 	if (!(s->flags & PAGE_HAS_STATES))
 		return;
 	s->state = arena_calloc(a, s->n, sizeof(*s->state));
+	s->shape = arena_calloc(a, s->n, sizeof(*s->shape));
 	s->log2_ns = arena_calloc(a, s->n, sizeof(*s->log2_ns));
 	s->object = arena_calloc(a, s->n, sizeof(*s->object));
 	s->waker = arena_calloc(a, s->n, sizeof(*s->waker));
@@ -316,15 +278,15 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 			 (is_of_waits(&sel) ? PAGE_HAS_STATES : 0u),
 		.slice_ms = slice_of(&sel),
 	};
-	CLEANUP(part_vec_release) part_vec parts = {0};
 	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, sel.nr_rows, sizeof(*nodes));
-	add_parts(m, &s, &sel, &parts);
-	s.n = parts.n;
+	CLEANUP(free_p) struct place *places = xreallocarray(NULL, sel.nr_rows, sizeof(*places));
+	s.n = sel.nr_rows;
 	allocate(a, &s);
+	place_rows(m, &s, &sel, places);
 	calltree_add_placed(m->tree, &sel, nodes);
 	for (size_t i = 0; i < s.n; i++) {
-		fill_row(m, &s, &sel, i, &parts.p[i]);
-		s.node[i] = nodes[parts.p[i].row];
+		fill_row(m, &s, &sel, i, &places[i]);
+		s.node[i] = nodes[places[i].row];
 	}
 	vec_push(&m->page->streams, s);
 	return 0;
@@ -442,7 +404,7 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 	CLEANUP(maker_release)
 	struct maker m = {.page = page, .p = p, .names = &page->tree_report->names};
 	m.tree = calltree_new(page->tree_report, 0);
-	m.bins = waitbins_new(&m.arena, p);
+	page->bins = waitbins_new(p);
 	int rc = add_pages(page, p, input, err);
 	if (!rc) {
 		add_threads(&m);
@@ -461,6 +423,7 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 
 void page_release(struct page *page)
 {
+	waitbins_free(page->bins);
 	report_free(page->first);
 	report_free(page->tree_report);
 	vec_release(&page->sentences);

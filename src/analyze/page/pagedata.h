@@ -14,6 +14,7 @@
 #ifndef ASSAY_ANALYZE_PAGE_PAGEDATA_H
 #define ASSAY_ANALYZE_PAGE_PAGEDATA_H
 
+#include "analyze/page/waitbins.h"
 #include "analyze/report.h"
 #include "base/arena.h"
 #include "base/base.h"
@@ -55,6 +56,7 @@ struct page_stream {
 	/* By row. Times are since the start of the capture. */
 	uint32_t *time_ms;
 	uint32_t *len_ms; /* a row is the sum over this time from time_ms on; 0: an instant */
+	uint32_t *shape;  /* of waits: how they were spread over it (waitbins.h); 0: not known */
 	uint32_t *node;   /* in tree->nodes */
 	uint32_t *thread;
 	uint64_t *count;
@@ -95,6 +97,7 @@ struct page {
 	VEC(struct page_thread) threads; /* 0: no thread */
 	VEC(struct page_state) states;   /* by enum select_leaf and wait reason */
 	VEC(struct page_stream) streams; /* the default one first */
+	struct waitbins *bins;           /* NULL: the profile has no single waits */
 	VEC(struct page_series) series;
 	VEC(struct page_mark) marks;
 };

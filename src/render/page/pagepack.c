@@ -245,6 +245,49 @@ static void end_column(struct buf *to, struct packed_column *c)
 		end_column(to, c);                  \
 	} while (0)
 
+#define SHAPE_LEVELS 63 /* of the weights of bins */
+
+/* The shape of rows whose weights have a sum of @sum. */
+static void add_shape(struct packed_column columns[4], const struct waitbin *bins, size_t n,
+		      uint64_t sum)
+{
+	uint64_t kept = 0;
+	uint64_t most = 1;
+	for (size_t i = 0; i < n; i++) {
+		kept += bins[i].ns;
+		most = MAX(most, (uint64_t)bins[i].ns);
+	}
+	add_value(&columns[0], sum > kept ? (sum - kept) * SHAPE_LEVELS / most : 0);
+	add_value(&columns[1], n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t level = (bins[i].ns * (uint64_t)SHAPE_LEVELS + most / 2) / most;
+		add_value(&columns[2], bins[i].bin - (i ? bins[i - 1].bin : 0u));
+		add_value(&columns[3], MAX(level, (uint64_t)1));
+	}
+}
+
+/* In the order in which rows use them; all rows of a shape are neighbours. */
+static void add_shapes(struct buf *to, const struct waitbins *bins, const struct page_stream *s)
+{
+	struct packed_column columns[4] = {0};
+	for (size_t i = 0; i < s->n;) {
+		size_t end = i;
+		uint64_t sum = 0;
+		while (end < s->n && s->shape[end] == s->shape[i])
+			sum += s->weight[end++];
+		size_t n = 0;
+		if (s->shape[i]) {
+			const struct waitbin *of = waitbins_of(bins, s->shape[i], &n);
+			add_shape(columns, of, n, sum);
+		}
+		i = end;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		end_column(to, &columns[i]);
+		buf_release(&columns[i].b);
+	}
+}
+
 static void add_rows(struct packer *k, struct buf *to, const struct page_stream *s)
 {
 	struct packed_column c = {0};
@@ -261,8 +304,14 @@ static void add_rows(struct packer *k, struct buf *to, const struct page_stream 
 		ADD_COLUMN(to, &c, s, s->log2_ns[i] == LOG2_NONE ? 0 : s->log2_ns[i] + 1u);
 		ADD_COLUMN(to, &c, s, k->text_id[s->object[i]]);
 		ADD_COLUMN(to, &c, s, k->text_id[s->waker[i]]);
+		ADD_COLUMN(to, &c, s,
+			   !s->shape[i]                          ? 0u
+			   : i && s->shape[i] == s->shape[i - 1] ? 1u
+								 : 2u);
 	}
 	buf_release(&c.b);
+	if (s->state)
+		add_shapes(to, k->page->bins, s);
 }
 
 static void add_block(struct buf *to, const struct buf *block)

@@ -17,6 +17,13 @@
  *	      log2   1 + floor(log2(ns)) of the waits, 0: not known
  *	      object index in the header's texts
  *	      waker  index in the header's texts
+ *	      shape  how the waits were spread over the row's second: 0 not known, 1 as the row before,
+ *	             2 as the next of the shapes
+ *	after the streams with states, the shapes, of which each divides a second into 100 bins:
+ *	      rest   weight that is spread evenly over the second
+ *	      bins   number of bins that have a weight of their own
+ *	      bin    of those of all shapes: difference to the one before, of the first its number
+ *	      weight of these bins; only the ratios within a shape mean something
  */
 #ifndef ASSAY_RENDER_PAGE_PAGEPACK_H
 #define ASSAY_RENDER_PAGE_PAGEPACK_H

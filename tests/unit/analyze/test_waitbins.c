@@ -1,4 +1,4 @@
-/* analyze/page/waitbins: sums of waits divided over their second by the single waits that were kept. */
+/* analyze/page/waitbins: how the single waits that were kept spread the sums of a second. */
 #include "base/base.h"
 #include "analyze/page/waitbins.h"
 #include "tap.h"
@@ -11,6 +11,7 @@
 
 struct input {
 	struct profile *p;
+	struct waitbins *w;
 	task_id task;
 	stack_id stack;
 };
@@ -32,83 +33,98 @@ static void keep(struct input *in, uint64_t from_ms, uint64_t ms, uint64_t queue
 	profile_tagged_sample(in->p, t, from_ms * MS, in->stack, in->task, 0, tag, values);
 }
 
-static size_t split(struct input *in, enum wait_reason reason, uint64_t weight_ms,
-		    struct waitbin parts[WAITBINS_MAX])
+/* The bins of the sums of a second; their number is 0 if there is no shape. */
+static const struct waitbin *find(struct input *in, enum wait_reason reason, uint64_t second,
+				  size_t *ret_n)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	profile_seal(in->p);
-	struct waitbins *w = waitbins_new(&a, in->p);
-	CHECK(w);
+	if (!in->w) {
+		profile_seal(in->p);
+		in->w = waitbins_new(in->p);
+	}
 	const struct waitbins_row row = {.task = in->task,
 					 .stack = in->stack,
 					 .reason = reason,
-					 .start_ns = 1000 * MS,
-					 .len_ns = 1000 * MS,
-					 .weight_ns = weight_ms * MS};
-	size_t n = waitbins_split(w, &row, parts);
-	uint64_t sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += parts[i].weight_ns;
-	CHECK_U64(sum, weight_ms * MS);
+					 .start_ns = second * 1000 * MS};
+	uint32_t shape = waitbins_shape(in->w, &row);
+	*ret_n = 0;
+	return shape ? waitbins_of(in->w, shape, ret_n) : NULL;
+}
+
+static void release(struct input *in)
+{
+	waitbins_free(in->w);
 	profile_free(in->p);
-	return n;
 }
 
 TEST(waitbins_place_waits_in_bins_of_ten_ms)
 {
-	struct waitbin parts[WAITBINS_MAX];
+	size_t n;
 	struct input in = input_new();
 	keep(&in, 1203, 4, 0);
+	keep(&in, 1208, 1, 0);
 	keep(&in, 1515, 10, 0); /* over the border of two bins */
-	CHECK_U64(split(&in, WAIT_FSYNC, 14, parts), 3);
-	CHECK_U64(parts[0].start_ns, 1200 * MS);
-	CHECK_U64(parts[0].len_ns, 10 * MS);
-	CHECK_U64(parts[0].weight_ns, 4 * MS);
-	CHECK_U64(parts[1].start_ns, 1510 * MS);
-	CHECK_U64(parts[1].weight_ns, 5 * MS);
-	CHECK_U64(parts[2].start_ns, 1520 * MS);
+	const struct waitbin *b = find(&in, WAIT_FSYNC, 1, &n);
+	CHECK_U64(n, 3);
+	CHECK_U64(b[0].bin, 20);
+	CHECK_U64(b[0].ns, 5 * MS);
+	CHECK_U64(b[1].bin, 51);
+	CHECK_U64(b[1].ns, 5 * MS);
+	CHECK_U64(b[2].bin, 52);
+	release(&in);
 }
 
-TEST(waitbins_join_the_bins_of_one_long_wait)
+TEST(waitbins_divide_a_long_wait_over_its_seconds)
 {
-	struct waitbin parts[WAITBINS_MAX];
+	size_t n;
 	struct input in = input_new();
-	keep(&in, 900, 700, 0); /* began in the second before */
-	CHECK_U64(split(&in, WAIT_FSYNC, 600, parts), 1);
-	CHECK_U64(parts[0].start_ns, 1000 * MS);
-	CHECK_U64(parts[0].len_ns, 600 * MS);
+	keep(&in, 900, 1200, 0);
+	const struct waitbin *b = find(&in, WAIT_FSYNC, 1, &n);
+	CHECK_U64(n, 100);
+	CHECK_U64(b[99].bin, 99);
+	CHECK_U64(b[99].ns, 10 * MS);
+	b = find(&in, WAIT_FSYNC, 2, &n);
+	CHECK_U64(n, 10);
+	CHECK_U64(b[9].bin, 9);
+	find(&in, WAIT_FSYNC, 3, &n);
+	CHECK_U64(n, 0);
+	release(&in);
 }
 
-TEST(waitbins_spread_what_was_not_kept_over_the_second)
+TEST(waitbins_put_bins_in_order)
 {
-	struct waitbin parts[WAITBINS_MAX];
+	size_t n;
 	struct input in = input_new();
-	keep(&in, 1203, 4, 0);
-	CHECK_U64(split(&in, WAIT_FSYNC, 100, parts), 2);
-	CHECK_U64(parts[1].start_ns, 1000 * MS);
-	CHECK_U64(parts[1].len_ns, 1000 * MS);
-	CHECK_U64(parts[1].weight_ns, 96 * MS);
-}
-
-TEST(waitbins_keep_a_sum_that_is_smaller_than_the_kept_waits)
-{
-	struct waitbin parts[WAITBINS_MAX];
-	struct input in = input_new();
-	keep(&in, 1203, 4, 0);
-	keep(&in, 1303, 4, 0);
-	CHECK_U64(split(&in, WAIT_FSYNC, 6, parts), 2);
-	CHECK_U64(parts[0].weight_ns, 3 * MS);
+	keep(&in, 1100, 700, 0); /* another thread name, the same place: overlapping intervals */
+	keep(&in, 1105, 3, 0);
+	const struct waitbin *b = find(&in, WAIT_FSYNC, 1, &n);
+	CHECK_U64(n, 70);
+	for (size_t i = 0; i < n; i++)
+		CHECK_U64(b[i].bin, 10 + i);
+	CHECK_U64(b[0].ns, 13 * MS);
+	release(&in);
 }
 
 TEST(waitbins_divide_a_wait_into_blocked_and_run_queue)
 {
-	struct waitbin parts[WAITBINS_MAX];
+	size_t n;
 	struct input in = input_new();
 	keep(&in, 1203, 33, 5);
-	CHECK_U64(split(&in, WAIT_RUN_QUEUE, 5, parts), 1);
-	CHECK_U64(parts[0].start_ns, 1230 * MS);
-	struct input other = input_new();
-	keep(&other, 1203, 40, 5);
-	CHECK_U64(split(&other, WAIT_LOCK, 7, parts), 1); /* no such wait was kept */
-	CHECK_U64(parts[0].len_ns, 1000 * MS);
+	const struct waitbin *b = find(&in, WAIT_RUN_QUEUE, 1, &n);
+	CHECK_U64(n, 1);
+	CHECK_U64(b[0].bin, 23);
+	CHECK_U64(b[0].ns, 5 * MS);
+	CHECK(!find(&in, WAIT_LOCK, 1, &n)); /* no such wait was kept */
+	release(&in);
+}
+
+TEST(waitbins_know_nothing_of_seconds_that_begin_at_other_times)
+{
+	size_t n;
+	struct input in = input_new();
+	keep(&in, 1203, 33, 0);
+	CHECK(find(&in, WAIT_FSYNC, 1, &n));
+	const struct waitbins_row row = {
+		.task = in.task, .stack = in.stack, .reason = WAIT_FSYNC, .start_ns = 1001 * MS};
+	CHECK_U64(waitbins_shape(in.w, &row), 0);
+	release(&in);
 }

@@ -69,8 +69,32 @@ function readStream(r, head) {
 		s.log2 = r.column(new Uint8Array(n));
 		s.object = r.column(new Uint32Array(n));
 		s.waker = r.column(new Uint32Array(n));
+		readShapes(r, s);
 	}
 	return s;
+}
+
+/* Shapes of waits: how those of a row's second were spread over it, in bins of 10 ms; 0: evenly. */
+const BIN_MS = 10;
+function readShapes(r, s) {
+	const shape = r.column(new Uint32Array(s.n));
+	let nr = 0;
+	for (let i = 0; i < s.n; i++)
+		shape[i] = shape[i] === 2 ? ++nr : shape[i] ? nr : 0;
+	const rest = r.column(new Uint32Array(nr)), count = r.column(new Uint32Array(nr));
+	const first = new Uint32Array(nr + 2), total = new Float64Array(nr + 1);
+	for (let k = 1; k <= nr; k++)
+		first[k + 1] = first[k] + count[k - 1];
+	const bin = r.column(new Uint8Array(first[nr + 1])), weight = r.column(new Uint8Array(bin.length));
+	for (let k = 1; k <= nr; k++) {
+		total[k] = rest[k - 1];
+		for (let i = first[k], at = 0; i < first[k + 1]; i++) {
+			at = bin[i] += at;
+			total[k] += weight[i];
+		}
+	}
+	Object.assign(s, {shape: shape, rest: rest, firstBin: first, bin: bin, binWeight: weight,
+		shapeTotal: total});
 }
 
 function emptyStream() {

@@ -44,20 +44,23 @@ Engine.prototype.axis = function (want) {
 	const P = this.P, s = P.streams[want.stream], nr = want.nrBins;
 	const nrGroups = P.groups.list.length, nrStates = P.head.states.length, kinds = P.kinds;
 	const bins = new Array(nrGroups), active = new Float64Array(nrGroups), cpu = new Float64Array(nr);
-	const width = (want.to - want.from) / nr, isWhole = want.from === 0;
-	const first = isWhole ? 0 : lowerBound(s.time, s.n, want.from - Math.max(s.head.slice_ms - 1, 0));
+	const width = (want.to - want.from) / nr;
+	const first = want.from ? lowerBound(s.time, s.n, want.from - Math.max(s.head.slice_ms - 1, 0)) : 0;
+	const spread = new Spread(P, s, want.from, width, nr, nrStates);
+	const cpuSpread = new Spread(P, s, want.from, width, nr, 1);
 	for (let i = first; i < s.n && s.time[i] < want.to; i++) {
 		const g = P.groups.of[s.thread[i]], state = s.state ? s.state[i] : 0;
 		const b = bins[g] || (bins[g] = new Float32Array(nr * nrStates));
-		const length = rowLength(P, s, i), at = s.time[i] - want.from;
-		if (length ? at + length <= 0 : at < 0)
+		if (s.time[i] + Math.max(rowLength(P, s, i), 1) <= want.from)
 			continue;
 		if (!kinds.isIdle[state] || !s.state)
 			active[g] += s.weight[i];
-		addToBins(b, state, nrStates, width, at, length, s.weight[i]);
+		spread.add(i, s.weight[i], b, state);
 		if (kinds.isCpu[state] || !s.state)
-			addToBins(cpu, 0, 1, width, at, length, s.weight[i]);
+			cpuSpread.add(i, s.weight[i], cpu, 0);
 	}
+	spread.flush();
+	cpuSpread.flush();
 	const order = want.strips || P.groups.list.map((g, i) => i).filter((i) => bins[i])
 		.sort((a, b) => active[b] - active[a] || a - b);
 	const strips = order.slice(0, want.nrStrips), rest = order.slice(want.nrStrips);
@@ -158,10 +161,12 @@ Engine.prototype.details = function (q, f, sym) {
 	if (s.time && P.head.duration_ms) {
 		const sel = Object.assign(this.selection(q), {range: null}), width = P.head.duration_ms / nr;
 		out.bins = new Float64Array(nr);
+		const spread = new Spread(P, s, 0, width, nr, 1);
 		eachRow(P, sel, metric, (i) => {
 			if (isIn[s.node[i]])
-				addToBins(out.bins, 0, 1, width, s.time[i], rowLength(P, s, i), s.weight[i]);
+				spread.add(i, s.weight[i], out.bins, 0);
 		});
+		spread.flush();
 	}
 	if (waitMetric(P) >= 0)
 		out.waits = sumWaits(P, this.selection(q), isIn).reason;
@@ -189,9 +194,11 @@ Engine.prototype.heat = function (q, want) {
 	if (!s.time || !P.head.duration_ms)
 		return null;
 	const nr = Math.ceil(P.head.duration_ms / want.rowMs), bins = new Float32Array(nr);
+	const spread = new Spread(P, s, 0, want.rowMs, nr, 1);
 	eachRow(P, Object.assign(this.selection(q), {range: null}), m, (i) => {
-		addToBins(bins, 0, 1, want.rowMs, s.time[i], rowLength(P, s, i), s.weight[i]);
+		spread.add(i, s.weight[i], bins, 0);
 	});
+	spread.flush();
 	return {rowMs: want.rowMs, columnMs: want.columnMs, bins: bins};
 };
 

@@ -55,10 +55,12 @@ function eachRow(P, sel, metric, fn) {
 		if (hasRange) {
 			const t = s.time[i], length = rowLength(P, s, i);
 			if (length) {
-				const part = Math.min(t + length, to) - Math.max(t, from);
-				if (part <= 0)
+				const a = Math.max(t, from) - t, b = Math.min(t + length, to) - t;
+				if (a >= b)
 					continue;
-				factor = part / length;
+				factor = a === 0 && b === length ? 1 : partOf(s, i, a, b, length);
+				if (!factor)
+					continue;
 			} else if (t < from) {
 				continue;
 			}
@@ -77,19 +79,73 @@ function rowLength(P, s, i) {
 	return s.length[i] && Math.max(1, Math.min(s.length[i], P.head.duration_ms - s.time[i]));
 }
 
-/* Adds @weight of a row to bins of @width ms, in proportion to the time of the row in each. */
-function addToBins(bins, at, step, width, time, length, weight) {
-	const last = bins.length / step - 1;
-	if (!length) {
-		bins[Math.min(last, Math.floor(time / width)) * step + at] += weight;
+/* The part of a row's weight from @a to @b ms after its time. */
+function partOf(s, i, a, b, length) {
+	const k = s.shape ? s.shape[i] : 0;
+	if (!k || !s.shapeTotal[k])
+		return (b - a) / length;
+	let sum = s.rest[k - 1] * (b - a) / length;
+	for (let j = s.firstBin[k]; j < s.firstBin[k + 1]; j++) {
+		const t = s.bin[j] * BIN_MS, part = Math.min(t + BIN_MS, b) - Math.max(t, a);
+		if (part > 0)
+			sum += s.binWeight[j] * part / BIN_MS;
+	}
+	return sum / s.shapeTotal[k];
+}
+
+/*
+ * Spreads weights of rows over bins of @width ms from @from on: add() takes the row and where its bins
+ * are. Neighbours of one shape that go to the same bins are spread at once; flush() ends it.
+ */
+function Spread(P, s, from, width, nrBins, step) {
+	Object.assign(this, {P: P, s: s, from: from, width: width, nr: nrBins, step: step, held: 0, shape: 0,
+		bins: null, offset: 0, time: 0, length: 0});
+}
+
+Spread.prototype.add = function (i, weight, bins, offset) {
+	const shape = this.s.shape ? this.s.shape[i] : 0;
+	if (shape && shape === this.shape && bins === this.bins && offset === this.offset) {
+		this.held += weight;
+		return;
+	}
+	this.flush();
+	Object.assign(this, {shape: shape, bins: bins, offset: offset, held: weight,
+		time: this.s.time[i] - this.from, length: rowLength(this.P, this.s, i)});
+	if (!shape)
+		this.flush();
+};
+
+Spread.prototype.flush = function () {
+	const weight = this.held, k = this.shape, s = this.s, time = this.time, end = time + this.length;
+	const isInOne = Math.floor(time / this.width) === Math.floor(end / this.width);
+	this.held = this.shape = 0;
+	if (!weight)
+		return;
+	if (!k || !s.shapeTotal[k] || isInOne) {
+		this.put(time, this.length, weight);
+		return;
+	}
+	const unit = weight / s.shapeTotal[k];
+	if (s.rest[k - 1])
+		this.put(time, this.length, s.rest[k - 1] * unit);
+	for (let j = s.firstBin[k]; j < s.firstBin[k + 1]; j++)
+		this.put(time + s.bin[j] * BIN_MS, BIN_MS, s.binWeight[j] * unit);
+};
+
+/* @weight, spread evenly over @length ms; 0: an instant. */
+Spread.prototype.put = function (time, length, weight) {
+	const {bins, step, offset, width} = this, last = this.nr - 1;
+	let k = Math.floor(time / width);
+	if (!length || (k + 1) * width >= time + length) {
+		if (k >= 0 && k <= last)
+			bins[k * step + offset] += weight;
 		return;
 	}
 	const end = time + length;
-	for (let k = Math.min(last, Math.floor(time / width)); k <= last && k * width < end; k++) {
-		const part = Math.min(end, (k + 1) * width) - Math.max(time, k * width);
-		bins[k * step + at] += weight * part / length;
-	}
-}
+	for (k = Math.max(k, 0); k <= last && k * width < end; k++)
+		bins[k * step + offset] += weight * (Math.min(end, (k + 1) * width) - Math.max(time, k * width)) /
+			length;
+};
 
 /* Sums by node of the whole tree. */
 function sumRows(P, sel, metric) {
