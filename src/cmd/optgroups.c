@@ -156,7 +156,7 @@ static const struct opt share_opts[] = {
 		 "keep the arguments of the profiled command (default: only its program)"),
 	OPT_END,
 };
-const struct opt_group share_group = {"What is given away", share_opts};
+const struct opt_group share_group = {"Privacy", share_opts};
 
 void share_apply(const struct share_opts *o, struct profile **p)
 {

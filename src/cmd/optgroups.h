@@ -56,7 +56,7 @@ int filter_finish(struct filter_opts *f, struct err *err);
 int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err);
 void filter_release(struct filter_opts *f);
 
-/* What may leave the machine in a file that is given away. */
+/* What may leave the machine in a file that is shared. */
 struct share_opts {
 	bool is_redacted;
 	bool has_arguments;

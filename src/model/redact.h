@@ -1,5 +1,5 @@
 /*
- * What a profile says about people and places, and how it is removed before a profile is given away.
+ * What a profile says about people and places, and how it is removed before a profile is shared.
  *
  * profile_redact removes or replaces:
  *	facts     the host, the command, and all that are not known to be harmless
