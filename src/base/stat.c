@@ -125,3 +125,71 @@ double stat_t95(size_t degrees)
 	double z3 = z * z * z;
 	return z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
 }
+
+/* Asymptotic series (NIST DLMF 5.11.2, 5.15.8), whose argument is raised by recurrence first. */
+double stat_digamma(double x)
+{
+	double sum = 0;
+	for (; x < 10; x += 1)
+		sum -= 1 / x;
+	double r2 = 1 / (x * x);
+	return sum + log(x) - 1 / (2 * x) - r2 * (1.0 / 12 - r2 * (1.0 / 120 - r2 / 252));
+}
+
+double stat_trigamma(double x)
+{
+	double sum = 0;
+	for (; x < 10; x += 1)
+		sum += 1 / (x * x);
+	double r2 = 1 / (x * x);
+	return sum + 1 / x + r2 / 2 + r2 / x * (1.0 / 6 - r2 * (1.0 / 30 - r2 / 42));
+}
+
+/* Continued fraction of the incomplete beta function (NIST DLMF 8.17.22), by Lentz's method. */
+static double beta_fraction(double a, double b, double x)
+{
+	const double tiny = 1e-300;
+	double c = 1;
+	double d = 1 - (a + b) * x / (a + 1);
+	d = 1 / (fabs(d) < tiny ? tiny : d);
+	double f = d;
+	for (int m = 1; m < 1000; m++) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+		for (int k = 0; k < 2; k++) {
+			double term = k ? odd : even;
+			d = 1 + term * d;
+			c = 1 + term / c;
+			d = 1 / (fabs(d) < tiny ? tiny : d);
+			c = fabs(c) < tiny ? tiny : c;
+			f *= c * d;
+		}
+		if (fabs(c * d - 1) < 1e-12)
+			break;
+	}
+	return f;
+}
+
+/* The probability of |T| > t: the regularised incomplete beta function I_x(v/2, 1/2). */
+static double t_tails(double t, double v)
+{
+	double x = v / (v + t * t);
+	double a = v / 2;
+	double front =
+		exp(lgamma(a + 0.5) - lgamma(a) - lgamma(0.5) + a * log(x) + 0.5 * log1p(-x));
+	if (x < (a + 1) / (a + 2.5))
+		return front * beta_fraction(a, 0.5, x) / a;
+	return 1 - front * beta_fraction(0.5, a, 1 - x) / 0.5;
+}
+
+double stat_t_of_family(size_t nr, double degrees)
+{
+	double tails = 0.05 / (double)MAX(nr, (size_t)1);
+	double low = 1;
+	double high = 1e9; /* searched by its logarithm */
+	for (int i = 0; i < 100; i++) {
+		double mid = sqrt(low * high);
+		*(t_tails(mid, degrees) > tails ? &low : &high) = mid;
+	}
+	return low;
+}

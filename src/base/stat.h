@@ -61,5 +61,11 @@ struct stat_interval stat_estimate_at(double sum, double variance, double z);
 double stat_estimate_error(double sum, double variance);
 /* Two-sided 95 % quantile of Student's t distribution; infinite for 0 degrees of freedom. */
 double stat_t95(size_t degrees);
+/* As stat_z_of_family, of Student's t distribution with @degrees > 0 degrees of freedom. */
+double stat_t_of_family(size_t nr, double degrees);
+
+/* Logarithmic derivative of the gamma function, and the derivative of that; @x > 0. */
+double stat_digamma(double x);
+double stat_trigamma(double x);
 
 #endif

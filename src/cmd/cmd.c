@@ -129,11 +129,11 @@ static void print_help(const struct opt_cmd *cmd, const char *form)
 	(void)cmd_print(&b); /* a closed pipe is no failure of --help */
 }
 
-/* Returns the usage line with "-- CMD"; NULL: the command runs none. */
-static const char *usage_with_command(const struct opt_cmd *cmd)
+/* Returns the usage line with "-- CMD" or "-- AFTER..."; NULL: nothing follows "--". */
+static const char *usage_with_dashes(const struct opt_cmd *cmd)
 {
 	for (size_t i = 0; i < OPT_USAGE_MAX && cmd->usage[i]; i++)
-		if (strstr(cmd->usage[i], "-- CMD"))
+		if (strstr(cmd->usage[i], "-- "))
 			return cmd->usage[i];
 	return NULL;
 }
@@ -143,7 +143,7 @@ static int check_command(const struct opt_cmd *cmd, const struct opt_args *args,
 {
 	if (!args->command)
 		return 0;
-	const char *usage = usage_with_command(cmd);
+	const char *usage = usage_with_dashes(cmd);
 	const char *first = args->nr_command ? args->command[0] : "";
 	if (!usage)
 		return err_set(err, -EINVAL, "unexpected '--%s%s': assay %s runs no command",
@@ -151,8 +151,9 @@ static int check_command(const struct opt_cmd *cmd, const struct opt_args *args,
 	if (*first)
 		return 0;
 	if (args->nr_command)
-		return opt_refuse_empty(err, "the command after '--'");
-	err_set(err, -EINVAL, "missing command after '--'");
+		return opt_refuse_empty(err, "the word after '--'");
+	err_set(err, -EINVAL, "missing %s after '--'",
+		strstr(usage, "-- CMD") ? "command" : "operands");
 	return err_hint(err, "usage: assay %s %s", cmd->name, usage);
 }
 
@@ -180,7 +181,7 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 		*ret_status = EXIT_OK;
 		return false;
 	}
-	if (rc && !err.hint && usage_with_command(cmd)) /* mostly an option of the program */
+	if (rc && !err.hint && usage_with_dashes(cmd)) /* mostly an option of the program */
 		(void)hint_launch(&err, cmd->name, argc, argv, opt_first_operand(&all, argc, argv));
 	rc = rc ? rc : check_command(cmd, ret_args, &err);
 	if (!rc && common.debug)

@@ -522,3 +522,17 @@ bool heapweights_is_memory(const struct selection *sel)
 	enum heap_weight w;
 	return sel->noun && heap_weight_from_key(sel->event, &w) && heapweights_exist(sel->p);
 }
+
+bool heapweights_is_flow(const struct selection *sel)
+{
+	static const enum heap_weight flows[] = {HEAP_WEIGHT_ALLOCATED, HEAP_WEIGHT_CALLS,
+						 HEAP_WEIGHT_TEMPORARY, HEAP_WEIGHT_TEMPORARY_BYTES,
+						 HEAP_WEIGHT_FREED};
+	enum heap_weight w;
+	if (!heap_weight_from_key(sel->event, &w))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(flows); i++)
+		if (flows[i] == w)
+			return true;
+	return false;
+}

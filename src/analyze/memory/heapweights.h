@@ -62,6 +62,8 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 		       struct selection *ret_sel, struct err *err);
 /* True if a selection is of memory. */
 bool heapweights_is_memory(const struct selection *sel);
+/* True for amounts that grow with the duration of the capture; also for all but memory. */
+bool heapweights_is_flow(const struct selection *sel);
 /* Makes @w the weight column of its table, for writers of rows; *ret_event: name of the table. */
 void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event);
 

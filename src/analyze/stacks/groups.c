@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/stacks/groups.h"
 
+#include "analyze/diff/plainname.h"
 #include "analyze/report.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -10,6 +11,7 @@ struct builder {
 	struct arena *a;
 	const struct profile *p;
 	enum group_by by;
+	bool is_plain;         /* names without additions of compilers and linkers */
 	struct intern names;   /* names that are not in the profile: crates, "file:line" */
 	const char **modules;  /* short name by module */
 	uint32_t *module_keys; /* id of the short name in names, by module */
@@ -133,6 +135,16 @@ static uint32_t source_group(struct builder *b, const struct location *l, const 
 	return find_group(b, key, intern_add_str(&b->names, func), name, func, flags);
 }
 
+static uint32_t plain_function(struct builder *b, module_id mod, const char *name, uint32_t flags)
+{
+	struct sv plain = plainname_of_function(sv_from_str(name));
+	if (plain.n < strlen(name))
+		name = arena_strndup(b->a, plain.p, plain.n);
+	return find_group(b, intern_add(&b->names, plain.p, plain.n),
+			  is_kernel_by_flag(b, mod, flags) ? b->kernel_key : b->module_keys[mod],
+			  name, module_name(b, mod, flags), flags);
+}
+
 static uint32_t group_of(struct builder *b, const struct location *l, const struct frame *f)
 {
 	const struct profile *p = b->p;
@@ -142,6 +154,8 @@ static uint32_t group_of(struct builder *b, const struct location *l, const stru
 	const char *name = f ? profile_frame_name(p, f) : "[unknown]";
 	switch (b->by) {
 	case BY_FUNCTION:
+		if (b->is_plain)
+			return plain_function(b, mod, name, flags);
 		return find_group(b, func,
 				  is_kernel_by_flag(b, mod, flags) ? b->kernel_key
 								   : b->module_keys[mod],
@@ -166,14 +180,17 @@ static void name_modules(struct builder *b)
 	b->module_keys = arena_calloc(b->a, p->modules.n, sizeof(*b->module_keys));
 	b->kernel_key = intern_add_str(&b->names, "[kernel]");
 	for (module_id m = 0; m < p->modules.n; m++) {
-		b->modules[m] = profile_module_name(p, m);
+		struct sv name = sv_from_str(profile_module_name(p, m));
+		struct sv plain = b->is_plain ? plainname_of_module(name) : name;
+		b->modules[m] = plain.n < name.n ? arena_strndup(b->a, plain.p, plain.n) : name.p;
 		b->module_keys[m] = intern_add_str(&b->names, b->modules[m]);
 	}
 }
 
-struct groups groups_by(struct arena *a, const struct profile *p, enum group_by by)
+static struct groups make(struct arena *a, const struct profile *p, enum group_by by, bool is_plain)
 {
-	CLEANUP(builder_release) struct builder b = {.a = a, .p = p, .by = by};
+	CLEANUP(builder_release)
+	struct builder b = {.a = a, .p = p, .by = by, .is_plain = is_plain};
 	(void)intern_add(&b.names, "", 0);
 	name_modules(&b);
 	if (by == BY_CRATE)
@@ -196,4 +213,14 @@ struct groups groups_by(struct arena *a, const struct profile *p, enum group_by 
 	g.n = b.rows.n;
 	g.rows = arena_dup(a, b.rows.p, b.rows.n * sizeof(*b.rows.p));
 	return g;
+}
+
+struct groups groups_by(struct arena *a, const struct profile *p, enum group_by by)
+{
+	return make(a, p, by, false);
+}
+
+struct groups groups_by_plain_name(struct arena *a, const struct profile *p, enum group_by by)
+{
+	return make(a, p, by, true);
 }

@@ -30,6 +30,8 @@ struct groups {
 };
 
 struct groups groups_by(struct arena *a, const struct profile *p, enum group_by by);
+/* As groups_by, with names as they are aligned between builds (diff/plainname.h). */
+struct groups groups_by_plain_name(struct arena *a, const struct profile *p, enum group_by by);
 
 /*
  * Returns the crate, C++ namespace or Go package of a demangled name: its first path segment, also

@@ -3,14 +3,16 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "analyze/diff/condition.h"
+#include "analyze/diff/diff.h"
 #include "analyze/stacks/calltree.h"
-#include "analyze/stacks/diff.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/views.h"
 #include "base/file/file.h"
 #include "base/log.h"
-#include "base/text/num.h"
+#include "base/mem.h"
 #include "cmd/read/flamegraph.h"
 #include "cmd/read/inputs.h"
 #include "cmd/optgroups.h"
@@ -20,7 +22,9 @@ struct diff_opts {
 	int by; /* enum group_by or DIFF_BY_STACK */
 	int how;
 	uint64_t limit;
-	const char *fail_above;
+	struct opt_list fail_if;
+	bool is_strict;
+	bool is_runs;
 	bool is_flame;
 	bool has_allocators;
 };
@@ -38,6 +42,10 @@ static const struct opt_choice by_choices[] = {
 };
 
 static const struct opt diff_options[] = {
+	OPT_FLAG(
+		0, "runs", struct diff_opts, is_runs,
+		"compare several runs of each side, those of BEFORE first, then -- and those of AFTER: "
+		"intervals then cover the spread between runs"),
 	OPT_ENUM(0, "by", struct diff_opts, by, by_choices, "WHAT",
 		 "group rows by (default function)"),
 	OPT_U64('n', "limit", struct diff_opts, limit, "N",
@@ -45,12 +53,16 @@ static const struct opt diff_options[] = {
 	OPT_SET(0, "shares", struct diff_opts, how, DIFF_SHARES,
 		"compare shares of the totals (default unless memory is compared)"),
 	OPT_SET(0, "absolute", struct diff_opts, how, DIFF_AMOUNTS,
-		"compare amounts, not scaled (default for memory; but allocated, freed and temporary "
-		"memory of captures that lasted differently long is scaled to the duration of "
-		"AFTER, unless both launched a command)"),
-	OPT_STR(0, "fail-above", struct diff_opts, fail_above, "SIZE",
-		"exit with 4 if the total grew by more than SIZE (10MiB, 5%), with 5 if that may "
-		"be chance; profiles of time need --absolute"),
+		"compare amounts, not scaled (default for memory)"),
+	OPT_SET(0, "per-time", struct diff_opts, how, DIFF_PER_TIME,
+		"compare amounts by time: those of BEFORE are scaled to the duration of AFTER (default for "
+		"allocated, freed and temporary memory of captures that lasted differently long, unless "
+		"both launched a command)"),
+	OPT_LIST(0, "fail-if", struct diff_opts, fail_if, "CONDITION",
+		 "exit with 4 if CONDITION holds beyond chance, for example 'fn~keccak > 3%', "
+		 "'total(module=libc.so) > 1.2x', 'all > 10MiB'; may be repeated"),
+	OPT_FLAG(0, "strict", struct diff_opts, is_strict,
+		 "exit with 5 if a CONDITION may hold by chance (default: a warning)"),
 	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
 		 "also draw a differential flame graph, named after AFTER: -diff.svg; -o FILE.svg "
 		 "sets its name, and the text goes to standard output"),
@@ -61,44 +73,55 @@ static const struct opt diff_options[] = {
 static const struct opt_group diff_group = {"Comparison", diff_options};
 
 static const char details[] =
-	"BEFORE and AFTER are recordings, allocator dumps, or other profiles of one kind. Rows "
-	"are aligned by name and sorted by the size of the change. A change of sampled numbers "
-	"has half of its confidence interval beside it (for all rows together 95 %); a change "
-	"smaller than that is marked, because it may be chance.\n"
+	"BEFORE and AFTER are recordings, allocator dumps, or other profiles, with an event in common. "
+	"Rows are aligned by name, without hashes, .cold, .llvm.N and numbers of clones. Each change has "
+	"half of its confidence interval beside it (for all rows together 95 %). A row is marked if the "
+	"interval excludes 0, and only then; marked rows come first.\n"
 	"\n"
 	"Memory is compared in bytes, after scaling: live bytes (--weight live) if both "
-	"profiles have them. Allocated bytes and calls, which grow with time, are compared per "
-	"time if the captures lasted differently long (not if both launched a command). If the times of both are known, live "
-	"bytes also have their growth per minute. All else is compared by share. In "
-	"a single folder or pattern of dumps, the first and the last of those that --dumps selects "
-	"(default: all) are compared.";
+	"profiles have them. If the times of both are known, live bytes also have their growth per "
+	"minute. All else is compared by share. In a single folder or pattern of dumps, the first and the "
+	"last of those that --dumps selects (default: all) are compared.\n"
+	"\n"
+	"CONDITION is ROWS > LIMIT: the change is larger. ROWS: all, or fn, module or crate (each of "
+	"them), with ~REGEX (the matching ones together) or =NAME; self(ROWS) is the default, total(ROWS) "
+	"includes callees. LIMIT: 3% of everything (points, where shares are compared), 1.2x the amount "
+	"before, or an amount (10MiB, 20ms, 5000).";
 
 static const char examples[] =
 	"assay diff morning.assay noon.assay\twhat is live now and was not then\n"
 	"assay diff a.heap b.heap --by stack\ttwo jemalloc dumps, by call stack\n"
 	"assay diff /var/dumps --dumps last:2\tthe last two dumps of a folder\n"
 	"assay diff old.assay new.assay --weight allocated --flame\talso draw a flame graph\n"
-	"assay diff base.assay head.assay --weight peak --fail-above 5%\tfor CI\n";
+	"assay diff --runs a1.assay a2.assay a3.assay -- b1.assay b2.assay b3.assay\tthree runs each\n"
+	"assay diff base.assay head.assay --fail-if 'fn~keccak > 3%'\tfor CI\n"
+	"assay diff base.assay head.assay --md -n 10\tfor a pull request\n";
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
 struct side {
-	const char *path;
-	struct profile *p;
-	struct selection sel;
+	const char *const *paths; /* of its runs */
+	size_t nr;
+	struct profile **profiles;
+	struct selection *sels;
 };
 
 struct comparison {
-	struct side before;
-	struct side after;
-	struct dumpset series; /* the dumps of a folder or pattern; both sides are two of them */
+	struct side side[2];   /* by enum diff_side */
+	struct dumpset series; /* the dumps of a folder or pattern; both sides are one of them */
+	const char *ends[2];   /* paths of single runs */
 	struct arena arena;
 };
 
 static void comparison_release(struct comparison *c)
 {
-	profile_free(c->before.p);
-	profile_free(c->after.p);
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		struct side *s = &c->side[side];
+		for (size_t i = 0; s->profiles && i < s->nr; i++)
+			profile_free(s->profiles[i]);
+		free(s->profiles);
+		free(s->sels);
+	}
 	dumpset_release(&c->series);
 	arena_release(&c->arena);
 }
@@ -114,26 +137,83 @@ static const char *common_weight(const struct profile *before, const struct prof
 	return heap_weight_key(w);
 }
 
-static int check_kinds(const struct comparison *c, struct err *err)
+/* Returns the first event of @after that @before has, too, or NULL. */
+static const char *common_event(const struct profile *before, const struct profile *after)
 {
-	const struct selection *a = &c->before.sel;
-	const struct selection *b = &c->after.sel;
-	if (a->unit == b->unit && heapweights_is_memory(a) == heapweights_is_memory(b))
+	vec_foreach(t, &after->tables) {
+		const char *event = profile_text(after, t->event);
+		uint32_t idx;
+		if (t->n && !select_table(before, event, &idx, NULL) && before->tables.p[idx].n)
+			return event;
+	}
+	return NULL;
+}
+
+/* Text formats have no name of the event: their rows may be of any. */
+static bool is_unnamed(const struct selection *sel)
+{
+	return !strcmp(sel->event, "samples") || !strcmp(sel->event, TABLES_BEFORE) ||
+	       !strcmp(sel->event, TABLES_AFTER);
+}
+
+static bool is_comparable(const struct selection *a, const struct selection *b)
+{
+	if (a->unit != b->unit || heapweights_is_memory(a) != heapweights_is_memory(b))
+		return false;
+	size_t n = strcspn(a->event, ":");
+	bool is_same = n == strcspn(b->event, ":") && !strncmp(a->event, b->event, n);
+	return is_same || (view_is_cpu_time(a) && view_is_cpu_time(b)) || is_unnamed(a) ||
+	       is_unnamed(b);
+}
+
+/* Returns the first selection that cannot be compared with the first one of AFTER, or NULL. */
+static const struct selection *find_other(const struct comparison *c, const char **ret_path)
+{
+	const struct selection *to = &c->side[DIFF_AFTER].sels[0];
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		for (size_t i = 0; i < c->side[side].nr; i++) {
+			*ret_path = c->side[side].paths[i];
+			if (!is_comparable(&c->side[side].sels[i], to))
+				return &c->side[side].sels[i];
+		}
+	return NULL;
+}
+
+static void add_events(struct buf *to, const struct profile *p)
+{
+	size_t nr = 0;
+	vec_foreach(t, &p->tables)
+		if (t->n)
+			buf_addf(to, "%s%s", nr++ ? ", " : "", profile_text(p, t->event));
+	buf_add_str(to, nr ? "" : "no events");
+}
+
+static int check_kinds(const struct comparison *c, bool is_chosen, struct err *err)
+{
+	const char *path = NULL;
+	const struct side *after = &c->side[DIFF_AFTER];
+	const struct selection *other = find_other(c, &path);
+	if (!other)
 		return 0;
-	err_set(err, -EINVAL, "cannot compare: '%s' has event '%s', '%s' has event '%s'",
-		c->before.path, a->event, c->after.path, b->event);
-	return err_hint(err, "select one that both have with --event or --weight");
+	err_set(err, -EINVAL, "cannot compare: '%s' has event '%s', '%s' has event '%s'", path,
+		other->event, after->paths[0], after->sels[0].event);
+	if (is_chosen)
+		return err_hint(err, "select one that both have with --event or --weight");
+	CLEANUP(buf_release) struct buf events = {0};
+	add_events(&events, other->p);
+	buf_addf(&events, "; '%s' has ", after->paths[0]);
+	add_events(&events, after->profiles[0]);
+	return err_hint(err, "they have no event in common: '%s' has %s", path, buf_str(&events));
 }
 
 /* Dumps contain no time: takes the time when the file was written, for growth per minute. */
-static void set_time(struct side *s)
+static void set_time(struct profile *p, const char *path)
 {
 	CLEANUP(dumpset_release) struct dumpset set = {0};
-	const char *const path[] = {s->path};
-	if (s->p->wall_start_ns || !heapweights_exist(s->p) || !dumpset_is(s->path) ||
-	    dumpset_select(&set, path, 1, NULL, NULL) || set.files.n != 1)
+	if (p->wall_start_ns || !heapweights_exist(p) || !dumpset_is(path) ||
+	    dumpset_select(&set, &path, 1, NULL, NULL) || set.files.n != 1)
 		return;
-	s->p->wall_start_ns = set.files.p[0].written_ns;
+	p->wall_start_ns = set.files.p[0].written_ns;
 }
 
 /* Compares the first and the last of the selected dumps. */
@@ -149,55 +229,118 @@ static int choose_of_series(struct comparison *c, const char *operand, const cha
 			dumps ? "select two with --dumps, or name them: assay diff BEFORE AFTER"
 			      : "name both: assay diff BEFORE AFTER");
 	}
-	c->before.path = c->series.files.p[0].path;
-	c->after.path = c->series.files.p[n - 1].path;
+	c->ends[DIFF_BEFORE] = c->series.files.p[0].path;
+	c->ends[DIFF_AFTER] = c->series.files.p[n - 1].path;
 	if (c->series.not_selected)
 		log_note("%s", c->series.not_selected);
+	return 0;
+}
+
+/* Sets the paths of both sides. */
+static int find_sides(struct comparison *c, const struct opt_args *args, const struct diff_opts *o,
+		      const char *dumps, struct err *err)
+{
+	size_t nr = args->operands.n;
+	if (o->is_runs) {
+		if (!nr || args->nr_command < 1) {
+			err_set(err, -EINVAL, "--runs needs recordings of both sides");
+			return err_hint(err, "assay diff --runs A1 A2 A3 -- B1 B2 B3");
+		}
+		c->side[DIFF_BEFORE].paths = (const char *const *)args->operands.p;
+		c->side[DIFF_BEFORE].nr = nr;
+		c->side[DIFF_AFTER].paths = (const char *const *)args->command;
+		c->side[DIFF_AFTER].nr = (size_t)args->nr_command;
+		return 0;
+	}
+	if (args->command)
+		return err_set(err, -EINVAL, "'--' separates the runs of --runs");
+	if (nr == 1 && dumpset_is(args->operands.p[0])) {
+		TRY(choose_of_series(c, args->operands.p[0], dumps, err));
+	} else if (nr != 2) {
+		err_set(err, -EINVAL, "two profiles are needed: BEFORE and AFTER");
+		return nr > 2 ? err_hint(err, "several runs of each: assay diff --runs A1 A2 -- B1 "
+					      "B2")
+			      : -EINVAL;
+	} else {
+		c->ends[DIFF_BEFORE] = args->operands.p[0];
+		c->ends[DIFF_AFTER] = args->operands.p[1];
+	}
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		c->side[side].paths = &c->ends[side];
+		c->side[side].nr = 1;
+	}
 	return 0;
 }
 
 static int load(struct comparison *c, const struct filter_opts *filter, struct err *err)
 {
 	struct load_options options = {.dumps = c->series.files.n ? NULL : filter->dumps};
-	struct side *sides[] = {&c->before, &c->after};
-	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
-		TRY(inputs_load(&sides[i]->p, &sides[i]->path, 1, &options, err));
-		TRY(filter_weigh(filter, sides[i]->p, err));
-		set_time(sides[i]);
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		struct side *s = &c->side[side];
+		s->profiles = xcalloc(s->nr, sizeof(*s->profiles));
+		s->sels = xcalloc(s->nr, sizeof(*s->sels));
+		for (size_t i = 0; i < s->nr; i++) {
+			TRY(inputs_load(&s->profiles[i], &s->paths[i], 1, &options, err));
+			TRY(filter_weigh(filter, s->profiles[i], err));
+			set_time(s->profiles[i], s->paths[i]);
+		}
 	}
 	return 0;
 }
 
+static int select_all(struct comparison *c, const struct select_spec *spec, struct err *err)
+{
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		struct side *s = &c->side[side];
+		for (size_t i = 0; i < s->nr; i++)
+			if (views_select(&c->arena, s->profiles[i], spec, &s->sels[i], err))
+				return err_wrap(err, "'%s'", s->paths[i]);
+	}
+	return 0;
+}
+
+/* Without --event and --weight: the default of AFTER, or else an event that both have. */
 static int select_both(struct comparison *c, struct select_spec *spec, const struct diff_opts *o,
 		       struct err *err)
 {
-	struct side *sides[] = {&c->before, &c->after};
+	const struct profile *before = c->side[DIFF_BEFORE].profiles[0];
+	const struct profile *after = c->side[DIFF_AFTER].profiles[0];
+	const char *path;
+	bool is_chosen = spec->event || spec->heap.weight || spec->heap.at;
 	spec->flags |= o->has_allocators ? 0 : SELECT_CUT_STACKS;
-	if (!spec->event && !spec->heap.weight && !spec->heap.at &&
-	    views_find(c->before.p, spec)->has_weights && views_find(c->after.p, spec)->has_weights)
-		spec->heap.weight = common_weight(c->before.p, c->after.p);
-	for (size_t i = 0; i < ARRAY_LEN(sides); i++)
-		if (views_select(&c->arena, sides[i]->p, spec, &sides[i]->sel, err))
-			return err_wrap(err, "'%s'", sides[i]->path);
-	return check_kinds(c, err);
+	if (!is_chosen && views_find(before, spec)->has_weights &&
+	    views_find(after, spec)->has_weights)
+		spec->heap.weight = common_weight(before, after);
+	TRY(select_all(c, spec, err));
+	const char *common = common_event(before, after);
+	if (!is_chosen && find_other(c, &path) && common) {
+		spec->event = common;
+		spec->heap.weight = NULL;
+		TRY(select_all(c, spec, err));
+	}
+	return check_kinds(c, is_chosen, err);
 }
 
 /* ---- the report ---------------------------------------------------------------------------- */
 
 static void begin(struct report *r, const struct comparison *c)
 {
-	const struct side *sides[] = {&c->before, &c->after};
-	static const enum fact_id names[] = {FACT_BEFORE, FACT_AFTER};
-	view_begin(r, &c->after.sel, "assay diff");
-	losses_merge(&r->losses, &c->before.p->losses);
-	r->noun = heapweights_is_memory(&c->after.sel) ? "events" : r->noun;
-	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
-		uint64_t ns = view_duration_ns(&sides[i]->sel);
-		report_fact(r, names[i],
-			    arena_fmt(&r->arena, "%s%s%s", sides[i]->path, ns ? ", " : "",
-				      ns ? num_ns(ns).s : ""));
-		if (sides[i]->sel.why_empty)
-			report_note(r, "'%s': %s", sides[i]->path, sides[i]->sel.why_empty);
+	const struct side *after = &c->side[DIFF_AFTER];
+	view_begin(r, &after->sels[0], "assay diff");
+	r->noun = heapweights_is_memory(&after->sels[0]) ? "events" : r->noun;
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		const struct side *s = &c->side[side];
+		for (size_t i = 0; i < s->nr; i++) {
+			bool is_first = side == DIFF_AFTER && !i;
+			if (!is_first)
+				losses_merge(&r->losses, &s->profiles[i]->losses);
+			if (s->sels[i].why_empty)
+				report_note(r, "'%s': %s", s->paths[i], s->sels[i].why_empty);
+			if (strcmp(s->sels[i].event, after->sels[0].event) != 0)
+				report_note(r, "'%s' has event '%s', compared with '%s'",
+					    s->paths[i], s->sels[i].event, after->sels[0].event);
+			r->nr_samples += is_first ? 0 : s->sels[i].nr_samples;
+		}
 	}
 }
 
@@ -225,58 +368,78 @@ static int draw(const struct comparison *c, const struct select_spec *spec, enum
 	CLEANUP(picture_release)
 	struct picture pic = {.spec = *spec, .tree_flags = CALLTREE_ROOT_GROUP | normalise};
 	pic.spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
-	picture_add_before(&pic, c->before.p, c->before.path);
-	picture_add(&pic, c->after.p, c->after.path);
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		for (size_t i = 0; i < c->side[side].nr; i++)
+			(side == DIFF_BEFORE ? picture_add_before : picture_add)(
+				&pic, c->side[side].profiles[i], c->side[side].paths[i]);
 	TRY(flamegraph_write(path, &pic, NULL, err));
 	log_note("differential flame graph: %s", path);
 	return 0;
 }
 
-/* ---- the verdict --------------------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------------------------- */
 
-/* Parses "10MiB" or "5%" (of BEFORE) to the unit of the comparison. */
-static bool parse_limit(const char *text, const struct diff *d, double *ret_v)
+struct conditions {
+	struct condition *list;
+	struct condition_result *results;
+	size_t nr;
+};
+
+static int parse_conditions(struct conditions *to, struct arena *a, const struct opt_list *texts,
+			    struct err *err)
 {
-	struct sv s = sv_from_str(text);
-	uint64_t v;
-	double pct;
-	if (s.n && s.p[s.n - 1] == '%') {
-		if (!sv_to_double(sv_from(s.p, s.n - 1), &pct) || !(pct >= 0))
-			return false;
-		*ret_v = (double)d->all.self[0].weight * pct / 100;
-		return true;
-	}
-	bool is_bytes = d->spec.after->unit == UNIT_BYTES;
-	if (!(is_bytes ? num_parse_bytes(s, &v) : num_parse_count(s, &v)))
-		return false;
-	*ret_v = (double)v;
-	return true;
+	to->list = arena_calloc(a, texts->n + 1, sizeof(*to->list));
+	to->results = arena_calloc(a, texts->n + 1, sizeof(*to->results));
+	for (; to->nr < texts->n; to->nr++)
+		TRY(condition_parse(&to->list[to->nr], a, texts->p[to->nr], err));
+	return 0;
 }
 
-static int verdict(const struct diff_opts *o, const struct diff *d)
+static int eval_conditions(struct conditions *c, struct arena *a, const struct diff *d,
+			   struct err *err)
 {
-	double limit;
-	if (!o->fail_above)
-		return EXIT_OK;
-	if (d->spec.how == DIFF_SHARES)
-		return cmd_usage(
-			"diff",
-			"--fail-above limits amounts, shares are compared here: add --absolute");
-	if (!parse_limit(o->fail_above, d, &limit))
-		return cmd_usage("diff", "--fail-above: '%s' is not a size (10MiB, 5%%)",
-				 o->fail_above);
-	if (d->all.change <= limit)
-		return EXIT_OK;
-	uint64_t change = (uint64_t)d->all.change;
-	bool is_bytes = d->spec.after->unit == UNIT_BYTES;
-	bool is_certain = d->all.change - d->all.error > limit;
-	log_note("'%s' grew by %s, more than %s%s", d->spec.after->event,
-		 is_bytes ? num_bytes(change).s : num_count(change).s, o->fail_above,
-		 is_certain ? "" : ", but that may be chance");
-	return is_certain ? EXIT_THRESHOLD : EXIT_INCONCLUSIVE;
+	for (size_t i = 0; i < c->nr; i++) {
+		TRY(condition_eval(&c->results[i], a, &c->list[i], d, err));
+		if (!c->results[i].is_matched)
+			log_warn("'%s': no row matches on either side", c->list[i].text);
+	}
+	return 0;
+}
+
+static int verdict(const struct conditions *c, bool is_strict)
+{
+	int status = EXIT_OK;
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct condition_result *r = &c->results[i];
+		if (r->verdict == CONDITION_HOLDS) {
+			log_note("'%s' holds%s%s", r->condition->text, *r->name ? ": " : "",
+				 r->name);
+			status = EXIT_THRESHOLD;
+		} else if (r->verdict == CONDITION_IS_UNCERTAIN) {
+			log_warn("'%s' may hold by chance%s%s", r->condition->text,
+				 *r->name ? ": " : "", r->name);
+			if (is_strict && status == EXIT_OK)
+				status = EXIT_INCONCLUSIVE;
+		}
+	}
+	return status;
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
+
+static void make(struct diff *ret_d, struct comparison *c, const struct diff_opts *o)
+{
+	struct diff_spec spec = {.by = (unsigned)o->by};
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		spec.runs[side] = c->side[side].sels;
+		spec.nr_runs[side] = c->side[side].nr;
+		spec.names[side] = c->side[side].paths;
+	}
+	spec.how = o->how == HOW_DEFAULT
+			   ? diff_how_of(spec.runs[DIFF_BEFORE], spec.runs[DIFF_AFTER])
+			   : (enum diff_how)o->how;
+	diff_make(ret_d, &c->arena, &spec);
+}
 
 static int run(struct comparison *c, const struct diff_opts *o, struct select_spec *spec,
 	       struct output_opts *out)
@@ -284,26 +447,40 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(buf_release) struct buf flame_path = {0};
-	if (select_both(c, spec, o, &err))
-		return cmd_refuse(&err);
-	struct diff_spec ds = {&c->before.sel, &c->after.sel,
-			       o->how == HOW_DEFAULT ? diff_how_of(&c->before.sel, &c->after.sel)
-						     : (enum diff_how)o->how,
-			       (unsigned)o->by};
+	struct conditions conditions = {0};
 	struct diff d;
-	diff_make(&d, &c->arena, &ds);
+	if (parse_conditions(&conditions, &c->arena, &o->fail_if, &err) ||
+	    select_both(c, spec, o, &err))
+		return cmd_refuse(&err);
+	make(&d, c, o);
+	if (eval_conditions(&conditions, &c->arena, &d, &err))
+		return cmd_refuse(&err);
 	begin(r, c);
+	if (conditions.nr)
+		condition_report(r, &d, conditions.results, conditions.nr);
 	diff_report(r, &d, &(struct view_limits){.max_rows = o->limit});
 	if (is_svg(out->path)) {
 		buf_add_str(&flame_path, out->path);
 		out->path = NULL;
 	} else if (o->is_flame) {
-		add_flame_path(&flame_path, c->after.path);
+		add_flame_path(&flame_path, c->side[DIFF_AFTER].paths[0]);
 	}
 	int status = output_report(out, r);
-	if (status == EXIT_OK && flame_path.n && draw(c, spec, ds.how, buf_str(&flame_path), &err))
+	if (status == EXIT_OK && flame_path.n &&
+	    draw(c, spec, d.spec.how, buf_str(&flame_path), &err))
 		return cmd_refuse(&err);
-	return status == EXIT_OK ? verdict(o, &d) : status;
+	return status == EXIT_OK ? verdict(&conditions, o->is_strict) : status;
+}
+
+static int confine(const struct comparison *c, const char *output, struct err *err)
+{
+	CLEANUP(free_p)
+	const char **paths = xcalloc(c->side[0].nr + c->side[1].nr, sizeof(*paths));
+	size_t n = 0;
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		for (size_t i = 0; i < c->side[side].nr; i++)
+			paths[n++] = c->side[side].paths[i];
+	return inputs_confine(paths, n, output, err);
 }
 
 int cmd_diff(int argc, char **argv)
@@ -313,7 +490,8 @@ int cmd_diff(int argc, char **argv)
 	struct output_opts out = {0};
 	const struct opt_cmd cmd = {
 		.name = "diff",
-		.usage = {"[OPTION...] BEFORE AFTER", "[OPTION...] FOLDER-OF-DUMPS"},
+		.usage = {"[OPTION...] BEFORE AFTER", "[OPTION...] FOLDER-OF-DUMPS",
+			  "[OPTION...] --runs BEFORE... -- AFTER..."},
 		.details = details,
 		.examples = examples,
 		.groups = {{&diff_group, &o},
@@ -327,20 +505,10 @@ int cmd_diff(int argc, char **argv)
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
-	bool is_series = args.operands.n == 1 && dumpset_is(args.operands.p[0]);
-	if (args.operands.n != 2 && !is_series)
-		return cmd_usage("diff", "two profiles are needed: BEFORE and AFTER");
-	if (filter_finish(&filter, &err))
+	if (filter_finish(&filter, &err) || find_sides(&c, &args, &o, filter.dumps, &err))
 		return cmd_refuse(&err);
-	if (is_series && choose_of_series(&c, args.operands.p[0], filter.dumps, &err))
-		return cmd_refuse(&err);
-	if (!is_series) {
-		c.before.path = args.operands.p[0];
-		c.after.path = args.operands.p[1];
-	}
-	const char *const paths[] = {c.before.path, c.after.path};
-	const char *output = out.path ? out.path : o.is_flame ? c.after.path : NULL;
-	if (inputs_confine(paths, ARRAY_LEN(paths), output, &err) || load(&c, &filter, &err))
+	const char *output = out.path ? out.path : o.is_flame ? c.side[DIFF_AFTER].paths[0] : NULL;
+	if (confine(&c, output, &err) || load(&c, &filter, &err))
 		return cmd_refuse(&err);
 	return run(&c, &o, &filter.spec, &out);
 }

@@ -1,4 +1,4 @@
-/* analyze/stacks/diff.c, leaktable.c, heapsum.c: comparison of memory, growth, first page. */
+/* analyze/diff/diff.c, leaktable.c, heapsum.c: comparison of memory, growth, first page. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/stacks/diff.h"
+#include "analyze/diff/diff.h"
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/memory/leaktable.h"
@@ -42,9 +42,11 @@ static void compare(struct pair *x, const struct select_spec *spec, int how, uns
 		if (views_select(&x->a, x->p[i], spec, &x->sel[i], &err))
 			tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
 	}
-	struct diff_spec ds = {&x->sel[0], &x->sel[1],
-			       how < 0 ? diff_how_of(&x->sel[0], &x->sel[1]) : (enum diff_how)how,
-			       by};
+	struct diff_spec ds = {.runs = {&x->sel[0], &x->sel[1]},
+			       .nr_runs = {1, 1},
+			       .how = how < 0 ? diff_how_of(&x->sel[0], &x->sel[1])
+					      : (enum diff_how)how,
+			       .by = by};
 	diff_make(&x->d, &x->a, &ds);
 }
 
@@ -55,6 +57,15 @@ static const struct diff_item *find(const struct diff *d, const char *name)
 			return &d->items[i];
 	tap_fail(__FILE__, __LINE__, "no row '%s'", name);
 	return &d->all;
+}
+
+static const struct report_table *table_with(const struct report *r, const char *key)
+{
+	vec_foreach(t, &r->tables)
+		if (!strcmp(t->key, key))
+			return t;
+	tap_fail(__FILE__, __LINE__, "no table '%s'", key);
+	return r->tables.p;
 }
 
 static struct profile *heap_with(unsigned seconds, unsigned flags, const struct madeheap *rows,
@@ -86,17 +97,17 @@ TEST(diff_aligns_by_name_and_sorts_by_change)
 	CHECK(x.d.spec.how == DIFF_AMOUNTS);
 	CHECK_STR(x.d.items[0].name, "a");
 	CHECK_STR(x.d.items[1].name, "new");
-	CHECK(find(&x.d, "a")->change == 200 * 64);
-	CHECK(find(&x.d, "b")->change == -10 * 64);
-	CHECK(find(&x.d, "old")->change == -5 * 64);
-	CHECK(find(&x.d, "main")->change == 0);
-	CHECK(find(&x.d, "main")->total_change == (200 - 10 + 50 - 5) * 64);
-	CHECK(x.d.all.change == (200 - 10 + 50 - 5) * 64);
-	CHECK(diff_is_significant(find(&x.d, "old")->change, find(&x.d, "old")->error));
+	CHECK(find(&x.d, "a")->self.change == 200 * 64);
+	CHECK(find(&x.d, "b")->self.change == -10 * 64);
+	CHECK(find(&x.d, "old")->self.change == -5 * 64);
+	CHECK(find(&x.d, "main")->self.change == 0);
+	CHECK(find(&x.d, "main")->total.change == (200 - 10 + 50 - 5) * 64);
+	CHECK(x.d.all.self.change == (200 - 10 + 50 - 5) * 64);
+	CHECK(diff_is_significant(&find(&x.d, "old")->self));
 	double sum = 0;
 	for (size_t i = 0; i < x.d.n; i++)
-		sum += x.d.items[i].change;
-	CHECK(sum == x.d.all.change);
+		sum += x.d.items[i].self.change;
+	CHECK(sum == x.d.all.self.change);
 }
 
 TEST(diff_of_samples_knows_what_is_chance)
@@ -143,12 +154,12 @@ TEST(diff_of_samples_knows_what_is_chance)
 	const struct diff_item *few = find(&x.d, "few");
 	const struct diff_item *many = find(&x.d, "many");
 	const struct diff_item *rare = find(&x.d, "rare");
-	CHECK(!diff_is_significant(few->change, few->error));
-	CHECK(diff_is_significant(many->change, many->error));
+	CHECK(!diff_is_significant(&few->self));
+	CHECK(diff_is_significant(&many->self));
 	/* both doubled; two samples that became none prove nothing */
-	CHECK(!diff_is_significant(rare->change, rare->error));
+	CHECK(!diff_is_significant(&rare->self));
 	/* four rows: 2.50 sqrt(1200) intervals, and a little for skew */
-	CHECK(many->error > 86 * (double)r && many->error < 93 * (double)r);
+	CHECK(many->self.change_error > 86 * (double)r && many->self.change_error < 93 * (double)r);
 }
 
 TEST(diff_of_flows_is_per_time_unless_both_ran_to_their_end)
@@ -163,12 +174,12 @@ TEST(diff_of_flows_is_per_time_unless_both_ran_to_their_end)
 			       heap_with(20, MADEHEAP_ATTACHED, &twice, 1)}};
 	compare(&x, &spec, -1, BY_FUNCTION);
 	CHECK(x.d.spec.how == DIFF_PER_TIME);
-	CHECK(x.d.all.change == 0);
+	CHECK(x.d.all.self.change == 0);
 	CLEANUP(pair_release)
 	struct pair runs = {.p = {heap_with(10, 0, &row, 1), heap_with(20, 0, &twice, 1)}};
 	compare(&runs, &spec, -1, BY_FUNCTION);
 	CHECK(runs.d.spec.how == DIFF_AMOUNTS);
-	CHECK(runs.d.all.change == 6400);
+	CHECK(runs.d.all.self.change == 6400);
 }
 
 TEST(diff_has_growth_per_minute_of_what_lives)
@@ -186,7 +197,7 @@ TEST(diff_has_growth_per_minute_of_what_lives)
 	CHECK_STR(x.d.items[0].name, "a < main");
 	CLEANUP(report_free_p) struct report *r = report_new();
 	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
-	const struct report_table *t = &r->tables.p[1];
+	const struct report_table *t = table_with(r, "stacks");
 	for (size_t c = 0; c < t->nr_columns; c++)
 		if (!strcmp(t->columns[c].key, "per_min"))
 			CHECK(t->cells[c].estimate.change == 1024 * 1024);
@@ -207,11 +218,11 @@ TEST(diff_of_cpu_samples_is_by_share)
 	compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
 	CHECK(x.d.spec.how == DIFF_SHARES);
 	const struct diff_item *a = find(&x.d, "a");
-	CHECK(fabs(a->change - 25) < 1e-9 && diff_is_significant(a->change, a->error));
+	CHECK(fabs(a->self.change - 25) < 1e-9 && diff_is_significant(&a->self));
 	CLEANUP(pair_release) struct pair few = {.p = {cpu_with(5, 5), cpu_with(6, 5)}};
 	compare(&few, &(struct select_spec){0}, -1, BY_FUNCTION);
 	a = find(&few.d, "a");
-	CHECK(!diff_is_significant(a->change, a->error));
+	CHECK(!diff_is_significant(&a->self));
 }
 
 /* Samples over @nr functions, the weight of each half of that of the one before, down to 1 / 256. */
@@ -251,7 +262,7 @@ TEST(diff_of_the_same_behaviour_marks_one_run_of_twenty_at_most)
 		compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
 		unsigned nr = 0;
 		for (size_t i = 0; i < x.d.n; i++)
-			nr += diff_is_significant(x.d.items[i].change, x.d.items[i].error);
+			nr += diff_is_significant(&x.d.items[i].self);
 		nr_marked_runs += nr != 0;
 		nr_marked_rows += nr;
 	}
@@ -267,8 +278,8 @@ TEST(diff_finds_a_change_of_one_row_of_many)
 	made_sample(x.p[1], 0, &(struct made){.stack = "main;slower", .nr = 40, .ns = 99});
 	compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
 	const struct diff_item *it = find(&x.d, "slower");
-	CHECK(it->change > 1 && it->error < it->change &&
-	      diff_is_significant(it->change, it->error));
+	CHECK(it->self.change > 1 && it->self.change_error < it->self.change &&
+	      diff_is_significant(&it->self));
 }
 
 static const char *table_text(const struct report_table *t, size_t row, const char *key)
@@ -291,10 +302,20 @@ TEST(diff_leaves_out_and_counts_rows_without_a_change)
 	compare(&x, &(struct select_spec){.heap = {.weight = "live"}}, -1, BY_FUNCTION);
 	CLEANUP(report_free_p) struct report *r = report_new();
 	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
-	const struct report_table *t = &r->tables.p[1];
-	CHECK_U64(t->nr_rows, 1);
+	const struct report_table *t = table_with(r, "functions");
+	/* the total of its callers is larger, too: exact numbers */
+	CHECK_U64(t->nr_rows, 3);
 	CHECK_STR(table_text(t, 0, "function"), "grow");
-	CHECK(strstr(t->note, "left out: 2 rows without a change of self, 2 of them"));
+	CHECK_STR(table_text(t, 0, "note"), "more");
+	CHECK_STR(table_text(t, 1, "note"), "more (total)");
+	CLEANUP(report_free_p) struct report *same = report_new();
+	CLEANUP(pair_release)
+	struct pair y = {.p = {heap_with(10, 0, &before, 1), heap_with(10, 0, &before, 1)}};
+	compare(&y, &(struct select_spec){.heap = {.weight = "live"}}, -1, BY_FUNCTION);
+	diff_report(same, &y.d, &(struct view_limits){.max_rows = 5});
+	t = table_with(same, "functions");
+	CHECK_U64(t->nr_rows, 0);
+	CHECK_STR(t->note, "left out: 3 rows without a change");
 }
 
 /* ---- growth -------------------------------------------------------------------------------- */
@@ -327,15 +348,6 @@ TEST(growth_is_of_the_second_half_and_has_an_interval)
 
 /* ---- the first page ------------------------------------------------------------------------ */
 
-static const struct report_table *table_of(const struct report *r, const char *key)
-{
-	vec_foreach(t, &r->tables)
-		if (!strcmp(t->key, key))
-			return t;
-	tap_fail(__FILE__, __LINE__, "no table '%s'", key);
-	return r->tables.p;
-}
-
 static const union cell *cell_at(const struct report_table *t, size_t row, const char *key)
 {
 	for (size_t c = 0; c < t->nr_columns; c++)
@@ -361,12 +373,12 @@ TEST(heapsum_has_what_was_recorded)
 	CLEANUP(err_release) struct err err = {0};
 	struct view_limits limits = {.max_rows = 20};
 	CHECK(!views_page(r, p, &(struct select_spec){0}, "x.assay", &limits, &err));
-	const struct report_table *t = table_of(r, "memory");
+	const struct report_table *t = table_with(r, "memory");
 	CHECK_U64(cell_at(t, row_named(t, "what", "live"), "bytes")->estimate.value, 12 << 20);
 	CHECK_U64(cell_at(t, row_named(t, "what", "leaked"), "bytes")->estimate.value, 7 << 20);
 	CHECK_U64(cell_at(t, row_named(t, "what", "freed, preexisting"), "count")->estimate.value,
 		  77);
-	t = table_of(r, "heap_functions");
+	t = table_with(r, "heap_functions");
 	size_t row = row_named(t, "function", "Cache::insert");
 	CHECK_U64(row, 0);
 	CHECK_U64(cell_at(t, row, "allocated")->estimate.value, 10 << 20);
@@ -374,15 +386,15 @@ TEST(heapsum_has_what_was_recorded)
 	CHECK_STR(cell_at(t, row, "through")->text, "std::vector::push_back");
 	row = row_named(t, "function", "read_request");
 	CHECK(cell_at(t, row, "temporary_pct")->d == 95);
-	t = table_of(r, "leaks");
+	t = table_with(r, "leaks");
 	row = row_named(t, "function", "Cache::insert");
 	CHECK(cell_at(t, row, "growth_per_min")->estimate.change == 60 << 20);
 	CHECK_STR(cell_at(t, row, "verdict")->text, "grows");
 	CHECK_STR(cell_at(t, row_named(t, "function", "load_table"), "verdict")->text, "steady");
-	t = table_of(r, "heap_sizes");
+	t = table_with(r, "heap_sizes");
 	CHECK_U64(t->nr_rows, 3);
 	CHECK_U64(cell_at(t, 0, "min_bytes")->u, 512);
-	t = table_of(r, "heap_threads");
+	t = table_with(r, "heap_threads");
 	CHECK_STR(cell_at(t, 1, "thread")->text, "worker-1");
 	CHECK(r->hints.n == 3);
 }
@@ -397,7 +409,7 @@ TEST(heapsum_of_samples_has_intervals_in_json)
 	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &limits, &err));
 	jsonout_render(&b, r);
 	CHECK(strstr(buf_str(&b), "\"live_error\":") != NULL);
-	const struct report_table *t = table_of(r, "memory");
+	const struct report_table *t = table_with(r, "memory");
 	const union cell *live = cell_at(t, row_named(t, "what", "live"), "bytes");
 	CHECK(live->estimate.error > live->estimate.value / 3);
 	CHECK(live->estimate.error < live->estimate.value);
@@ -414,8 +426,8 @@ TEST(heapsum_of_a_dump_shows_what_lives)
 	profile_seal(p);
 	struct view_limits limits = {0};
 	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &limits, &err));
-	const struct report_table *t = table_of(r, "memory");
+	const struct report_table *t = table_with(r, "memory");
 	CHECK_U64(t->nr_rows, 1);
 	CHECK_U64(cell_at(t, 0, "bytes")->estimate.value, 300);
-	CHECK_U64(cell_at(table_of(r, "heap_functions"), 0, "blocks")->estimate.value, 3);
+	CHECK_U64(cell_at(table_with(r, "heap_functions"), 0, "blocks")->estimate.value, 3);
 }

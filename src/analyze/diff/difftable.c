@@ -1,0 +1,332 @@
+/* The tables and sentences of a comparison; see diff.h. */
+#include "base/base.h"
+#include "analyze/diff/diff.h"
+
+#include <math.h>
+
+#include "analyze/memory/heapweights.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text/num.h"
+
+/* Bits of columns. */
+enum {
+	OF_SHARES = 1 << 0,
+	OF_AMOUNTS = 1 << 1,
+	HAS_RATE = 1 << 2,        /* per minute */
+	HAS_SHARE_TOTAL = 1 << 3, /* callees included */
+	HAS_AMOUNT_TOTAL = 1 << 4,
+	HAS_MODULE = 1 << 5,
+};
+
+static const struct {
+	const char *key;
+	const char *title;
+	const char *name;
+	const char *plural;
+	bool has_module;
+} kinds[] = {
+	[BY_FUNCTION] = {"functions", "functions by change (self)", "function", "functions", true},
+	[BY_MODULE] = {"modules", "modules by change (self)", "module", "modules", false},
+	[BY_CRATE] = {"crates", "crates, namespaces and modules by change (self)", "crate",
+		      "crates, namespaces and modules", false},
+	[BY_FILE] = {"files", "source files by change (self)", "file", "source files", false},
+	[BY_LINE] = {"lines", "source lines by change (self)", "line", "source lines", false},
+	[DIFF_BY_STACK] = {"stacks", "stacks by change", "stack", "stacks", false},
+};
+
+static bool is_launched(const struct profile *p)
+{
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
+	return attached && !strncmp(attached, "launch", strlen("launch"));
+}
+
+/* For live memory of a running program, the difference per minute is its growth rate. */
+static bool has_rate(const struct diff *d)
+{
+	const struct selection *before = d->spec.runs[DIFF_BEFORE];
+	const struct selection *after = d->spec.runs[DIFF_AFTER];
+	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && !d->has_spread &&
+	       heapweights_is_memory(after) && !heapweights_is_flow(after) &&
+	       after->id != TABLE_PEAK && !(is_launched(after->p) && is_launched(before->p));
+}
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+static union cell amount_cell(const struct diff_value *v, int side)
+{
+	return (union cell){.estimate = {.value = (uint64_t)llrint(MIN(v->amount[side], 9e18)),
+					 .error = (uint64_t)llrint(MIN(v->error[side], 9e18))}};
+}
+
+static union cell change_cell(double change, double error)
+{
+	union cell c = {.estimate = {.change = llrint(MAX(MIN(change, 9e18), -9e18))}};
+	c.estimate.error = (uint64_t)llrint(MIN(error, 9e18));
+	return c;
+}
+
+/* How a row is marked: "" unless the interval of its change excludes 0. */
+static const char *mark_of(const struct diff_item *it)
+{
+	bool is_self = diff_is_significant(&it->self);
+	if (!is_self && !diff_is_significant(&it->total))
+		return "";
+	if (!is_self)
+		return it->total.change > 0 ? "more (total)" : "less (total)";
+	if (!it->is_in[DIFF_BEFORE])
+		return "new";
+	if (!it->is_in[DIFF_AFTER])
+		return "gone";
+	return it->self.change > 0 ? "more" : "less";
+}
+
+static void add_item(struct report *r, struct report_table *t, const struct diff *d,
+		     const struct diff_item *it, const char *name, const char *mark)
+{
+	const struct diff_value *self = &it->self;
+	const struct diff_value *total = &it->total;
+	double before = self->amount[DIFF_BEFORE];
+	const union cell cells[] = {
+		{.d = before},
+		{.d = self->amount[DIFF_AFTER]},
+		{.d = self->change},
+		{.d = self->change_error},
+		{.d = total->amount[DIFF_AFTER]},
+		{.d = total->change},
+		{.d = total->change_error},
+		change_cell(self->change, self->change_error),
+		{.d = before > 0 ? 100 * self->change / before : (double)NAN},
+		change_cell(self->change / d->minutes, self->change_error / d->minutes),
+		amount_cell(self, DIFF_BEFORE),
+		amount_cell(self, DIFF_AFTER),
+		change_cell(total->change, total->change_error),
+		{.text = mark},
+		{.text = name},
+		{.text = it->module},
+	};
+	report_add_row(r, t, cells);
+}
+
+static struct report_table *add_table(struct report *r, const struct diff *d, unsigned flags,
+				      const char *key, const char *title, const char *name)
+{
+	static const enum cell_kind changes[] = {[UNIT_COUNT] = CELL_COUNT_CHANGE,
+						 [UNIT_NS] = CELL_NS_CHANGE,
+						 [UNIT_BYTES] = CELL_BYTES_CHANGE};
+	static const enum cell_kind amounts[] = {[UNIT_COUNT] = CELL_COUNT_ESTIMATE,
+						 [UNIT_NS] = CELL_NS_ESTIMATE,
+						 [UNIT_BYTES] = CELL_BYTES_ESTIMATE};
+	static const char *const hide_first[] = {"total_change_error_points", "total_change_points",
+						 "total_after_pct", "module", NULL};
+	enum unit unit = d->spec.runs[DIFF_AFTER]->unit;
+	enum cell_kind change = changes[unit];
+	const struct report_column columns[] = {
+		{"before_pct", "before %", CELL_PERCENT, "share of all before", OF_SHARES},
+		{"after_pct", "after %", CELL_PERCENT, "share of all after", OF_SHARES},
+		{"change_points", "change", CELL_FLOAT, "percentage points", OF_SHARES},
+		{"change_error_points", "+-", CELL_FLOAT,
+		 "half width of its confidence interval; those of all rows hold together with 95 %",
+		 OF_SHARES},
+		{"total_after_pct", "total %", CELL_PERCENT, "after, with callees",
+		 HAS_SHARE_TOTAL},
+		{"total_change_points", "change", CELL_FLOAT, "of the total", HAS_SHARE_TOTAL},
+		{"total_change_error_points", "+-", CELL_FLOAT, "of the total's change",
+		 HAS_SHARE_TOTAL},
+		{"change", "change", change, "after - before", OF_AMOUNTS},
+		{"change_pct", "%", CELL_PERCENT, "of before", OF_AMOUNTS},
+		{"per_min", "per minute", change, "over the time between the two", HAS_RATE},
+		{"before", "before", amounts[unit], NULL, OF_AMOUNTS},
+		{"after", "after", amounts[unit], NULL, OF_AMOUNTS},
+		{"total_change", "total change", change, "change with callees included",
+		 HAS_AMOUNT_TOTAL},
+		{"note", "marked", CELL_TEXT, "more, less, new, gone, more (total), less (total)"},
+		{name, strcmp(name, "crate") ? name : "module or crate", CELL_TEXT},
+		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
+	};
+	struct report_table *t =
+		report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), flags);
+	t->hide_first = hide_first;
+	return t;
+}
+
+/* ---- the sides ----------------------------------------------------------------------------- */
+
+static void add_sides(struct report *r, const struct diff *d)
+{
+	static const enum cell_kind kinds_of_unit[] = {
+		[UNIT_COUNT] = CELL_COUNT, [UNIT_NS] = CELL_NS, [UNIT_BYTES] = CELL_BYTES};
+	const struct diff_spec *s = &d->spec;
+	const struct report_column columns[] = {
+		{"side", "side", CELL_TEXT, NULL},
+		{"total", "total", kinds_of_unit[s->runs[DIFF_AFTER]->unit], "everything shown", 0},
+		{"duration_ns", "duration", CELL_NS, "of the capture, or of the window of time", 0},
+		{"samples", "samples", CELL_COUNT, "shown", 0},
+		{"recording", "recording", CELL_TEXT, NULL},
+	};
+	struct report_table *t =
+		report_add_table(r, "sides", "compared", columns, ARRAY_LEN(columns));
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		for (size_t i = 0; i < s->nr_runs[side]; i++) {
+			const struct selection *sel = &s->runs[side][i];
+			uint64_t ns = view_duration_ns(sel);
+			const union cell cells[] = {
+				{.text = side == DIFF_BEFORE ? "before" : "after"},
+				{.u = sel->weight},
+				{.u = ns ? ns : CELL_NS_NONE},
+				{.u = sel->nr_samples},
+				{.text = s->names[side] ? s->names[side][i] : ""},
+			};
+			report_add_row(r, t, cells);
+		}
+}
+
+/* ---- sentences ----------------------------------------------------------------------------- */
+
+static void add_change(struct buf *to, const struct diff *d, const struct diff_value *v)
+{
+	double change = fabs(v->change);
+	buf_add_ch(to, v->change < 0 ? '-' : '+');
+	if (d->spec.how == DIFF_SHARES) {
+		buf_addf(to, "%s points (%s %% to %s %%)", num_double(change, 2).s,
+			 num_pct(v->amount[DIFF_BEFORE]).s, num_pct(v->amount[DIFF_AFTER]).s);
+		return;
+	}
+	uint64_t amount = (uint64_t)llrint(MIN(change, 9e18));
+	enum unit unit = d->spec.runs[DIFF_AFTER]->unit;
+	buf_add_str(to, unit == UNIT_NS      ? num_ns(amount).s
+			: unit == UNIT_BYTES ? num_bytes(amount).s
+					     : num_count(amount).s);
+}
+
+#define NAMED_MAX 3 /* rows that the sentence names */
+
+/* "2 of 214 functions changed by more than their intervals: f +3.21 points (12.1 % to 15.3 %), ..." */
+static void add_finding(struct report *r, const struct diff *d)
+{
+	CLEANUP(buf_release) struct buf names = {0};
+	const char *plural = kinds[d->spec.by].plural;
+	size_t nr = 0;
+	double widest = 0;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diff_item *it = &d->items[i];
+		widest = MAX(widest, it->self.change_error);
+		if (!diff_is_significant(&it->self))
+			continue;
+		if (nr++ >= NAMED_MAX)
+			continue;
+		buf_addf(&names, "%s%s ", nr > 1 ? ", " : ": ", it->name);
+		add_change(&names, d, &it->self);
+	}
+	if (nr > NAMED_MAX)
+		buf_add_str(&names, ", ...");
+	if (nr) {
+		report_finding(
+			r, "%s of %s %s changed (self), the interval of the change excludes 0%s",
+			num_count(nr).s, num_count(d->n).s, plural, buf_str(&names));
+		return;
+	}
+	if (d->spec.how == DIFF_SHARES)
+		buf_addf(&names, "; the widest interval is +-%s points", num_double(widest, 2).s);
+	report_finding(r, "none of %s %s changed (self): the interval of each change includes 0%s",
+		       num_count(d->n).s, plural, names.n ? buf_str(&names) : "");
+}
+
+static void add_notes(struct report *r, const struct diff *d)
+{
+	const struct selection *before = d->spec.runs[DIFF_BEFORE];
+	const struct selection *after = d->spec.runs[DIFF_AFTER];
+	switch (d->spec.how) {
+	case DIFF_AMOUNTS:
+		report_note(r, "compared by amount, not scaled to the durations");
+		break;
+	case DIFF_SHARES:
+		report_note(r, "compared by share of each total: change and +- are in percentage "
+			       "points; --absolute compares amounts, --per-time amounts by time");
+		break;
+	case DIFF_PER_TIME:
+		report_note(r,
+			    "compared by time: amounts of BEFORE are scaled by %s to the duration "
+			    "of AFTER; --absolute compares unscaled amounts",
+			    num_double(d->scale[DIFF_BEFORE][0], 3).s);
+		break;
+	}
+	if (d->has_spread)
+		report_note(r,
+			    "amounts are means of the runs; +- covers the spread between runs "
+			    "(%s degrees of freedom) and sampling",
+			    num_count((uint64_t)spread_degrees(&d->spread[0])).s);
+	if (before->variance || after->variance || d->spec.how == DIFF_SHARES || d->has_spread)
+		report_note(r,
+			    "+-: half width of the confidence interval of the change, so wide that "
+			    "all %s rows together hold with 95 %%; marked: the interval excludes 0",
+			    num_count(d->n).s);
+}
+
+/* ---- the table of rows --------------------------------------------------------------------- */
+
+static void add_into(struct diff_value *to, const struct diff_value *v)
+{
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+		to->amount[side] += v->amount[side];
+		to->error[side] = hypot(to->error[side], v->error[side]);
+	}
+	to->change += v->change;
+	to->change_error = hypot(to->change_error, v->change_error);
+}
+
+/* Changes that would be printed as 0. */
+static bool is_zero(const struct diff *d, const struct diff_item *it)
+{
+	double least = d->spec.how == DIFF_SHARES ? 0.005 : 0.5;
+	return fabs(it->self.change) < least && !diff_is_significant(&it->total);
+}
+
+static void add_items(struct report *r, const struct diff *d, unsigned flags,
+		      const struct view_limits *limits)
+{
+	unsigned by = d->spec.by;
+	struct diff_item other = {.module = "", .is_in = {true, true}};
+	struct report_table *t =
+		add_table(r, d, flags, kinds[by].key, kinds[by].title, kinds[by].name);
+	size_t nr_left = 0;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diff_item *it = &d->items[i];
+		if (is_zero(d, it))
+			continue;
+		t->nr_rows_total++;
+		if (!limits->max_rows || t->nr_rows < limits->max_rows) {
+			add_item(r, t, d, it, it->name, mark_of(it));
+			continue;
+		}
+		add_into(&other.self, &it->self);
+		nr_left++;
+	}
+	size_t nr_zero = d->n - t->nr_rows_total;
+	if (nr_zero)
+		t->note = arena_fmt(&r->arena, "left out: %s row%s without a change",
+				    num_count(nr_zero).s, nr_zero == 1 ? "" : "s");
+	if (!nr_left)
+		return;
+	other.total = other.self; /* total amounts of several rows overlap */
+	/* not one of the compared rows: not marked */
+	add_item(r, t, d, &other, "<other>", "");
+}
+
+void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits)
+{
+	bool is_shares = d->spec.how == DIFF_SHARES;
+	unsigned flags = (is_shares ? OF_SHARES : OF_AMOUNTS) | (has_rate(d) ? HAS_RATE : 0);
+	add_finding(r, d);
+	add_notes(r, d);
+	add_sides(r, d);
+	if (!is_shares) {
+		struct report_table *t = add_table(r, d, flags, "total", "total", "what");
+		add_item(r, t, d, &d->all, d->spec.runs[DIFF_AFTER]->event, mark_of(&d->all));
+	}
+	if (d->spec.by != DIFF_BY_STACK)
+		flags |= is_shares ? HAS_SHARE_TOTAL : HAS_AMOUNT_TOTAL;
+	if (kinds[d->spec.by].has_module)
+		flags |= HAS_MODULE;
+	add_items(r, d, flags, limits);
+}
