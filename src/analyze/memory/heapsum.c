@@ -445,6 +445,21 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	return 0;
 }
 
+/* Notes what the table of first touches does not show, if the page is by another weight. */
+static int note_growth(struct report *r, struct arena *a, const struct profile *p,
+		       const struct select_spec *spec, const struct selection *shown,
+		       struct err *err)
+{
+	struct selection growth;
+	struct select_spec own = *spec;
+	own.event = table_key(TABLE_GROWTH);
+	if (!tables_has_rows(p, TABLE_GROWTH) || shown->id == TABLE_GROWTH)
+		return 0;
+	TRY(select_run(a, p, &own, &growth, err));
+	runtimes_note_stacks(r, &growth);
+	return 0;
+}
+
 /* Collects the sums and begins the page; the first step of all functions below. */
 static int open_page(struct page *g, struct heapfigures *f, struct arena *a, struct report *r,
 		     const struct profile *p, const struct select_spec *spec, struct err *err)
@@ -457,7 +472,7 @@ static int open_page(struct page *g, struct heapfigures *f, struct arena *a, str
 			   .seconds = (double)view_duration_ns(&sel) / 1e9,
 			   .scope = select_scope(spec)};
 	heapsum_begin(r, p, &sel);
-	return 0;
+	return note_growth(r, a, p, spec, &sel, err);
 }
 
 int heapsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

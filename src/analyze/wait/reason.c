@@ -59,7 +59,7 @@ static enum sync_kind kind_of(struct reasons *rs, func_id func)
 static bool is_built(uint8_t kind)
 {
 	return kind == SYNC_LOCK_BY_PARK || kind == SYNC_BACKPRESSURE || kind == SYNC_JOIN ||
-	       kind == SYNC_PERMIT;
+	       kind == SYNC_PERMIT || kind == SYNC_PERMIT_PART;
 }
 
 /* The kind of a function of which others are built: that of the caller, or else its own. */
@@ -74,7 +74,7 @@ static enum sync_kind kind_of_part(struct state outer, enum sync_kind own)
 		return kind == SYNC_PARK ? kind : SYNC_UNCLEAR;
 	/* A function that parks may also run a program's function that waits for a semaphore. */
 	bool is_callers = kind == SYNC_UNCLEAR || (kind == SYNC_PARK && !outer.age);
-	return is_callers ? kind : SYNC_PERMIT;
+	return is_callers ? kind : SYNC_PERMIT_PART;
 }
 
 static struct state next_state(struct state outer, enum sync_kind own)
@@ -140,8 +140,15 @@ enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack)
 	return (enum sync_kind)st.kind;
 }
 
+/*
+ * A thread that waits from before the capture until after it, for a semaphore of unknown purpose or
+ * for the end of another thread, is not waiting for anything that happens in the capture: idle, like
+ * a thread that waits for work.
+ */
 static enum wait_reason reason_of_futex(enum sync_kind kind, const struct tag *tag)
 {
+	static const uint8_t whole = EVIDENCE_AT_START | EVIDENCE_OPEN;
+	bool is_whole = (tag->evidence & whole) == whole;
 	switch (kind) {
 	case SYNC_LOCK:
 	case SYNC_LOCK_BY_PARK:
@@ -151,14 +158,15 @@ static enum wait_reason reason_of_futex(enum sync_kind kind, const struct tag *t
 	case SYNC_BACKPRESSURE:
 		return WAIT_BACKPRESSURE;
 	case SYNC_JOIN:
-		return WAIT_JOIN;
+		return is_whole ? WAIT_PARK : WAIT_JOIN;
 	case SYNC_PERMIT:
 		return WAIT_PERMIT;
+	case SYNC_PERMIT_PART:
+		return is_whole ? WAIT_PARK : WAIT_PERMIT;
 	case SYNC_UNKNOWN:
 	case SYNC_PASS:
 	case SYNC_PARK_PART:
 	case SYNC_JOIN_AROUND:
-	case SYNC_PERMIT_PART:
 	case SYNC_UNCLEAR:
 		break;
 	}

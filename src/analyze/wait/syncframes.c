@@ -206,7 +206,13 @@ static const struct {
 	/* ---- HotSpot, CPython, V8 and libuv -------------------------------------------- */
 	{SYNC_PARK_PART, "ObjectMonitor::wait*"},
 	{SYNC_LOCK_BY_PARK, "ObjectMonitor::*nter*|ObjectSynchronizer::*enter*|Mutex::lock*"},
-	{SYNC_PARK, "Monitor::wait*"},
+	/* Threads for work, and who gave it to them; safepoints, and threads that asked for one. */
+	{SYNC_PARK, "GangWorker::loop*|WorkerTaskDispatcher::worker_*|WorkerThread::run*|"
+		    "G1ConcurrentRefineThread::wait_for_*|os::signal_wait*"},
+	{SYNC_JOIN, "WorkGang::run_task*|WorkerTaskDispatcher::coordinator_*|"
+		    "VMThread::wait_until_executed*|LinuxWaitBarrier::wait*"},
+	{SYNC_PERMIT_PART, "PosixSemaphore::*wait*"},
+	{SYNC_PARK_PART, "Monitor::wait*"},
 	{SYNC_PARK_PART, "os::PlatformEvent::park*|PlatformEvent::park*|PlatformMonitor::wait*|"
 			 "Parker::park*"},
 	{SYNC_PARK_PART, "Unsafe_Park"},

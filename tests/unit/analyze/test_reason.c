@@ -234,6 +234,54 @@ TEST(reason_semaphores_and_pools_are_permits)
 }
 
 /* Python's locks, conditions and joins are one function below; which one, only Python knows. */
+TEST(reason_a_wait_for_the_whole_capture_is_idle_unless_its_purpose_is_known)
+{
+	static const unsigned whole = EVIDENCE_AT_START | EVIDENCE_OPEN;
+	static const struct {
+		const char *stack;
+		enum wait_reason a_part;
+		enum wait_reason all;
+	} cases[] = {
+		{"start_thread;node::inspector::StartIoThreadMain;uv_sem_wait;sem_wait",
+		 WAIT_PERMIT, WAIT_PARK},
+		{"main;worker;sem_wait@@GLIBC_2.34", WAIT_PERMIT, WAIT_PARK},
+		{"main;pthread_join", WAIT_JOIN, WAIT_PARK},
+		{"main;std::counting_semaphore::acquire();std::__detail::__platform_wait",
+		 WAIT_PERMIT, WAIT_PERMIT},
+		{"main;pthread_mutex_lock;__lll_lock_wait", WAIT_LOCK, WAIT_LOCK},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CHECK(judge(cases[i].stack, 0) == cases[i].a_part);
+		CHECK(judge(cases[i].stack, EVIDENCE_AT_START) == cases[i].a_part);
+		CHECK(judge(cases[i].stack, EVIDENCE_OPEN) == cases[i].a_part);
+		CHECK(judge(cases[i].stack, whole) == cases[i].all);
+	}
+}
+
+TEST(reason_threads_of_hotspot)
+{
+	static const struct sight sights[] = {
+		{"Thread::call_run();GangWorker::run();GangWorker::loop();PosixSemaphore::wait();"
+		 "sem_wait",
+		 WAIT_PARK},
+		{"WorkerThread::run();WorkerTaskDispatcher::worker_run_task();PosixSemaphore::wait();"
+		 "sem_wait",
+		 WAIT_PARK},
+		{"WorkGang::run_task(AbstractGangTask*, unsigned int, bool);PosixSemaphore::wait();"
+		 "sem_wait",
+		 WAIT_JOIN},
+		{"VMThread::wait_until_executed(VM_Operation*);Monitor::wait(long);"
+		 "os::PlatformMonitor::wait(long);pthread_cond_wait",
+		 WAIT_JOIN},
+		{"SafepointSynchronize::block(JavaThread*);LinuxWaitBarrier::wait(int);syscall",
+		 WAIT_JOIN},
+		{"CompileQueue::get();Monitor::wait(long);os::PlatformMonitor::wait(long);"
+		 "pthread_cond_timedwait",
+		 WAIT_PARK},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
 TEST(reason_a_lock_of_python_is_not_guessed)
 {
 	CHECK(judge("start_thread;thread_run;" PYTHON_LOCK, 0) == WAIT_SYNC);

@@ -95,12 +95,80 @@ TEST(jit_code_without_names_or_callers_is_noted_with_what_its_runtime_can_do)
 	}
 }
 
+/* 80 of 100 samples are in @function of a file; the stacks are cut, unless HAS_CALLERS. */
+static const char *notes_of_function(const char *path, const char *function, unsigned flags,
+				     note_fn note)
+{
+	static struct buf text;
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	uint32_t t = made_table(p, "cpu-clock", 2);
+	struct module shape = {.kind = MODULE_ELF, .path = profile_cstr(p, path)};
+	module_id module = profile_module(p, &shape);
+	loc_id loc = profile_location(p, module, 0x1000, 0);
+	struct function f = {.name = profile_cstr(p, function), .module = module};
+	struct frame frame = {.func = profile_function(p, &f)};
+	profile_set_frames(p, loc, &frame, 1, 0);
+	stack_id root = flags & HAS_CALLERS
+				? 0
+				: profile_stack(p, 0, profile_pseudo_location(p, "[truncated]"));
+	made_sample(p, t, &(struct made){.stack = "main", .pid = PID, .nr = 20});
+	task_id task = profile_task(p, PID, PID, profile_cstr(p, "comm"), 0);
+	profile_sample(p, t, 1, profile_stack(p, root, loc), task, 0, (int64_t[]){80, 80});
+	vec_push(&p->mappings, (struct mapping){.module = module, .pid = PID, .to_ns = UINT64_MAX});
+	profile_seal(p);
+	struct selection sel;
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
+	note(r, &sel);
+	buf_clear(&text);
+	for (size_t i = 0; i < r->notes.n; i++)
+		buf_add_str(&text, r->notes.p[i]);
+	return buf_str(&text);
+}
+
+TEST(interpreters_whose_functions_have_no_frames_are_noted)
+{
+	static const char *const cases[][2] = {
+		{"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", "ruby: 80.0 %"},
+		{"/usr/bin/ruby3.1", "rbspy"},
+		{"/usr/bin/perl", "Devel::NYTProf"},
+		{"/usr/lib/libperl.so.5.36", "perl: 80.0 %"},
+		{"/usr/bin/lua5.4", "debug.sethook"},
+		{"/usr/sbin/php-fpm8.2", "PHP: 80.0 %"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		CHECK(strstr(notes_of_function(cases[i][0], "f", HAS_CALLERS, runtimes_note_stacks),
+			     cases[i][1]));
+	CHECK_STR(notes_of_function("/usr/bin/rubyless/server", "f", HAS_CALLERS,
+				    runtimes_note_stacks),
+		  "");
+}
+
+TEST(stacks_of_go_that_begin_where_the_runtime_changes_stacks_are_noted)
+{
+	const char *text =
+		notes_of_function("/opt/server", "runtime.mcall", 0, runtimes_note_stacks);
+	CHECK(strstr(text, "Go: 80.0 % of the time has no callers above a change of stacks"));
+	CHECK_STR(notes_of_function("/opt/server", "runtime.mcall", HAS_CALLERS,
+				    runtimes_note_stacks),
+		  "");
+	CHECK_STR(notes_of_function("/opt/server", "runtime.mcallx", 0, runtimes_note_stacks), "");
+}
+
 TEST(nothing_is_noted_where_nothing_is_missing)
 {
 	CHECK_STR(notes_of("/lib/libjvm.so", HAS_NAMES | HAS_CALLERS, runtimes_note_stacks), "");
 	CHECK_STR(notes_of("/lib/libjvm.so", HAS_NO_JIT, runtimes_note_stacks), "");
 	CHECK_STR(notes_of("/usr/bin/redis-server", HAS_NO_JIT, runtimes_note_heap), "");
 	CHECK_STR(notes_of("/usr/lib/libpython3.so.notes/x", HAS_NO_JIT, runtimes_note_heap), "");
+}
+
+TEST(the_heap_of_go_is_noted_although_no_file_name_shows_it)
+{
+	CHECK(strstr(notes_of_function("/opt/server", "runtime.goexit", 0, runtimes_note_heap),
+		     "Go: Go objects are in a heap of the Go runtime's own"));
+	CHECK_STR(notes_of_function("/opt/server", "goexit", 0, runtimes_note_heap), "");
 }
 
 TEST(heaps_that_malloc_does_not_know_are_noted)
