@@ -33,12 +33,6 @@ enum folded_flags {
 
 struct folded_options {
 	unsigned flags;
-	/*
-	 * Writing tables with tags: returns a leaf frame to add to a row's stack (the wait reason),
-	 * or NULL.
-	 */
-	const char *(*synth_leaf_of)(void *ctx, const struct table *t, size_t row);
-	void *synth_leaf_ctx;
 	/* Reading: name of the event; NULL is "samples". */
 	const char *read_event;
 };

@@ -49,7 +49,7 @@ struct entry {
 
 struct folded_writer {
 	const struct profile *p;
-	const struct folded_options *options;
+	const struct format_options *options;
 	unsigned flags;
 	struct intern texts;      /* frames as written */
 	VEC(struct run) loc_runs; /* by loc_id: its texts, outermost first, in `run_texts` */
@@ -278,7 +278,7 @@ static uint32_t *order_by_root(struct folded_writer *w, const struct table *t)
 static uint32_t node_of_synth_leaf(struct folded_writer *w, const struct table *t, uint32_t row,
 				   uint32_t node)
 {
-	const struct folded_options *o = w->options;
+	const struct format_options *o = w->options;
 	const char *synth_leaf = o->synth_leaf_of && t->has_tags
 					 ? o->synth_leaf_of(o->synth_leaf_ctx, t, row)
 					 : NULL;
@@ -428,8 +428,7 @@ int folded_write(struct format_output *to, const struct profile *p,
 	const struct table *t = NULL;
 	TRY(format_pick_table(p, options->event, &t, err));
 	CLEANUP(writer_release)
-	struct folded_writer w = {
-		.p = p, .options = &options->folded, .flags = options->folded.flags};
+	struct folded_writer w = {.p = p, .options = options, .flags = options->folded.flags};
 	vec_reserve(&w.loc_runs, p->locations.n);
 	memset(w.loc_runs.p, 0, p->locations.n * sizeof(*w.loc_runs.p));
 	vec_reserve(&w.task_nodes, p->tasks.n);

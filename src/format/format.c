@@ -52,6 +52,15 @@ static const struct format formats[] = {
 		.write = speedscope_write,
 	},
 	{
+		.name = "pprof",
+		.title = "pprof's profile.proto, for go tool pprof and many servers",
+		.suffixes = ".pb.gz .pprof .pb",
+		.flags = FORMAT_NEEDS_NAMES | FORMAT_GZIP,
+		.sniff = pprof_sniff,
+		.read = pprof_read,
+		.write = pprof_write,
+	},
+	{
 		.name = "jemalloc",
 		.title = "heap dumps of jemalloc (heap_v2)",
 		.suffixes = ".heap",
@@ -63,6 +72,7 @@ static const struct format formats[] = {
 		.name = "heaptrack",
 		.title = "heaptrack file, for heaptrack_gui and heaptrack_print",
 		.suffixes = ".heaptrack .heaptrack.gz .heaptrack.zst",
+		.flags = FORMAT_CAN_PACK,
 		.sniff = heaptrack_sniff,
 		.read = heaptrack_read,
 		.write = heaptrack_write,

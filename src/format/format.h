@@ -37,6 +37,11 @@ int format_spill(struct format_output *to, struct err *err);
 /* Writes the rest of buf to the file; called once, by the owner of the output. */
 int format_flush(struct format_output *to, struct err *err);
 
+/* Writing pprof: inlined functions become locations, for readers that keep one line of each. */
+struct pprof_options {
+	bool has_inline_locations;
+};
+
 /* Options common to all formats, then those of each format; zero is the default. */
 struct format_options {
 	/*
@@ -45,17 +50,26 @@ struct format_options {
 	 * events are LOSS_FILTERED when reading.
 	 */
 	const char *event;
+	/*
+	 * Writing tables with tags: returns a leaf frame to add to a row's stack (the wait reason),
+	 * or NULL.
+	 */
+	const char *(*synth_leaf_of)(void *ctx, const struct table *t, size_t row);
+	void *synth_leaf_ctx;
 	struct folded_options folded;
 	struct perfscript_options perfscript;
 	struct perfdata_options perfdata;
 	struct jemallocheap_options jemallocheap;
 	struct heapwrite_options heapwrite;
+	struct pprof_options pprof;
 };
 
 enum format_flags {
 	FORMAT_NEEDS_INGEST = 1 << 0, /* contains events: read by ingest/, not by `read` */
 	FORMAT_NEEDS_NAMES = 1 << 1,  /* contains addresses: `read` does not symbolize */
 	FORMAT_ONE_EVENT = 1 << 2,    /* written: a file holds samples of one event */
+	FORMAT_GZIP = 1 << 3,         /* written: packed by gzip, whatever the suffix */
+	FORMAT_CAN_PACK = 1 << 4,     /* written: packed if the suffix is .gz or .zst */
 };
 
 /* Returns how certain it is that an input with this head has the format, 0 (not) to 100. */
@@ -77,11 +91,11 @@ struct format {
 
 /* The functions in the table, each defined in the file of its format. */
 format_sniff_fn assayfile_sniff, folded_sniff, gperfheap_sniff, heaptrack_sniff, jemallocheap_sniff,
-	massif_sniff, perfdata_sniff, perfscript_sniff;
+	massif_sniff, perfdata_sniff, perfscript_sniff, pprof_sniff;
 format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_read,
-	jemallocheap_read, massif_read, perfscript_read;
+	jemallocheap_read, massif_read, perfscript_read, pprof_read;
 format_write_fn assayfile_format_write, folded_write, heaptrack_write, massif_write, perfdata_write,
-	perfscript_write, profilejson_write, speedscope_write;
+	perfscript_write, pprof_write, profilejson_write, speedscope_write;
 
 #define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* size of the head that sniffers need */
 

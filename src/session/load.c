@@ -145,7 +145,7 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 		err_set(err, -EINVAL, in->head.n ? "not a format that assay reads" : "it is empty");
 		return err_hint(err,
 				"assay reads its own recordings, perf.data, `perf script` text, "
-				"folded stacks and heap profiles; assay convert --list");
+				"folded stacks, pprof and heap profiles; assay convert --list");
 	}
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct format_input input = {buf_sv(&in->head), in->rest};

@@ -10,6 +10,7 @@
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/weightcolumn.h"
 #include "base/file/file.h"
+#include "base/file/zio.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/suggest.h"
@@ -31,6 +32,7 @@ struct convert_opts {
 	struct opt_list debug_dirs;
 	bool wants_list;
 	bool has_no_inlines;
+	bool has_inline_locations;
 	unsigned demangle_flags;
 	unsigned folded_flags;
 	const char *weight;      /* name of a column; NULL: the event's default weight */
@@ -69,6 +71,14 @@ static const struct opt folded_opts[] = {
 	OPT_END,
 };
 static const struct opt_group folded_group = {"Folded stacks", folded_opts};
+
+static const struct opt pprof_opts[] = {
+	OPT_FLAG(0, "inline-as-locations", struct convert_opts, has_inline_locations,
+		 "write inlined functions as locations: some readers (speedscope) take one "
+		 "function of each location"),
+	OPT_END,
+};
+static const struct opt_group pprof_group = {"pprof", pprof_opts};
 
 static const struct opt names_opts[] = {
 	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines,
@@ -146,6 +156,7 @@ static struct format_options options_from(const struct convert_opts *o,
 	return (struct format_options){
 		.event = o->event,
 		.folded = {.flags = flags},
+		.pprof = {.has_inline_locations = o->has_inline_locations},
 		.perfdata = {.ret_written = written},
 	};
 }
@@ -207,6 +218,31 @@ static const char *reason_frame(void *ctx, const struct table *t, size_t row)
 	return wait_frame(r);
 }
 
+#define GZIP_LEVEL 6
+#define ZSTD_LEVEL 3
+
+/* How an output is packed; @f NULL: a flame graph. */
+static enum zkind packing_of(const struct format *f, const char *path)
+{
+	struct sv s = sv_from_str(path);
+	if (f && f->flags & FORMAT_GZIP)
+		return ZKIND_GZIP;
+	if (!f || !(f->flags & FORMAT_CAN_PACK))
+		return ZKIND_NONE;
+	return sv_has_suffix(s, SV(".gz"))    ? ZKIND_GZIP
+	       : sv_has_suffix(s, SV(".zst")) ? ZKIND_ZSTD
+					      : ZKIND_NONE;
+}
+
+static int write_packed(struct format_output *to, enum zkind kind, struct out *out, struct err *err)
+{
+	CLEANUP(buf_release) struct buf packed = {0};
+	TRY(kind == ZKIND_GZIP ? zio_compress_gzip(&packed, to->buf.p, to->buf.n, GZIP_LEVEL, err)
+			       : zio_compress_zstd(&packed, to->buf.p, to->buf.n, ZSTD_LEVEL, err));
+	buf_clear(&to->buf);
+	return out_write(out, packed.p, packed.n, err);
+}
+
 static int write_one(const struct convert_opts *o, const struct format *f, const char *path,
 		     const struct profile *p, const char *title, struct err *err)
 {
@@ -215,15 +251,15 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 	struct perfdata_written written = {0};
 	struct format_options options = options_from(o, &written);
 	struct waits waits = {.p = p, .reasons = reasons_new(&a, p)};
-	options.folded.synth_leaf_of = reason_frame;
-	options.folded.synth_leaf_ctx = &waits;
+	options.synth_leaf_of = reason_frame;
+	options.synth_leaf_ctx = &waits;
 	options.heapwrite = convert_heap_options(&a, p);
-	enum zkind packed = convert_heap_compression(f, path);
+	enum zkind packed = packing_of(f, path);
 	TRY(out_open(&out, path, 0666, err));
 	struct format_output to = {.file = packed == ZKIND_NONE ? &out : NULL};
 	int rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
 	if (!rc && packed != ZKIND_NONE)
-		rc = convert_heap_compress(&to, packed, &out, err);
+		rc = write_packed(&to, packed, &out, err);
 	if (!rc)
 		rc = format_flush(&to, err);
 	if (!rc)
@@ -339,6 +375,7 @@ int cmd_convert(int argc, char **argv)
 			"perf script | assay convert --to svg - -o flame.svg\tfrom perf script output\n",
 		.groups = {{&convert_group, &o},
 			   {&folded_group, &o},
+			   {&pprof_group, &o},
 			   {&names_group, &o},
 			   {&share_group, &o.share}},
 	};

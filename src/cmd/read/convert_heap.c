@@ -4,9 +4,6 @@
 
 #include "analyze/memory/heapframes.h"
 
-#define GZIP_LEVEL 6
-#define ZSTD_LEVEL 3
-
 enum loc_kind { LOC_UNCHECKED = 0, LOC_OTHER, LOC_ALLOCATOR };
 
 struct trim {
@@ -57,24 +54,4 @@ struct heapwrite_options convert_heap_options(struct arena *a, const struct prof
 	struct trim *t = arena_calloc(a, 1, sizeof(*t));
 	*t = (struct trim){.p = p, .kinds = arena_calloc(a, p->locations.n, 1)};
 	return (struct heapwrite_options){.trim = trim_stack, .trim_ctx = t};
-}
-
-enum zkind convert_heap_compression(const struct format *f, const char *path)
-{
-	if (!f || strcmp(f->name, "heaptrack"))
-		return ZKIND_NONE;
-	struct sv s = sv_from_str(path);
-	if (sv_has_suffix(s, SV(".gz")))
-		return ZKIND_GZIP;
-	return sv_has_suffix(s, SV(".zst")) ? ZKIND_ZSTD : ZKIND_NONE;
-}
-
-int convert_heap_compress(struct format_output *to, enum zkind kind, struct out *out,
-			  struct err *err)
-{
-	CLEANUP(buf_release) struct buf packed = {0};
-	TRY(kind == ZKIND_GZIP ? zio_compress_gzip(&packed, to->buf.p, to->buf.n, GZIP_LEVEL, err)
-			       : zio_compress_zstd(&packed, to->buf.p, to->buf.n, ZSTD_LEVEL, err));
-	buf_clear(&to->buf);
-	return out_write(out, packed.p, packed.n, err);
 }

@@ -108,7 +108,9 @@ void inputs_note_event(const struct profile *p, const char *event)
 	if (others.n && !event && !tables_are_difference(p))
 		log_note("this is event %s; the input also has %s (--event)", name,
 			 buf_str(&others));
-	if (t->id == TABLE_SAMPLES && t->weight_column)
+	const char *column = profile_text(p, t->columns[t->weight_column].name);
+	bool is_period = !strcmp(column, "time") || !strcmp(column, "period"); /* not of pprof */
+	if (t->id == TABLE_SAMPLES && t->weight_column && is_period)
 		log_note(
 			"the numbers are %s, the sums of the samples' periods; numbers of samples: "
 			"--weight samples",

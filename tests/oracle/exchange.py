@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Compares a profile with what another program says of the file that assay wrote of it.
+
+exchange.py ASSAY RECORDING EVENT COLUMN TOOL FILE WHAT: WHAT is how FILE names the event's column, TOOL is
+
+    pprof      go tool pprof reads FILE
+    protoc     protoc decodes FILE strictly, by the documented field numbers
+
+The truth is summed up here from `assay convert --to json`, which holds all rows: for each function its
+own amount, and that of the samples that it is in, counted once. The tool must have the same functions
+with the same two numbers, all of them, to the sample.
+"""
+import collections
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+PROTO = '''syntax = "proto3"; package p;
+message Profile { repeated ValueType sample_type = 1; repeated Sample sample = 2;
+ repeated Mapping mapping = 3; repeated Location location = 4; repeated Function function = 5;
+ repeated string string_table = 6; int64 drop_frames = 7; int64 keep_frames = 8;
+ int64 time_nanos = 9; int64 duration_nanos = 10; ValueType period_type = 11; int64 period = 12;
+ repeated int64 comment = 13; int64 default_sample_type = 14; }
+message ValueType { int64 type = 1; int64 unit = 2; }
+message Sample { repeated uint64 location_id = 1; repeated int64 value = 2; repeated Label label = 3; }
+message Label { int64 key = 1; int64 str = 2; int64 num = 3; int64 num_unit = 4; }
+message Mapping { uint64 id = 1; uint64 memory_start = 2; uint64 memory_limit = 3;
+ uint64 file_offset = 4; int64 filename = 5; int64 build_id = 6; bool has_functions = 7;
+ bool has_filenames = 8; bool has_line_numbers = 9; bool has_inline_frames = 10; }
+message Location { uint64 id = 1; uint64 mapping_id = 2; uint64 address = 3; repeated Line line = 4; }
+message Line { uint64 function_id = 1; int64 line = 2; }
+message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 filename = 4; }
+'''
+
+
+def run(*command, stdin=None):
+    done = subprocess.run(command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        sys.exit('%s: %s' % (' '.join(command), done.stderr.decode(errors='replace')[-500:]))
+    return done.stdout
+
+
+def module_name(module):
+    if module['kind'] == 'kernel':
+        return '[kernel]'
+    name = module['path'].split('/')[-1] or 'unknown'
+    return name if name.startswith('[') else '[%s]' % name
+
+
+class Sums:
+    def __init__(self):
+        self.own = collections.Counter()
+        self.all = collections.Counter()
+
+    def add(self, names, value):
+        """@names: innermost first"""
+        self.own[names[0]] += value
+        for name in set(names):
+            self.all[name] += value
+
+    def rows(self):
+        return {n: (self.own[n], v) for n, v in self.all.items() if v}
+
+
+def truth(assay, recording, event, column):
+    p = json.loads(run(assay, 'convert', recording, '--to', 'json'))
+
+    def names(loc):
+        frames = p['locations'][loc]['frames']
+        if not frames:
+            return [module_name(p['modules'][p['locations'][loc]['module']])]
+        return [p['functions'][f['function']]['name'] for f in frames]
+
+    t = next(t for t in p['tables'] if t['event'] == event)
+    at = [c['name'] for c in t['columns']].index(column) - len(t['columns'])
+    sums = Sums()
+    for row in t['sums']:
+        stack, path = row[1], []
+        while stack:
+            parent, loc = p['stacks'][stack]
+            path += names(loc)
+            stack = parent
+        sums.add(path or ['[no stack]'], row[at])
+    return sums.rows()
+
+
+def of_pprof(path, sample_type):
+    unit = {'cpu': 'ns', 'off_cpu': 'ns', 'io_time': 'ns'}.get(
+        sample_type, 'B' if sample_type.endswith(('space', 'bytes')) else 'count')
+    text = run('go', 'tool', 'pprof', '-top', '-nodecount=1000000', '-nodefraction=0',
+               '-sample_index=' + sample_type, '-unit=' + unit, path).decode()
+    rows = {}
+    for line in text.split('flat%')[1].splitlines()[1:]:
+        own, _, _, total, _, name = line.split(None, 5)
+        name = re.sub(r' \((partial-)?inline\)$', '', name)
+        number = re.compile(r'-?\d+')
+        rows[name] = (int(number.match(own).group()), int(number.match(total).group()))
+    return rows
+
+
+def of_protoc(path, sample_type):
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, 'profile.proto'), 'w') as f:
+            f.write(PROTO)
+        text = run('protoc', '-I', d, '--decode=p.Profile', 'profile.proto',
+                   stdin=gzip.decompress(open(path, 'rb').read())).decode()
+    sums, strings, names, lines = Sums(), [], {}, {}
+    types, samples, open_ = [], [], []
+    for line in text.splitlines():
+        line = line.strip()
+        if line == '}':
+            kind, m = open_.pop()
+            if kind == 'sample_type':
+                types.append(m['type'])
+            elif kind == 'sample':
+                samples.append(m)
+            elif kind == 'function':
+                names[m['id'][0]] = m['name'][0]
+            elif kind == 'line':
+                open_[-1][1]['line'].append(m['function_id'][0])
+            elif kind == 'location':
+                lines[m['id'][0]] = m['line']
+        elif line.endswith('{'):
+            open_.append((line[:-2], collections.defaultdict(list)))
+        else:
+            key, value = line.split(': ', 1)
+            if key.isdigit():
+                sys.exit('protoc: unknown field ' + key)
+            if key == 'string_table':
+                strings.append(json.loads(re.sub(r"\\'", "'", value)) if '\\' not in value else value)
+            elif open_:
+                open_[-1][1][key].append(int(value) if value.lstrip('-').isdigit() else value)
+    at = [strings[t[0]] if isinstance(t[0], int) else t for t in types].index(sample_type)
+    for m in samples:
+        path = [strings[names[f]] for loc in m['location_id'] for f in lines[loc]]
+        sums.add(path, m['value'][at])
+    return sums.rows()
+
+
+TOOLS = {'pprof': of_pprof, 'protoc': of_protoc}
+
+
+def main():
+    assay, recording, event, column, tool, path, what = sys.argv[1:]
+    ours, theirs = truth(assay, recording, event, column), TOOLS[tool](path, what)
+    if not ours:
+        sys.exit('nothing to compare')
+    bad = [n for n in set(ours) | set(theirs) if ours.get(n) != theirs.get(n)]
+    for n in bad[:5]:
+        print('%s: assay %s, %s %s' % (n, ours.get(n), tool, theirs.get(n)))
+    print('%s, %s of %s: %d functions, %d differ' % (tool, what, recording, len(ours), len(bad)))
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
