@@ -203,6 +203,7 @@ struct report {
 	uint64_t total;         /* weight of everything shown */
 	uint64_t nr_samples;
 	enum unit unit;
+	bool is_estimated;      /* nr_samples and the counts of losses are estimates from samples */
 	const char *noun;       /* what nr_samples counts: "waits"; NULL: samples */
 	const char *count_name; /* what weights of UNIT_COUNT count: "pages"; NULL: samples */
 	/*

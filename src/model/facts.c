@@ -83,6 +83,7 @@ static const struct {
 	[FACT_MEMORY_PEAK] = {"memory peak"},
 	[FACT_AT_LIMIT] = {"at the limit"},
 	[FACT_OUT_OF_MEMORY] = {"out of memory"},
+	[FACT_OOM_KILL] = {"OOM kill ns", DETAIL_ALWAYS},
 	[FACT_MEMORY_PEAK_RSS] = {"memory peak RSS", DETAIL_ALWAYS},
 	[FACT_MEMORY_REFUSED] = {"memory refused"},
 	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL_ALWAYS},

@@ -81,6 +81,7 @@ enum fact_id {
 	FACT_MEMORY_PEAK,
 	FACT_AT_LIMIT,
 	FACT_OUT_OF_MEMORY,
+	FACT_OOM_KILL,        /* time of the last OOM kill, ns after the start of the recording */
 	FACT_MEMORY_PEAK_RSS, /* bytes, of the process with most, as the kernel counted */
 	FACT_MEMORY_REFUSED,
 	FACT_MEMORY_READINGS,

@@ -220,7 +220,7 @@ struct limit_spec {
 };
 
 struct limit_point {
-	uint64_t time_ns; /* since the command was moved into the group */
+	uint64_t time_ns; /* since the command's start */
 	uint64_t usage_bytes;
 	uint64_t anon_bytes;
 	uint64_t file_bytes;
@@ -230,7 +230,9 @@ struct limit_point {
 struct limit_outcome {
 	struct memgroup_numbers numbers; /* of the command only: counts since it was moved in */
 	struct limit_point largest;      /* the reading with the highest usage */
+	struct limit_point highest;      /* of each part its highest reading; time_ns is 0 */
 	struct limit_point at_kill;      /* the last reading before an OOM kill; usage 0 = none */
+	uint64_t start_ns;               /* of the command; CLOCK_MONOTONIC */
 	uint64_t duration_ns;
 	size_t nr_moved; /* processes that still ran after the command ended */
 	bool has_group;

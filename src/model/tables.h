@@ -50,6 +50,7 @@ enum table_id {
 	TABLE_MAPPED,
 	TABLE_MEMORY,
 	TABLE_SNAPSHOTS,
+	TABLE_CGROUP, /* columns: enum cgroup_column */
 
 	TABLE_UNKNOWN, /* a table with tags of unknown kind, from a later version of assay */
 	TABLE_EVENTS,  /* counts of a named event, one table per event; the key is the event name */
@@ -64,6 +65,16 @@ enum interval_column {
 	INTERVAL_CPU_NS,    /* CPU time of the run before */
 	INTERVAL_STOLEN_NS, /* elapsed time of that run that is not CPU time */
 	INTERVAL_COLUMNS
+};
+
+/* TABLE_CGROUP: bytes of the memory cgroup of a command under a limit, at instants. */
+enum cgroup_column {
+	CGROUP_USAGE,
+	CGROUP_LIMIT,
+	CGROUP_ANON,
+	CGROUP_FILE,
+	CGROUP_SWAP,
+	CGROUP_COLUMNS
 };
 
 /* A set of table ids: TABLE_SET(IO) | TABLE_SET(BLOCK). */

@@ -198,7 +198,7 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	if (is_of_samples)
 		buf_add_str(&what, "samples taken");
 	else
-		buf_addf(&what, "%s seen", noun);
+		buf_addf(&what, "%s %s", noun, s->r->is_estimated ? "estimated" : "seen");
 	add_loss(to, buf_str(&what), seen, 0);
 	add_loss(to, "lost", lost, seen);
 	add_loss(to, "stacks truncated", truncated, seen);

@@ -34,10 +34,12 @@ static void add_causes(struct buf *to, const struct losses *l, enum loss_class c
 	buf_add_ch(to, '\n');
 }
 
-static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samples,
-			const char *noun)
+static void add_samples(struct buf *to, const struct report *r)
 {
-	buf_addf(to, "%s: ", noun);
+	const struct losses *l = &r->losses;
+	uint64_t nr_samples = r->nr_samples;
+	buf_addf(to, "%s%s: ", r->noun ? r->noun : "samples",
+		 r->is_estimated ? " (estimated from samples)" : "");
 	if (!losses_has_samples(l)) {
 		buf_addf(to, "%s%s\n", num_count(nr_samples).s,
 			 nr_samples ? "; losses: not recorded by this input" : "");
@@ -45,8 +47,11 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 	}
 	if (nr_samples && nr_samples != l->nr[LOSS_WRITTEN]) /* a filter, or one table of several */
 		buf_addf(to, "%s shown; all events: ", num_count(nr_samples).s);
-	buf_addf(to, "%s seen, %s written, ", num_count(l->nr[LOSS_SEEN]).s,
-		 num_count(l->nr[LOSS_WRITTEN]).s);
+	if (r->is_estimated) /* nobody saw so many */
+		buf_addf(to, "%s, ", num_count(l->nr[LOSS_WRITTEN]).s);
+	else
+		buf_addf(to, "%s seen, %s written, ", num_count(l->nr[LOSS_SEEN]).s,
+			 num_count(l->nr[LOSS_WRITTEN]).s);
 	add_share(to, l->nr[LOSS_LOST], l->nr[LOSS_LOST] ? l->nr[LOSS_SEEN] : 0);
 	buf_add_str(to, " lost");
 	static const struct {
@@ -79,7 +84,7 @@ void text_add_losses(struct buf *to, const struct report *r)
 {
 	CLEANUP(buf_release) struct buf beside = {0};
 	if (!r->has_no_samples)
-		add_samples(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+		add_samples(to, r);
 	if (!r->has_no_samples)
 		add_unnamed(to, r);
 	losses_add_other(&beside, &r->losses);

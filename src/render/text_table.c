@@ -105,7 +105,7 @@ void text_add_number(struct buf *to, enum unit unit, uint64_t v)
 	}
 }
 
-/* "1.20 MiB +-8 %": the error of an estimate as a percentage. */
+/* "1.20 MiB +-8 %"; "1.20 MiB, <= 3.10 MiB" where the interval reaches to 0. */
 static void add_estimate(struct buf *to, enum unit unit, const struct cell_estimate *e)
 {
 	if (e->value == CELL_NO_ESTIMATE) {
@@ -115,6 +115,11 @@ static void add_estimate(struct buf *to, enum unit unit, const struct cell_estim
 	text_add_number(to, unit, e->value);
 	if (!e->error || !e->value)
 		return;
+	if (e->error > e->value) {
+		buf_add_str(to, ", <= ");
+		text_add_number(to, unit, u64_add(e->value, e->error));
+		return;
+	}
 	double pct = 100.0 * (double)e->error / (double)e->value;
 	buf_addf(to, " +-%s %%", pct < 0.1 ? "<0.1" : num_double(pct, pct < 10 ? 1 : 0).s);
 }

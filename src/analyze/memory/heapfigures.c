@@ -184,6 +184,8 @@ static void shrink(double *variance, double of_all, double certainty)
 static void shrink_sums(struct heap_figures *g, const struct heap_sum *all, double certainty)
 {
 	for (size_t i = 0; i < HEAP_SUM_MAPPED; i++) {
+		g->of[i].most_nr = all->nr;
+		g->of[i].most_bytes = all->bytes;
 		shrink(&g->of[i].variance, all->variance, certainty);
 		shrink(&g->of[i].count_variance, all->count_variance, certainty);
 	}
@@ -274,7 +276,11 @@ static int by_sum(const void *x, const void *y, void *ctx)
 	const struct order *o = ctx;
 	int64_t v = o->by_number ? a->f.of[o->of].nr : a->f.of[o->of].bytes;
 	int64_t w = o->by_number ? b->f.of[o->of].nr : b->f.of[o->of].bytes;
-	return COMPARE(w, v) ?: COMPARE(a->idx, b->idx);
+	/* Rows of 0 B in this order: by what they allocated. */
+	return COMPARE(w, v)
+		       ?: COMPARE(b->f.of[HEAP_SUM_ALLOCATED].bytes,
+				  a->f.of[HEAP_SUM_ALLOCATED].bytes)
+		       ?: COMPARE(a->idx, b->idx);
 }
 
 void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number)
@@ -288,9 +294,11 @@ void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number
 
 /* ---- cells --------------------------------------------------------------------------------- */
 
-static union cell cell_of(int64_t value, double variance)
+static union cell cell_of(int64_t value, double variance, int64_t most)
 {
 	double error = stat_estimate_error((double)value, variance);
+	if (most >= value && most > 0)
+		error = MIN(error, (double)(most - value));
 	union cell c = {.estimate = {.value = (uint64_t)MAX(value, 0)}};
 	c.estimate.error =
 		error >= (double)(UINT64_MAX / 2) ? UINT64_MAX / 2 : (uint64_t)lrint(error);
@@ -299,7 +307,7 @@ static union cell cell_of(int64_t value, double variance)
 
 union cell heap_cell_bytes(const struct heap_sum *s)
 {
-	return cell_of(s->bytes, s->variance);
+	return cell_of(s->bytes, s->variance, s->most_bytes);
 }
 
 bool heap_sum_is_none(const struct heap_sum *s)
@@ -311,5 +319,5 @@ union cell heap_cell_count(const struct heap_sum *s)
 {
 	if (!s->nr && s->bytes > 0) /* a source that knows only bytes */
 		return (union cell){.estimate = {.value = CELL_NO_ESTIMATE}};
-	return cell_of(s->nr, s->count_variance);
+	return cell_of(s->nr, s->count_variance, s->most_nr);
 }

@@ -22,6 +22,9 @@ struct heap_sum {
 	int64_t bytes;
 	double variance;       /* of bytes, in bytes squared */
 	double count_variance; /* of nr */
+	/* Exact counts that the sum is a part of; 0: none. */
+	int64_t most_nr;
+	int64_t most_bytes;
 };
 
 enum heap_sum_id {

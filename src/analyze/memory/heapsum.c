@@ -23,7 +23,7 @@
 
 static const struct report_column total_columns[] = {
 	{"bytes", "bytes", CELL_BYTES_ESTIMATE,
-	 "with the half width of its 95 % confidence interval"},
+	 "with the half width of its 95 % confidence interval, or its upper end if that is wider"},
 	{"count", "count", CELL_COUNT_ESTIMATE, "allocations, frees, blocks, faults"},
 	{"bytes_per_s", "bytes/s", CELL_BYTES_ESTIMATE, NULL},
 	{"count_per_s", "per second", CELL_FLOAT, NULL},
@@ -96,7 +96,8 @@ static const char *peak_note(const struct heapfigures *f)
 	if (f->nr_peaks > 1)
 		return arena_fmt(f->arena, "sum of %zu processes, each at its own peak",
 				 f->nr_peaks);
-	return arena_fmt(f->arena, "after %s", moment(f->p, f->peak_ns).s);
+	return arena_fmt(f->arena, "after %s%s", moment(f->p, f->peak_ns).s,
+			 f->is_sampled ? ", by the samples" : "");
 }
 
 static const char *leak_note(const struct heapfigures *f)
@@ -270,15 +271,16 @@ static void note_sampling(struct report *r, const struct profile *p)
 	if (full_for)
 		report_note(r, "recorded in full: %s; the rest is sampled, because that costs less",
 			    full_for);
-	report_note(r,
-		    "sampled: one block per %s allocated on average; %s, +- is the half width of "
-		    "the 95 %% confidence interval; unsampled sites: at most %s each (95 %% "
-		    "confidence)",
-		    num_bytes(interval).s,
-		    heapcalibrate_is_exact(p)
-			    ? "estimates are scaled to the exact count of allocations of each size"
-			    : "numbers are unbiased estimates",
-		    num_bytes(3 * interval).s);
+	report_note(
+		r,
+		"sampled: one block per %s allocated on average; %s, +- is the half width of "
+		"the 95 %% confidence interval, <= the end of one that begins at 0; unsampled sites: at most %s each (95 %% "
+		"confidence)",
+		num_bytes(interval).s,
+		heapcalibrate_is_exact(p)
+			? "estimates are scaled to the exact count of allocations of each size"
+			: "numbers are unbiased estimates",
+		num_bytes(3 * interval).s);
 }
 
 static void note_not_sampled(const struct page *g)
@@ -375,7 +377,8 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	note_unsymbolized(r, sel);
 	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
-	r->noun = is_sampled ? "events (estimated from samples)" : "events";
+	r->noun = "events";
+	r->is_estimated = is_sampled;
 	if (view_duration_ns(sel))
 		report_fact(r, FACT_DURATION, num_ns(view_duration_ns(sel)).s);
 	note_sampling(r, p);

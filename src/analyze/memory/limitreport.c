@@ -126,6 +126,28 @@ void limit_facts(struct profile *p, const struct limit_spec *spec, const struct 
 		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));
 }
 
+void limit_rows(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s)
+{
+	const struct tag none = {.log2_ns = LOG2_NONE, .syscall = -1};
+	if (!s->has_group || !s->points.n)
+		return;
+	uint32_t table = tables_add(p, TABLE_CGROUP, 0);
+	uint32_t tag = profile_tag(p, &none);
+	vec_foreach(one, &s->points) {
+		const int64_t values[CGROUP_COLUMNS] = {
+			[CGROUP_USAGE] = (int64_t)one->usage_bytes,
+			[CGROUP_LIMIT] = (int64_t)spec->memory_bytes,
+			[CGROUP_ANON] = (int64_t)one->anon_bytes,
+			[CGROUP_FILE] = (int64_t)one->file_bytes,
+			[CGROUP_SWAP] = (int64_t)one->swap_bytes,
+		};
+		profile_tagged_sample(p, table, s->start_ns + one->time_ns, 0, 0, -1, tag, values);
+	}
+	uint64_t kill_ns = s->start_ns + s->at_kill.time_ns;
+	if (s->numbers.nr_oom_kill && kill_ns > p->start_ns)
+		profile_fact_nr(p, FACT_OOM_KILL, kill_ns - p->start_ns);
+}
+
 /* ---- tables ------------------------------------------------------------------------------- */
 
 static const struct report_column byte_columns[] = {
@@ -139,9 +161,6 @@ static void add_memory(struct report *r, const struct limit_result *e)
 	const struct limit_outcome *s = e->outcome;
 	const struct memgroup_numbers *n = &s->numbers;
 	uint64_t limit = e->spec->memory_bytes;
-	uint64_t swap = s->largest.swap_bytes;
-	vec_foreach(p, &s->points)
-		swap = MAX(swap, p->swap_bytes);
 	const struct {
 		bool is_there;
 		const char *what;
@@ -150,9 +169,9 @@ static void add_memory(struct report *r, const struct limit_result *e)
 		{true, "limit", limit},
 		{n->limit_above_bytes < limit, "limit of the parent cgroups", n->limit_above_bytes},
 		{true, "peak", n->peak_bytes},
-		{true, "highest reading: anonymous", s->largest.anon_bytes},
-		{true, "highest reading: page cache", s->largest.file_bytes},
-		{n->has & MEMGROUP_HAS_SWAP, "highest reading: swap", swap},
+		{true, "highest reading: anonymous", s->highest.anon_bytes},
+		{true, "highest reading: page cache", s->highest.file_bytes},
+		{n->has & MEMGROUP_HAS_SWAP, "highest reading: swap", s->highest.swap_bytes},
 	};
 	struct report_table *t =
 		report_add_table(r, "memory", "memory", byte_columns, ARRAY_LEN(byte_columns));

@@ -17,6 +17,8 @@ struct limit_result {
 };
 
 void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s);
+/* Adds the readings of the group as table "cgroup", and the time of an OOM kill. */
+void limit_rows(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s);
 /* @max_rows: rows of the table of memory over time; 0: all. */
 void limit_report(struct report *r, const struct limit_result *e, size_t max_rows);
 

@@ -331,17 +331,24 @@ static void finish_tree(struct maker *m)
 
 /* ---- memory over time, marks ---------------------------------------------------------------- */
 
+static struct page_series *new_series(struct page *page, size_t n, const char *key,
+				      const char *title)
+{
+	struct page_series *s = vec_add(&page->series);
+	*s = (struct page_series){.key = key, .title = title, .unit = UNIT_BYTES, .n = n};
+	s->time_ms = arena_calloc(&page->arena, n, sizeof(*s->time_ms));
+	s->value = arena_calloc(&page->arena, n, sizeof(*s->value));
+	return s;
+}
+
 static void add_series(struct page *page, const struct memtime *t, enum heap_memory_column column,
 		       const char *key, const char *title)
 {
-	struct page_series s = {.key = key, .title = title, .unit = UNIT_BYTES, .n = t->nr_rows};
-	s.time_ms = arena_calloc(&page->arena, s.n, sizeof(*s.time_ms));
-	s.value = arena_calloc(&page->arena, s.n, sizeof(*s.value));
-	for (size_t i = 0; i < s.n; i++) {
-		s.time_ms[i] = ms_since(page, t->rows[i].time_ns);
-		s.value[i] = t->rows[i].bytes[column];
+	struct page_series *s = new_series(page, t->nr_rows, key, title);
+	for (size_t i = 0; i < s->n; i++) {
+		s->time_ms[i] = ms_since(page, t->rows[i].time_ns);
+		s->value[i] = t->rows[i].bytes[column];
 	}
-	vec_push(&page->series, s);
 }
 
 static void add_memory(struct page *page, const struct profile *p)
@@ -357,8 +364,32 @@ static void add_memory(struct page *page, const struct profile *p)
 			   t.is_live_whole ? "live heap" : "heap growth");
 }
 
+static void add_cgroup_series(struct page *page, const struct table *t, uint32_t column,
+			      const char *key, const char *title)
+{
+	struct page_series *s = new_series(page, t->n, key, title);
+	for (size_t i = 0; i < s->n; i++) {
+		s->time_ms[i] = ms_since(page, t->time_ns[i]);
+		s->value[i] = (uint64_t)MAX(t->values[i * t->nr_columns + column], (int64_t)0);
+	}
+}
+
+/* A command under a limit: its group first, so that the axis labels usage and limit. */
+static void add_cgroup(struct page *page, const struct profile *p)
+{
+	const struct table *t = tables_find_rows(p, TABLE_CGROUP);
+	if (!page->duration_ms || !t || t->nr_columns <= CGROUP_LIMIT)
+		return;
+	add_cgroup_series(page, t, CGROUP_USAGE, "cgroup", "cgroup in use");
+	add_cgroup_series(page, t, CGROUP_LIMIT, "limit", "limit");
+}
+
 static void add_marks(struct page *page, const struct profile *p)
 {
+	uint64_t kill_ns = profile_get_fact_nr(p, FACT_OOM_KILL);
+	if (kill_ns && page->duration_ms)
+		vec_push(&page->marks,
+			 (struct page_mark){ms_since(page, p->start_ns + kill_ns), "OOM kill"});
 	vec_foreach(mark, &p->marks)
 		vec_push(&page->marks,
 			 (struct page_mark){ms_since(page, mark->time_ns),
@@ -409,6 +440,7 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 	if (!rc) {
 		add_threads(&m);
 		add_states(page);
+		add_cgroup(page, p);
 		add_memory(page, p);
 		add_marks(page, p);
 		rc = add_streams(&m, err);

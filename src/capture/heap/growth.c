@@ -23,12 +23,14 @@ struct heapgrowth {
 /* Programs at the start of a fault and at its allocation; both are needed. */
 static const char *const exact[] = {"page_fault_user", "page_fault_kernel", "mm_page_alloc", NULL};
 
-bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted)
+bool heapgrowth_choose(struct assay_bpf *skel, unsigned flags)
 {
+	bool is_wanted = flags & HEAPGROWTH_FAULTS;
+	bool has_calls = flags & HEAPGROWTH_CALLS;
 	bool is_exact = is_wanted && btf_has_tracepoints(exact);
 	(void)bpf_program__set_autoload(skel->progs.io_growth_fault, is_wanted);
-	(void)bpf_program__set_autoload(skel->progs.io_map_enter, is_wanted);
-	(void)bpf_program__set_autoload(skel->progs.io_map_exit, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_map_enter, has_calls);
+	(void)bpf_program__set_autoload(skel->progs.io_map_exit, has_calls);
 	(void)bpf_program__set_autoload(skel->progs.io_growth_page, is_exact);
 	(void)bpf_program__set_autoload(skel->progs.io_growth_user, is_exact);
 	(void)bpf_program__set_autoload(skel->progs.io_growth_kernel, is_exact);
@@ -64,7 +66,8 @@ static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err
 	return 0;
 }
 
-int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err)
+int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, unsigned flags,
+		      struct err *err)
 {
 	struct heapgrowth *g = xcalloc(1, sizeof(*g));
 	const struct bpf_program *p = skel->progs.io_growth_fault;
@@ -75,7 +78,8 @@ int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct 
 		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err));
 	}
 	/* Calls need tracefs, faults do not. */
-	(void)attach_calls(g, skel, &g->no_calls);
+	if (flags & HEAPGROWTH_CALLS)
+		(void)attach_calls(g, skel, &g->no_calls);
 	return 0;
 }
 

@@ -12,18 +12,25 @@
 struct assay_bpf;
 struct heapgrowth;
 
+enum heapgrowth_flags {
+	HEAPGROWTH_FAULTS = 1 << 0,
+	/* With faults. The recorder of a heap fills table "mapped" itself, without malloc's own calls. */
+	HEAPGROWTH_CALLS = 1 << 1,
+};
+
 /*
- * Call between engine_open and engine_load: disables programs that are not wanted or not supported.
+ * @flags: enum heapgrowth_flags. Call between engine_open and engine_load: disables programs that are not wanted or not supported.
  * Returns whether the kernel reports the size of each fault's allocation; if not, a fault counts as
  * one page.
  */
-bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted);
+bool heapgrowth_choose(struct assay_bpf *skel, unsigned flags);
 /*
  * Attaches the programs, after engine_load. *ret_g must be freed also after an error. Without access
  * to tracefs page faults are recorded, but no calls.
  */
-int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err);
-/* Why mapping calls are not recorded; NULL: they are. Borrowed. */
+int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, unsigned flags,
+		      struct err *err);
+/* Why mapping calls are not recorded; NULL: they are, or are not wanted. Borrowed. */
 const char *heapgrowth_no_calls(const struct heapgrowth *g);
 /* Detaches. NULL is fine. */
 void heapgrowth_free(struct heapgrowth *g);

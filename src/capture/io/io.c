@@ -111,6 +111,13 @@ static void disable_unless(struct bpf_program *p, bool is_wanted)
 		(void)bpf_program__set_autoload(p, false);
 }
 
+static unsigned growth_flags(const struct io *s)
+{
+	unsigned flags = s->tables & TABLE_SET(GROWTH) ? HEAPGROWTH_FAULTS : 0;
+	bool has_heap = s->tables & TABLE_SET(ALLOCATED);
+	return flags && !has_heap ? flags | HEAPGROWTH_CALLS : flags;
+}
+
 static void choose_programs(struct io *s)
 {
 	bool has_calls = s->tables & TABLE_SET(IO);
@@ -132,7 +139,7 @@ static void choose_programs(struct io *s)
 	disable_unless(s->skel->progs.io_block_issue, has_block);
 	disable_unless(s->skel->progs.io_block_complete, has_block);
 	faults_choose(s->skel, (s->tables & TABLE_SET(FAULTS)) != 0);
-	s->has_fault_pages = heapgrowth_choose(s->skel, (s->tables & TABLE_SET(GROWTH)) != 0);
+	s->has_fault_pages = heapgrowth_choose(s->skel, growth_flags(s));
 }
 
 /* The calls of table "mapped" are recorded beside growth; else by the heap's source. */
@@ -206,7 +213,7 @@ static void attach_reclaim(struct io *s)
 
 static int attach_growth(struct io *s, struct err *err)
 {
-	TRY(heapgrowth_attach(&s->growth, s->skel, err));
+	TRY(heapgrowth_attach(&s->growth, s->skel, growth_flags(s), err));
 	const char *no_calls = heapgrowth_no_calls(s->growth);
 	s->no_calls = no_calls ? xstrdup(no_calls) : NULL;
 	return 0;

@@ -94,6 +94,7 @@ static void on_facts(void *ctx, struct profile *p)
 	struct limit_opts *o = ctx;
 	close_group(o);
 	limit_facts(p, &o->spec, limitgroup_outcome(o->group));
+	limit_rows(p, &o->spec, limitgroup_outcome(o->group));
 }
 
 /* ---- the capture -------------------------------------------------------------------------- */

@@ -90,6 +90,8 @@ int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_byte
  * cgroup stays charged there.
  */
 int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err);
+/* False: all its processes have ended. */
+bool memgroup_has_processes(const struct memgroup *g);
 /* Removes a created cgroup; *ret_nr_moved (may be NULL): processes that were still in it. */
 int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err);
 /* Removes cgroups of earlier runs (lock free), below the caller's cgroup and its ancestors. */

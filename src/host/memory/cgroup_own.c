@@ -250,6 +250,13 @@ int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err)
 	return rc ? refused(err, rc, "move a process to", g->path) : 0;
 }
 
+bool memgroup_has_processes(const struct memgroup *g)
+{
+	char first;
+	CLEANUP(close_p) int fd = openat(g->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	return fd < 0 || read(fd, &first, 1) != 0;
+}
+
 /* ---- removal ------------------------------------------------------------------------------ */
 
 static size_t move_all(int from_fd, int to_fd)

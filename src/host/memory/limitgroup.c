@@ -19,7 +19,6 @@ struct limitgroup {
 	int event_fd;
 	int32_t pid;
 	bool is_closed;
-	uint64_t start_ns; /* 0 = the command has not been moved in */
 	uint64_t spacing_ns;
 	uint64_t next_ns;
 	uint64_t nr_oom_kill; /* at the last sample */
@@ -82,7 +81,6 @@ const char *limitgroup_path(const struct limitgroup *l)
 
 int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err)
 {
-	l->start_ns = clock_mono_ns();
 	l->pid = pid;
 	if (!l->outcome.has_group) {
 		struct rlimit limit = {l->spec.memory_bytes, l->spec.memory_bytes};
@@ -109,6 +107,11 @@ static void halve_points(struct limitgroup *l)
 static void add_point(struct limitgroup *l, const struct limit_point *p)
 {
 	struct limit_outcome *s = &l->outcome;
+	struct limit_point *h = &s->highest;
+	h->usage_bytes = MAX(h->usage_bytes, p->usage_bytes);
+	h->anon_bytes = MAX(h->anon_bytes, p->anon_bytes);
+	h->file_bytes = MAX(h->file_bytes, p->file_bytes);
+	h->swap_bytes = MAX(h->swap_bytes, p->swap_bytes);
 	if (p->usage_bytes >= s->largest.usage_bytes)
 		s->largest = *p;
 	if (p->time_ns < l->next_ns)
@@ -130,7 +133,7 @@ static void drain_events(struct limitgroup *l)
 static struct limit_point point_of(const struct limitgroup *l, const struct memgroup_numbers *n,
 				   uint64_t now)
 {
-	return (struct limit_point){.time_ns = now - l->start_ns,
+	return (struct limit_point){.time_ns = now - l->outcome.start_ns,
 				    .usage_bytes = n->usage_bytes,
 				    .anon_bytes = n->anon_bytes,
 				    .file_bytes = n->file_bytes,
@@ -145,7 +148,9 @@ static void sample_group(struct limitgroup *l, uint64_t now)
 		return;
 	struct limit_point p = point_of(l, &n, now);
 	l->outcome.numbers = memgroup_since(&l->before, &n);
-	add_point(l, &p);
+	/* What the kernel still counts in an empty group is not the command's use of memory. */
+	if (memgroup_has_processes(&l->group))
+		add_point(l, &p);
 	/* the killed process may have freed memory since: the larger of two samples is used */
 	if (l->outcome.numbers.nr_oom_kill > l->nr_oom_kill)
 		l->outcome.at_kill = p.usage_bytes > l->last.usage_bytes ? p : l->last;
@@ -175,10 +180,13 @@ static void sample_process(struct limitgroup *l, uint64_t now)
 
 void limitgroup_sample(struct limitgroup *l)
 {
-	if (l->is_closed || !l->start_ns)
+	if (l->is_closed || !l->pid)
 		return;
 	uint64_t now = clock_mono_ns();
-	l->outcome.duration_ns = now - l->start_ns;
+	/* The first sample comes when the command is let go; before, assay prepares the capture. */
+	if (!l->outcome.start_ns)
+		l->outcome.start_ns = now;
+	l->outcome.duration_ns = now - l->outcome.start_ns;
 	if (l->outcome.has_group)
 		sample_group(l, now);
 	else

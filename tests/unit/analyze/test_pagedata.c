@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+#include "analyze/memory/limitreport.h"
 #include "analyze/views.h"
+#include "base/clock.h"
 #include "made.h"
 #include "madeheap.h"
 #include "madewaits.h"
@@ -97,6 +99,29 @@ TEST(pagedata_of_memory_has_a_stream_a_weight_without_times)
 		CHECK_U64(total(s, true, &page), selected(p, "live", 0));
 	}
 	CHECK(has_live);
+}
+
+TEST(pagedata_of_a_command_under_a_limit_has_the_limit_and_the_kill)
+{
+	CLEANUP(profile_free_p) struct profile *p = madeheap_server(0);
+	p->is_sealed = false;
+	struct limit_spec spec = {.memory_bytes = 64 << 20};
+	struct limit_outcome s = {.has_group = true, .start_ns = p->start_ns};
+	s.numbers.nr_oom_kill = 1;
+	s.at_kill = (struct limit_point){.time_ns = 9 * NS_PER_SEC, .usage_bytes = 64 << 20};
+	vec_push(&s.points, (struct limit_point){.time_ns = 0, .usage_bytes = 1 << 20});
+	vec_push(&s.points, s.at_kill);
+	limit_rows(p, &spec, &s);
+	vec_release(&s.points);
+	profile_seal(p);
+	CLEANUP(page_release) struct page page = made_page(p);
+	CHECK_STR(page.series.p[0].key, "cgroup");
+	CHECK_U64(page.series.p[0].value[1], 64 << 20);
+	CHECK_STR(page.series.p[1].key, "limit");
+	CHECK_U64(page.series.p[1].value[0], 64 << 20);
+	CHECK_U64(page.marks.n, 1);
+	CHECK_U64(page.marks.p[0].time_ms, 9000);
+	CHECK_STR(page.marks.p[0].text, "OOM kill");
 }
 
 TEST(pagedata_of_nothing_is_empty)

@@ -47,6 +47,26 @@ static struct report *make_report(const char *name)
 	return r;
 }
 
+TEST(text_of_an_interval_that_begins_at_0_is_its_end)
+{
+	static const struct report_column c = {"b", "b", CELL_BYTES_ESTIMATE, NULL};
+	static const struct {
+		uint64_t value;
+		uint64_t error;
+		const char *text;
+	} cells[] = {{1 << 20, 0, "1.00 MiB"},
+		     {1 << 20, 1 << 18, "1.00 MiB +-25 %"},
+		     {1 << 20, 1 << 20, "1.00 MiB +-100 %"},
+		     {1 << 20, 3 << 20, "1.00 MiB, <= 4.00 MiB"}};
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+		CLEANUP(buf_release) struct buf b = {0};
+		text_add_cell(&b, &c,
+			      &(union cell){.estimate = {.value = cells[i].value,
+							 .error = cells[i].error}});
+		CHECK_STR(buf_str(&b), cells[i].text);
+	}
+}
+
 TEST(text_is_aligned_and_shows_losses)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
