@@ -12,12 +12,13 @@ import sys
 import bench_cpu
 import bench_heap
 import bench_heapfiles
+import bench_html
 import bench_real
 import bench_stacks
 import bench_waits
 from benchlib import WORK
 
-MODULES = (bench_cpu, bench_heap, bench_heapfiles, bench_waits, bench_stacks, bench_real)
+MODULES = (bench_cpu, bench_heap, bench_heapfiles, bench_html, bench_waits, bench_stacks, bench_real)
 
 
 def main():

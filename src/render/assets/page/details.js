@@ -39,7 +39,7 @@ Details.prototype.list = function (title, rows, all) {
 Details.prototype.draw = function () {
 	const app = this.app, sym = app.selected, d = app.model.details;
 	const isSym = sym >= 0 && sym < app.P.tree.nrSyms;
-	if (isSym && (!d || d.sym !== sym))
+	if (isSym ? !d || d.sym !== sym : !app.model.functions)
 		return; /* the answer comes */
 	const top = this.shown === sym ? this.box.scrollTop : 0;
 	this.shown = sym;
@@ -55,14 +55,12 @@ Details.prototype.draw = function () {
 Details.prototype.drawSelection = function () {
 	const app = this.app, f = app.model.functions, w = app.model.waits, all = app.shownSum();
 	el('h2', {}, this.box).textContent = 'This selection';
-	if (f) {
-		const rows = [];
-		for (let s = 0; s < f.self.length; s++)
-			if (f.self[s] > 0)
-				rows.push([s, f.self[s]]);
-		rows.sort((x, y) => y[1] - x[1]);
-		this.list('Hottest functions (self)', rows, all);
-	}
+	const rows = [];
+	for (let s = 0; s < f.self.length; s++)
+		if (f.self[s] > 0)
+			rows.push([s, f.self[s]]);
+	rows.sort((x, y) => y[1] - x[1]);
+	this.list('Hottest functions (self)', rows, all);
 	if (w && w.reason.length)
 		this.drawWaits(w.reason, w.object);
 	this.drawCommand(-1);

@@ -3,7 +3,7 @@
  * see; the rest is reached by zoom, search or the table of functions. Everything is drawn anew from
  * the tree at each change, so that labels and tooltips never show an old selection.
  */
-const ROW_PX = 18, MIN_PX = 0.4, LABEL_MIN_PX = 24;
+const ROW_PX = 18, MIN_PX = 0.6, LABEL_MIN_PX = 24;
 
 function FlameView(app, parent, onDetails) {
 	this.app = app;

@@ -365,7 +365,8 @@ function build(P, engine) {
 	root.hidden = false;
 	document.getElementById('static').hidden = true;
 	app.load();
-	app.refresh();
+	app.refresh(); /* the graph is asked for before the axis */
+	axis.load();
 	window.assay = app; /* for tests and the console */
 }
 

@@ -40,8 +40,8 @@ App.prototype.question = function () {
 App.prototype.wants = function (key) {
 	const m = this.model && this.model.key === key ? this.model : {}, wants = {};
 	const isSym = this.selected >= 0 && this.selected < this.P.tree.nrSyms;
-	if (!m.tree)
-		wants.drawn = true;
+	if (!m.tree) /* the graph first, the rest follows */
+		return {drawn: true};
 	if ((this.view === 'functions' || !isSym) && !m.functions)
 		wants.functions = true;
 	if (isSym && (!m.details || m.details.sym !== this.selected))

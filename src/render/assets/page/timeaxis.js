@@ -16,6 +16,8 @@ function TimeAxis(app, parent) {
 	this.app = app;
 	this.stream = axisStream(P);
 	this.unit = this.stream >= 0 ? P.head.streams[this.stream].unit : '';
+	this.nrGroups = this.stream < 0 ? 0 :
+		P.groups.list.filter((g) => g.threads.some((t) => P.hasRows[t])).length;
 	this.view = [0, P.head.duration_ms];
 	this.isShown = (this.stream >= 0 || P.head.series.length > 0) && P.head.duration_ms > 0;
 	this.box = el('section', {'class': 'axis', 'aria-label': 'Time axis'}, parent);
@@ -37,7 +39,6 @@ function TimeAxis(app, parent) {
 	this.heated = this.button('Heat map', 'A column a second, a cell a few milliseconds (h)',
 		() => app.set({heat: !app.heat}));
 	this.heatMap = new HeatMap(app, this.heatBox, this);
-	this.load();
 	this.listen();
 }
 
@@ -113,8 +114,8 @@ TimeAxis.prototype.layOut = function () {
 	this.w = W - this.x0 - 1;
 	this.memoryY = this.stream >= 0 ? GRAPH_PX : 0;
 	this.stripY = this.memoryY + (this.app.P.head.series.length ? GRAPH_PX : 0) + 2;
-	this.nrStrips = d ? d.strips.length : 0;
-	this.H = this.stripY + (this.nrStrips + (d && d.nrRest ? 1 : 0)) * STRIP_PX + AXIS_PX;
+	this.nrStrips = d ? d.strips.length : Math.min(this.nrGroups, STRIPS_MAX);
+	this.H = this.stripY + (this.nrStrips + (this.nrGroups > STRIPS_MAX ? 1 : 0)) * STRIP_PX + AXIS_PX;
 };
 
 TimeAxis.prototype.xOf = function (ms) {
@@ -162,7 +163,7 @@ TimeAxis.prototype.drawBase = function () {
 	if (app.P.head.series.length)
 		this.drawMemory(c);
 	const colors = app.P.head.states.map((s, k) => this.colorOf(k)), order = this.states();
-	for (let i = 0; i < this.nrStrips; i++)
+	for (let i = 0; this.data && i < this.nrStrips; i++)
 		this.drawStrip(c, i, colors, order);
 	if (this.data && this.data.nrRest) {
 		const y = this.stripY + this.nrStrips * STRIP_PX + STRIP_PX / 2;
@@ -353,7 +354,7 @@ TimeAxis.prototype.msAt = function (ev) {
 TimeAxis.prototype.stripAt = function (ev) {
 	const y = ev.clientY - this.top.getBoundingClientRect().top;
 	const i = Math.floor((y - this.stripY) / STRIP_PX);
-	return i >= 0 && i < this.nrStrips ? i : -1;
+	return this.data && i >= 0 && i < this.nrStrips ? i : -1;
 };
 
 TimeAxis.prototype.listen = function () {

@@ -236,8 +236,13 @@ TreeMaker.prototype.child = function (parent, sym) {
 		this.grow();
 		h = this.slot(parent, sym);
 	}
+	this.hash[h] = this.n;
+	return this.add(parent, sym);
+};
+
+/* Adds a node that no call of child() will look for, below the capacity. */
+TreeMaker.prototype.add = function (parent, sym) {
 	const id = this.n++;
-	this.hash[h] = id;
 	this.parent[id] = parent;
 	this.sym[id] = sym;
 	this.depth[id] = this.depth[parent] + 1;
@@ -279,8 +284,11 @@ function derive(P, how) {
 	const isHidden = new Uint8Array(T.nrSyms), OUTSIDE = -2; /* above the function that the tree begins with */
 	for (const s of how.hidden)
 		isHidden[s] = 1;
+	const isWhole = !how.hidden.length && how.root === null && !(kinds && kinds.some(Boolean));
 	of[0] = how.root === null ? 0 : OUTSIDE;
-	for (let i = 1; i < n; i++) {
+	for (let i = 1; i < n && isWhole; i++)
+		of[i] = made.add(T.parent[i], T.sym[i]);
+	for (let i = 1; i < n && !isWhole; i++) {
 		const s = T.sym[i];
 		let p = of[T.parent[i]];
 		if (p === -1 || isHidden[s]) {
