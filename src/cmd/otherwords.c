@@ -79,6 +79,7 @@ static const struct other_command {
 	{"folded", NULL, "folded stacks: assay convert --to folded"},
 	{"collapse", NULL, "folded stacks: assay convert --to folded FILE"},
 	{"speedscope", "cpu", "assay convert --to speedscope -o FILE.json"},
+	{"firefox", NULL, "assay convert -o FILE.firefox.json.gz"},
 	{"pprof", NULL, "assay convert -o FILE.pb.gz; a profile of pprof: assay report FILE"},
 	{"load", NULL, READ},
 	{"show", NULL, READ},

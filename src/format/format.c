@@ -45,6 +45,13 @@ static const struct format formats[] = {
 		.write = profilejson_write,
 	},
 	{
+		.name = "firefox",
+		.title = "profile for the Firefox Profiler",
+		.suffixes = ".firefox.json .firefox.json.gz .firefox",
+		.flags = FORMAT_CAN_PACK,
+		.write = firefox_write,
+	},
+	{
 		.name = "speedscope",
 		.title = "JSON for speedscope, one profile per thread",
 		.suffixes = ".speedscope.json .speedscope",

@@ -42,6 +42,11 @@ struct pprof_options {
 	bool has_inline_locations;
 };
 
+/* Writing for Firefox: waits are samples, weighed by their time, like the CPU time; not markers. */
+struct firefox_options {
+	bool are_waits_samples;
+};
+
 /* Options common to all formats, then those of each format; zero is the default. */
 struct format_options {
 	/*
@@ -62,6 +67,7 @@ struct format_options {
 	struct jemallocheap_options jemallocheap;
 	struct heapwrite_options heapwrite;
 	struct pprof_options pprof;
+	struct firefox_options firefox;
 };
 
 enum format_flags {
@@ -94,8 +100,8 @@ format_sniff_fn assayfile_sniff, folded_sniff, gperfheap_sniff, heaptrack_sniff,
 	massif_sniff, perfdata_sniff, perfscript_sniff, pprof_sniff;
 format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_read,
 	jemallocheap_read, massif_read, perfscript_read, pprof_read;
-format_write_fn assayfile_format_write, folded_write, heaptrack_write, massif_write, perfdata_write,
-	perfscript_write, pprof_write, profilejson_write, speedscope_write;
+format_write_fn assayfile_format_write, firefox_write, folded_write, heaptrack_write, massif_write,
+	perfdata_write, perfscript_write, pprof_write, profilejson_write, speedscope_write;
 
 #define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* size of the head that sniffers need */
 

@@ -73,3 +73,15 @@ enum wait_reason wait_from_key(struct sv key)
 			return r;
 	return WAIT_NONE;
 }
+
+enum wait_reason wait_from_frame(struct sv name)
+{
+	bool has_brackets = name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
+	struct sv bare = has_brackets ? sv_from(name.p + 1, name.n - 2) : name;
+	for (enum wait_reason r = 0; r < WAIT_NR; r++) {
+		struct sv frame = sv_from_str(wait_frame(r) ? wait_frame(r) : "");
+		if (frame.n > 2 && sv_eq(sv_from(frame.p + 1, frame.n - 2), bare))
+			return r;
+	}
+	return WAIT_NONE;
+}

@@ -29,5 +29,7 @@ bool wait_is_idle(enum wait_reason r);
 bool wait_is_of_futex(enum wait_reason r);
 /* Returns the reason with a key, or WAIT_NONE. */
 enum wait_reason wait_from_key(struct sv key);
+/* Returns the reason with a leaf frame, with or without its brackets, or WAIT_NONE. */
+enum wait_reason wait_from_frame(struct sv name);
 
 #endif

@@ -5,6 +5,8 @@ exchange.py ASSAY RECORDING EVENT COLUMN TOOL FILE WHAT: WHAT is how FILE names 
 
     pprof      go tool pprof reads FILE
     protoc     protoc decodes FILE strictly, by the documented field numbers
+    firefox    FILE is checked here for what the Firefox Profiler relies on: samples, markers, allocations
+    profiler-cli   the Firefox Profiler's own code, as $PROFILER_CLI, reads FILE: timing, native-allocations
 
 The truth is summed up here from `assay convert --to json`, which holds all rows: for each function its
 own amount, and that of the samples that it is in, counted once. The tool must have the same functions
@@ -141,7 +143,107 @@ def of_protoc(path, sample_type):
     return sums.rows()
 
 
-TOOLS = {'pprof': of_pprof, 'protoc': of_protoc}
+def check(ok, *what):
+    if not ok:
+        sys.exit('not a valid profile: ' + ' '.join(map(str, what)))
+
+
+def check_columns(table, what, ranges):
+    """All columns have `length` elements; indexes are below the length that @ranges has for them."""
+    for key, column in table.items():
+        if isinstance(column, list):
+            check(len(column) == table['length'], what, key)
+        if key in ranges:
+            check(all(v is None or -1 <= v < ranges[key] for v in column), what, key)
+
+
+def read_firefox(path):
+    """Reads a processed profile, and checks what its viewer relies on."""
+    data = open(path, 'rb').read()
+    p = json.loads(gzip.decompress(data) if data[:2] == b'\x1f\x8b' else data)
+    s, meta = p['shared'], p['meta']
+    n = {k: s[k]['length'] for k in ('stackTable', 'frameTable', 'funcTable', 'resourceTable', 'sources')}
+    strings, categories = len(s['stringArray']), len(meta['categories'])
+    check_columns(s['stackTable'], 'stackTable', {'frame': n['frameTable'], 'prefix': n['stackTable']})
+    check(all(v is None or v < i for i, v in enumerate(s['stackTable']['prefix'])), 'a stack before its prefix')
+    check_columns(s['frameTable'], 'frameTable', {'func': n['funcTable'], 'category': categories})
+    check_columns(s['funcTable'], 'funcTable',
+                  {'name': strings, 'resource': n['resourceTable'], 'source': n['sources']})
+    check_columns(s['resourceTable'], 'resourceTable', {'lib': len(p['libs']), 'name': strings})
+    check_columns(s['sources'], 'sources', {'filename': strings})
+    check_columns(s['nativeSymbols'], 'nativeSymbols', {})
+    check(meta['preprocessedProfileVersion'] == 60 and any(c['color'] == 'grey' for c in meta['categories']), 'meta')
+    schemas = {m['name']: {f['key'] for f in m['fields']} | {'type', 'cause'} for m in meta['markerSchema']}
+    for t in p['threads']:
+        check(isinstance(t['pid'], str) and t['showMarkersInTimeline'], 'pid')
+        check_columns(t['samples'], 'samples', {'stack': n['stackTable']})
+        check(t['samples']['time'] == sorted(t['samples']['time']), 'times of samples')
+        check_columns(t['markers'], 'markers', {'name': strings, 'category': categories})
+        for i, m in enumerate(t['markers']['data']):
+            check(set(m) <= schemas[m['type']], 'fields of', m)
+            check('cause' not in m or m['cause']['stack'] < n['stackTable'], 'cause')
+            start, end = t['markers']['startTime'][i], t['markers']['endTime'][i]
+            check((end is None) == (t['markers']['phase'][i] == 0) and (end is None or end >= start), 'times')
+        check_columns(t.get('nativeAllocations', {'length': 0}), 'nativeAllocations', {'stack': n['stackTable']})
+    for c in p['counters']:
+        check_columns(c['samples'], 'counter', {})
+        check(c['mainThreadIndex'] < len(p['threads']), 'mainThreadIndex')
+    check(all(i < len(p['threads']) for i in meta['initialVisibleThreads']), 'initialVisibleThreads')
+    return p
+
+
+def of_firefox(path, what):
+    """@what: samples, markers (times of waits), or allocations (bytes)"""
+    p = read_firefox(path)
+    s, sums = p['shared'], Sums()
+
+    def add(stack, value, scale):
+        names = []
+        while stack is not None:
+            func = s['frameTable']['func'][s['stackTable']['frame'][stack]]
+            names.append(s['stringArray'][s['funcTable']['name'][func]])
+            stack = s['stackTable']['prefix'][stack]
+        sums.add(names, round(value * scale))
+
+    for t in p['threads']:
+        if what == 'samples':
+            scale = 1000000 if t['samples']['weightType'] == 'tracing-ms' else 1
+            for stack, weight in zip(t['samples']['stack'], t['samples']['weight']):
+                add(stack, weight, scale)
+        elif what == 'markers':
+            for i, m in enumerate(t['markers']['data']):
+                if m['type'] == 'Wait':
+                    add(m['cause']['stack'], t['markers']['endTime'][i] - t['markers']['startTime'][i], 1000000)
+                elif m['type'] == 'Waits':
+                    add(m['cause']['stack'], m['total'], 1000000)
+        elif 'nativeAllocations' in t:
+            for stack, weight in zip(t['nativeAllocations']['stack'], t['nativeAllocations']['weight']):
+                add(stack, max(weight, 0), 1)
+    return sums.rows()
+
+
+def of_profiler_cli(path, what):
+    """The viewer's own code, by $PROFILER_CLI; @what: its strategy"""
+    cli = os.environ['PROFILER_CLI'].split()
+    for _ in range(5):  # it allows its server half a second to start
+        if subprocess.run(cli + ['load', path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+            break
+    threads = json.loads(run(*cli, 'thread', 'list', '--limit', '0', '--json'))['threads']
+    scale = 1000000 if what == 'timing' else 1
+    rows, own = collections.Counter(), collections.Counter()
+    for t in threads:  # merged threads would have no weights
+        done = subprocess.run(cli + ['thread', 'functions', '--thread', t.get('threadHandle') or t['handle'],
+                                     '--include-idle', '--limit', '0', '--strategy', what, '--json'],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check(done.returncode == 0 or b'has no data' in done.stderr, done.stderr)
+        for f in json.loads(done.stdout)['functions'] if done.returncode == 0 else []:
+            rows[f['name']] += round(f['totalSamples'] * scale)
+            own[f['name']] += round(f['selfSamples'] * scale)
+    run(*cli, 'stop', '--all')
+    return {n: (own[n], v) for n, v in rows.items() if v}
+
+
+TOOLS = {'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
 
 
 def main():

@@ -103,6 +103,28 @@ void json_null(struct json *j)
 	buf_add_str(j->to, "null");
 }
 
+void json_raw(struct json *j, const char *literal)
+{
+	before_value(j);
+	buf_add_str(j->to, literal);
+}
+
+void json_millis(struct json *j, uint64_t ns)
+{
+	before_value(j);
+	buf_add_u64(j->to, ns / 1000000);
+	uint32_t rest = (uint32_t)(ns % 1000000);
+	if (!rest)
+		return;
+	char digits[8] = ".";
+	size_t n = 1;
+	for (uint32_t unit = 100000; rest; unit /= 10) {
+		digits[n++] = (char)('0' + rest / unit);
+		rest %= unit;
+	}
+	buf_add(j->to, digits, n);
+}
+
 void json_put_str(struct json *j, const char *key, const char *s)
 {
 	json_key(j, key);

@@ -29,6 +29,8 @@ void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v, int decimals); /* null for NaN and infinities */
 void json_null(struct json *j);
+void json_raw(struct json *j, const char *literal); /* a number, true, false or null */
+void json_millis(struct json *j, uint64_t ns);      /* milliseconds, exact to the ns: 1.5 */
 
 /* Write a key and its value. */
 void json_put_str(struct json *j, const char *key, const char *s);

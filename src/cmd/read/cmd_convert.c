@@ -33,6 +33,7 @@ struct convert_opts {
 	bool wants_list;
 	bool has_no_inlines;
 	bool has_inline_locations;
+	int offcpu; /* enum offcpu_form */
 	unsigned demangle_flags;
 	unsigned folded_flags;
 	const char *weight;      /* name of a column; NULL: the event's default weight */
@@ -79,6 +80,18 @@ static const struct opt pprof_opts[] = {
 	OPT_END,
 };
 static const struct opt_group pprof_group = {"pprof", pprof_opts};
+
+enum offcpu_form { OFFCPU_MARKERS, OFFCPU_SAMPLES };
+static const struct opt_choice offcpu_forms[] = {
+	{"markers", OFFCPU_MARKERS}, {"samples", OFFCPU_SAMPLES}, {NULL, 0}};
+
+static const struct opt firefox_opts[] = {
+	OPT_ENUM(0, "offcpu", struct convert_opts, offcpu, offcpu_forms, "FORM",
+		 "waits as 'markers' (default), or as 'samples' with the CPU time, both weighed by "
+		 "their time"),
+	OPT_END,
+};
+static const struct opt_group firefox_group = {"Firefox Profiler", firefox_opts};
 
 static const struct opt names_opts[] = {
 	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines,
@@ -157,6 +170,7 @@ static struct format_options options_from(const struct convert_opts *o,
 		.event = o->event,
 		.folded = {.flags = flags},
 		.pprof = {.has_inline_locations = o->has_inline_locations},
+		.firefox = {.are_waits_samples = o->offcpu == OFFCPU_SAMPLES},
 		.perfdata = {.ret_written = written},
 	};
 }
@@ -376,6 +390,7 @@ int cmd_convert(int argc, char **argv)
 		.groups = {{&convert_group, &o},
 			   {&folded_group, &o},
 			   {&pprof_group, &o},
+			   {&firefox_group, &o},
 			   {&names_group, &o},
 			   {&share_group, &o.share}},
 	};

@@ -139,7 +139,8 @@ static void add_samples_table(struct pprof_reader *r, size_t i, bool has_count)
 	bool is_count;
 	enum unit unit = unit_of(string_at(r, value->unit), &is_count);
 	bool is_single = is_count && !has_count;
-	bool is_cpu = has_count && sv_eq(string_at(r, value->name), SV("cpu"));
+	bool is_cpu = has_count && unit == UNIT_NS && sv_eq(string_at(r, value->name), SV("cpu")) &&
+		      sv_eq(string_at(r, r->types.p[i].name), SV("samples"));
 	struct table t = {.event = interned(r, value->name),
 			  .time_kind = TABLE_TIME_TIMELESS,
 			  .nr_columns = is_single ? 1 : 2,
@@ -439,16 +440,6 @@ static void read_label(struct pprof_reader *r, struct rd in, struct labels *to)
 	}
 }
 
-static uint8_t reason_of(struct sv text)
-{
-	for (enum wait_reason w = 0; w < WAIT_NR; w++) {
-		struct sv frame = sv_from_str(wait_frame(w) ? wait_frame(w) : "");
-		if (frame.n > 2 && sv_eq(sv_from(frame.p + 1, frame.n - 2), text))
-			return (uint8_t)w;
-	}
-	return 0;
-}
-
 /*
  * The number of blocks that were sampled and the variance of the estimate, which the file lacks:
  * blocks of a size are sampled with a probability that the mean distance of samples gives.
@@ -475,7 +466,7 @@ static void add_row(struct pprof_reader *r, uint32_t table, const int64_t *value
 {
 	const struct table *t = &r->p->tables.p[table];
 	if (t->has_tags) {
-		struct tag tag = {.reason = reason_of(labels->reason),
+		struct tag tag = {.reason = (uint8_t)wait_from_frame(labels->reason),
 				  .log2_ns = LOG2_NONE,
 				  .syscall = -1,
 				  .object = interned(r, labels->object),
