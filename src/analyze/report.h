@@ -17,7 +17,7 @@ enum cell_kind {
 	CELL_TEXT,
 	CELL_COUNT,   /* u64; CELL_NO_COUNT: not counted */
 	CELL_NS,      /* u64; CELL_NS_NONE: not known */
-	CELL_BYTES,   /* u64 */
+	CELL_BYTES,   /* u64; CELL_NO_BYTES: not known */
 	CELL_PERCENT, /* double, 0..100 */
 	CELL_FLOAT,   /* double */
 	CELL_ID,      /* u64, an identifier (pid); CELL_NO_ID: not known */
@@ -33,6 +33,7 @@ enum cell_kind {
 #define CELL_NO_ID       UINT64_MAX
 #define CELL_NS_NONE     UINT64_MAX
 #define CELL_NO_COUNT    UINT64_MAX
+#define CELL_NO_BYTES    UINT64_MAX
 #define CELL_NO_ESTIMATE UINT64_MAX
 #define CELL_NO_CHANGE   INT64_MIN
 
@@ -142,7 +143,7 @@ struct chart_series {
 	const char *name;
 	enum chart_kind kind;
 	unsigned color;        /* 0 to CHART_SERIES_MAX - 1 */
-	const uint64_t *bytes; /* nr_points */
+	const uint64_t *bytes; /* nr_points; CELL_NO_BYTES: not known then, in lines only */
 };
 
 struct chart_mark {

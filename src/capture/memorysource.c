@@ -28,7 +28,7 @@ struct one_process {
 	uint64_t first_peak_bytes; /* the kernel's peak at the first reading, before the capture */
 	struct memstacks stacks;
 	uint64_t next_walk_ns;
-	uint64_t pss_bytes;
+	uint64_t pss_bytes; /* 0: not read this time */
 	uint64_t stack_bytes;
 };
 
@@ -102,7 +102,6 @@ static void walk(struct memory *s, struct one_process *one, uint64_t now)
 	s->info.walks_ns += maps.read_ns;
 	s->info.longest_ns = MAX(s->info.longest_ns, maps.read_ns);
 	one->stack_bytes = memmaps_rss(&maps, MEMMAP_STACK);
-	one->pss_bytes = 0;
 	vec_foreach(m, &maps.list)
 		one->pss_bytes += m->pss_bytes;
 }
@@ -150,6 +149,7 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 			continue;
 		/* The walk first: it is slow, and the other values should be of one time. */
 		uint64_t now = clock_mono_ns();
+		one->pss_bytes = 0; /* an old value would be listed as if it had been read */
 		if (now >= one->next_walk_ns)
 			walk(s, one, now);
 		now = clock_mono_ns();

@@ -4,6 +4,7 @@
 
 #include "model/facts.h"
 #include "model/profile.h"
+#include "model/tables.h"
 
 #define LINEAR      64 /* one class per byte below this size */
 #define LINEAR_LOG2 6
@@ -72,4 +73,17 @@ uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns)
 void heap_slices_set(struct profile *p, uint64_t first_ns)
 {
 	profile_factf(p, FACT_HEAP_SLICES, "%" PRIu64, first_ns - MIN(p->start_ns, first_ns));
+}
+
+/* ---- levels ------------------------------------------------------------------------------- */
+
+const struct table *heap_levels_of(const struct profile *p)
+{
+	const struct table *t = tables_find_rows(p, TABLE_HEAP_LEVEL);
+	if (!t || t->nr_columns <= HEAP_BYTES || profile_get_fact_nr(p, FACT_HEAP_SAMPLING))
+		return NULL;
+	for (size_t i = 0; i < t->n; i++)
+		if (p->tasks.p[t->task[i]].pid != p->tasks.p[t->task[0]].pid)
+			return NULL;
+	return t;
 }

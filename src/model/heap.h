@@ -17,6 +17,8 @@
  *	TABLE_GROWTH     first-touch page faults of anonymous memory per second, by stack;
  *	                 available without knowing the allocator
  *	TABLE_MEMORY     memory use of a process as the kernel reports it, at instants; no stacks
+ *	TABLE_HEAP_LEVEL live blocks and bytes of a process at instants, without stacks, of the first
+ *	                 minute: a hundredth of the time passed apart, so finer than the slices
  *	TABLE_SNAPSHOTS  live blocks at several times (dumps, massif's detailed snapshots); time_ns
  *	                 is the time of the snapshot. Only rows of the same snapshot may be summed
  *
@@ -54,6 +56,13 @@ uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns);
 /* Sets the start of the first slice. The profile's start_ns is set. */
 void heap_slices_set(struct profile *p, uint64_t first_ns);
 
+/*
+ * Returns TABLE_HEAP_LEVEL if it can stand for allocated less freed: one process, every allocation was
+ * recorded. Else NULL.
+ */
+struct table;
+const struct table *heap_levels_of(const struct profile *p);
+
 /* TABLE_ALLOCATED. */
 enum heap_allocated_column {
 	HEAP_ALLOCATED_CALLS = 0,
@@ -65,7 +74,10 @@ enum heap_allocated_column {
 	HEAP_ALLOCATED_NR
 };
 
-/* TABLE_FREED, TABLE_FREED_PREEXISTING: of frees; TABLE_LIVE, _PEAK, _SNAPSHOTS: of blocks. */
+/*
+ * TABLE_FREED, TABLE_FREED_PREEXISTING: of frees; TABLE_LIVE, _PEAK, _SNAPSHOTS: of blocks. TABLE_HEAP_LEVEL
+ * has the first two.
+ */
 enum heap_block_column {
 	HEAP_BLOCKS = 0,
 	HEAP_BYTES = 1,
@@ -77,7 +89,7 @@ enum heap_block_column {
 /* TABLE_MEMORY: bytes of a process at an instant (0 = none or unknown). */
 enum heap_memory_column {
 	HEAP_MEMORY_RSS = 0,
-	HEAP_MEMORY_PSS = 1,
+	HEAP_MEMORY_PSS = 1, /* 0: not read at this instant */
 	HEAP_MEMORY_ANON = 2,
 	HEAP_MEMORY_FILE = 3,
 	HEAP_MEMORY_SHMEM = 4,

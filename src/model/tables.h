@@ -49,6 +49,7 @@ enum table_id {
 	TABLE_GROWTH,
 	TABLE_MAPPED,
 	TABLE_MEMORY,
+	TABLE_HEAP_LEVEL,
 	TABLE_SNAPSHOTS,
 	TABLE_CGROUP, /* columns: enum cgroup_column */
 

@@ -84,7 +84,7 @@ static double highest_at(const struct chart *c, size_t row)
 {
 	double most = stacked_at(c, row, c->nr_series);
 	for (size_t s = 0; s < c->nr_series; s++)
-		if (c->series[s].kind == CHART_LINE)
+		if (c->series[s].kind == CHART_LINE && c->series[s].bytes[row] != CELL_NO_BYTES)
 			most = MAX(most, (double)c->series[s].bytes[row]);
 	return most;
 }
@@ -217,10 +217,23 @@ static void add_area(struct draw *d, size_t s)
 
 static void add_curve(struct draw *d, const struct chart_series *series)
 {
+	const struct chart *c = d->c;
+	size_t nr_known = 0;
+	for (size_t i = 0; i < c->nr_points; i++)
+		nr_known += series->bytes[i] != CELL_NO_BYTES;
+	/* Values between which others are not known may be at none of the chosen rows. */
+	bool is_sparse = nr_known < c->nr_points;
+	size_t step = is_sparse ? nr_known / CHART_POINTS_MAX + 1 : 1;
+	size_t nr = is_sparse ? c->nr_points : d->nr_rows;
+	size_t nr_seen = 0;
 	buf_addf(d->to, "<path class=\"curve\" style=\"stroke:var(--s%u)\" d=\"", series->color);
-	for (size_t i = 0; i < d->nr_rows; i++)
-		add_point(d, i ? 'L' : 'M', x_of(d, d->c->ns[d->rows[i]]),
-			  y_of(d, (double)series->bytes[d->rows[i]]));
+	for (size_t i = 0; i < nr; i++) {
+		size_t row = is_sparse ? i : d->rows[i];
+		if (series->bytes[row] == CELL_NO_BYTES || nr_seen++ % step)
+			continue;
+		add_point(d, nr_seen > 1 ? 'L' : 'M', x_of(d, c->ns[row]),
+			  y_of(d, (double)series->bytes[row]));
+	}
 	end_path(d, series);
 }
 
@@ -264,6 +277,14 @@ static void add_legend(struct draw *d)
 
 /* ---- data --------------------------------------------------------------------------------- */
 
+static void add_value(struct json *j, uint64_t bytes)
+{
+	if (bytes == CELL_NO_BYTES)
+		json_null(j);
+	else
+		json_u64(j, bytes);
+}
+
 static void add_data(struct draw *d)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -293,7 +314,7 @@ static void add_data(struct draw *d)
 	for (size_t s = 0; s < c->nr_series; s++) {
 		json_arr(&j);
 		for (size_t i = 0; i < d->nr_rows; i++)
-			json_u64(&j, c->series[s].bytes[d->rows[i]]);
+			add_value(&j, c->series[s].bytes[d->rows[i]]);
 		json_end(&j);
 	}
 	json_end(&j);

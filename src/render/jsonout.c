@@ -37,6 +37,7 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 {
 	bool is_unknown = (c->kind == CELL_NS && v->u == CELL_NS_NONE) ||
 			  (c->kind == CELL_COUNT && v->u == CELL_NO_COUNT) ||
+			  (c->kind == CELL_BYTES && v->u == CELL_NO_BYTES) ||
 			  (c->kind == CELL_ID && v->u == CELL_NO_ID);
 	json_key(j, c->key);
 	if (cell_form(c->kind) != CELL_PLAIN)

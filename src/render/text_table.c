@@ -163,6 +163,7 @@ void text_add_cell(struct buf *to, const struct report_column *c, const union ce
 		add_float(to, v->d);
 	else if ((c->kind == CELL_ID && v->u == CELL_NO_ID) ||
 		 (c->kind == CELL_COUNT && v->u == CELL_NO_COUNT) ||
+		 (c->kind == CELL_BYTES && v->u == CELL_NO_BYTES) ||
 		 (c->kind == CELL_NS && v->u == CELL_NS_NONE))
 		buf_add_ch(to, '-');
 	else if (c->kind == CELL_ID)

@@ -14,7 +14,9 @@
 
 /* Page table walks take at most 1/100 of the time, stops of the thread 1/250. */
 #define WALK_SHARE 100
-#define STOP_SHARE 250
+/* A little less than a second, so that readings of each second have a PSS. */
+#define WALK_SPACING_NS (NS_PER_SEC * 9 / 10)
+#define STOP_SHARE      250
 
 /* ---- the allocator ------------------------------------------------------------------------ */
 
@@ -179,7 +181,6 @@ static bool read_one(struct memwatch *w, struct memwatch_process *one, unsigned 
 		w->walks_ns += m.rollup_ns;
 		w->longest_walk_ns = MAX(w->longest_walk_ns, m.rollup_ns);
 	}
-	memstat_keep_rollup(&m, &one->last);
 	one->last = m;
 	*ret_m = m;
 	return true;
@@ -293,7 +294,7 @@ int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
 	TRY(sum_up(w, &t, MEMSTAT_COUNTERS | (is_walk ? MEMSTAT_ROLLUP : 0), err));
 	if (is_walk)
 		w->next_walk_ns =
-			t.time_ns + MAX(NS_PER_SEC, (w->walks_ns - walks_ns) * WALK_SHARE);
+			t.time_ns + MAX(WALK_SPACING_NS, (w->walks_ns - walks_ns) * WALK_SHARE);
 	t.has_pss = t.m.has & MEMSTAT_HAS_PSS;
 	t.has_group = w->has_group && !memgroup_read(&w->group, &w->tree, &t.group, NULL);
 	if (w->nr_readings++)

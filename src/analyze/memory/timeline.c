@@ -26,8 +26,14 @@ static uint64_t value_at(const struct table *t, size_t i, uint32_t column)
 /* Adds the reading of one process to the sum. */
 static void add_reading(struct memtime_row *sum, const struct table *t, size_t i)
 {
+	uint64_t *pss = &sum->bytes[HEAP_MEMORY_PSS];
+	bool is_first = !sum->nr_processes++;
+	uint64_t before = *pss;
 	for (uint32_t c = 0; c < HEAP_MEMORY_NR; c++)
 		sum->bytes[c] += value_at(t, i, c);
+	/* Page tables are walked less often than counters are read. */
+	if (!value_at(t, i, HEAP_MEMORY_PSS) || (!is_first && before == CELL_NO_BYTES))
+		*pss = CELL_NO_BYTES;
 	sum->shmem_most_bytes = MAX(sum->shmem_most_bytes, value_at(t, i, HEAP_MEMORY_SHMEM));
 }
 
@@ -54,6 +60,7 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
 		ret_t->has_live |= value_at(t, i, HEAP_MEMORY_LIVE) != 0;
 		ret_t->has_rss |= rss != 0;
 		ret_t->has_split |= rss && value_at(t, i, HEAP_MEMORY_ANON);
+		ret_t->has_pss |= value_at(t, i, HEAP_MEMORY_PSS) != 0;
 	}
 	ret_t->nr_processes = (uint32_t)all.n;
 }
@@ -89,6 +96,19 @@ static void add_flow(struct memtime *t, double *live, const struct table *flow,
 	}
 }
 
+/* Replaces interpolated live bytes by what the recorder noted last before each reading. */
+static void take_levels(struct memtime *t, double *live, const struct profile *p)
+{
+	const struct table *levels = heap_levels_of(p);
+	size_t next = 0;
+	for (size_t i = 0; levels && i < t->nr_rows; i++) {
+		while (next < levels->n && levels->time_ns[next] <= t->rows[i].time_ns)
+			next++;
+		if (next && next < levels->n) /* behind the last one slices are as fine */
+			live[i] = (double)value_at(levels, next - 1, HEAP_BYTES);
+	}
+}
+
 static void add_live(struct memtime *t, struct arena *a, const struct profile *p)
 {
 	const struct table *allocated = tables_find(p, TABLE_ALLOCATED);
@@ -100,6 +120,7 @@ static void add_live(struct memtime *t, struct arena *a, const struct profile *p
 	add_flow(t, live, allocated, &slices, 1);
 	if (freed)
 		add_flow(t, live, freed, &slices, -1);
+	take_levels(t, live, p);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		t->rows[i].bytes[HEAP_MEMORY_LIVE] = (uint64_t)MAX(live[i], 0.0);
 	t->has_live = true;
@@ -233,7 +254,7 @@ static const struct {
 	{HEAP_MEMORY_RSS, {"rss_bytes", "RSS", CELL_BYTES, NULL}},
 	{HEAP_MEMORY_PSS,
 	 {"pss_bytes", "PSS", CELL_BYTES,
-	  "shared pages divided by the number of processes that map them"}},
+	  "shared pages divided by the number of processes that map them; read less often"}},
 	{HEAP_MEMORY_ANON,
 	 {"anon_bytes", "anonymous", CELL_BYTES, "part of RSS: heap, stacks, private copies"}},
 	{HEAP_MEMORY_FILE,
@@ -251,6 +272,7 @@ static bool is_shown(const struct memtime *m, enum heap_memory_column of)
 {
 	return of == HEAP_MEMORY_LIVE  ? m->has_live
 	       : of == HEAP_MEMORY_RSS ? m->has_rss
+	       : of == HEAP_MEMORY_PSS ? m->has_pss
 				       : m->has_split;
 }
 
@@ -313,16 +335,19 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 	uint64_t *times = arena_calloc(&a, m->nr_rows, sizeof(*times));
 	double *values = arena_calloc(&a, m->nr_rows, sizeof(*values));
 	uint64_t first = 0, last = 0, peak = 0;
+	size_t n = 0;
 	for (size_t i = 0; i < m->nr_rows; i++) {
+		if (m->rows[i].bytes[of] == CELL_NO_BYTES)
+			continue;
 		last = m->rows[i].bytes[of];
-		first = i ? first : last;
+		first = n ? first : last;
 		peak = MAX(peak, last);
-		times[i] = m->rows[i].time_ns;
-		values[i] = (double)last;
+		times[n] = m->rows[i].time_ns;
+		values[n++] = (double)last;
 	}
 	if (!peak)
 		return;
-	struct memslope s = memslope_of(times, values, m->nr_rows);
+	struct memslope s = memslope_of(times, values, n);
 	union cell growth = {.estimate = {.change = CELL_NO_CHANGE}};
 	if (s.is_known) {
 		growth.estimate.change = llround(s.per_s * 60);

@@ -23,8 +23,10 @@
 #include "model/profile.h"
 
 struct memtime_row {
-	uint64_t time_ns;               /* on the profile's clock */
-	uint64_t bytes[HEAP_MEMORY_NR]; /* by enum heap_memory_column */
+	uint64_t time_ns; /* on the profile's clock */
+	/* By enum heap_memory_column. PSS: CELL_NO_BYTES where not all processes' was read. */
+	uint64_t bytes[HEAP_MEMORY_NR];
+	uint32_t nr_processes;
 	uint64_t
 		shmem_most_bytes; /* of the process with most; a sum would count shared pages twice */
 };
@@ -37,6 +39,7 @@ struct memtime {
 	uint64_t start_ns; /* origin of times */
 	bool has_live;
 	bool is_live_whole; /* live bytes are the whole heap: recorded from the start of the program */
+	bool has_pss;       /* of some readings */
 	bool has_rss;       /* false: only live bytes (files of other tools) */
 	bool has_split;     /* of RSS into anonymous, file and shared memory */
 };

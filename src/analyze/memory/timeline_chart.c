@@ -47,7 +47,7 @@ static void add_series(struct chart *c, struct arena *a, const struct memtime *m
 		split(v, &m->rows[i], m->has_split);
 		for (size_t k = 0; k < NR_PARTS; k++) {
 			columns[k][i] = v[k];
-			most[k] = MAX(most[k], v[k]);
+			most[k] = v[k] == CELL_NO_BYTES ? most[k] : MAX(most[k], v[k]);
 		}
 	}
 	for (size_t k = 0; k < NR_PARTS; k++) {

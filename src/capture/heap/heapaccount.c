@@ -56,6 +56,7 @@ struct heapaccount *heapaccount_new(const struct heapaccount_spec *spec)
 	struct heapaccount *b = xcalloc(1, sizeof(*b));
 	b->spec = *spec;
 	b->spec.slices_ns = spec->slices_ns ? spec->slices_ns : spec->start_ns;
+	b->level_ns = b->spec.slices_ns;
 	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
 	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
 		b->seed = (uintptr_t)b ^ clock_mono_ns(); /* no entropy yet early at boot */
@@ -133,7 +134,7 @@ static void set_bounds(struct heapaccount *b)
 {
 	uint64_t slice_end = b->spec.slices_ns + heap_slice_end(b->slice_ns);
 	uint64_t second_end = b->spec.start_ns + ((uint64_t)b->second + 1) * SECOND_NS;
-	b->next_hi = tsc_of_ns(b, MIN(slice_end, second_end));
+	b->next_hi = tsc_of_ns(b, MIN(MIN(slice_end, second_end), b->level_ns));
 }
 
 void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock)
@@ -153,6 +154,8 @@ static void advance_to(struct heapaccount *b, uint64_t tsc)
 	if (LIKELY(tsc < b->next_hi))
 		return;
 	uint64_t ns = heapclock_ns(&b->clock, tsc);
+	if (ns >= b->level_ns)
+		heapaccount_emit_level(b, ns);
 	uint64_t slice_ns = heap_slice_start(ns_since(b->spec.slices_ns, ns));
 	if (slice_ns > b->slice_ns) {
 		heapaccount_emit_slice(b);

@@ -61,6 +61,30 @@ struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, u
 	return ev;
 }
 
+/* ---- what is live ------------------------------------------------------------------------- */
+
+/* At most 2,000 rows of a process, whatever it does: the first events, then by time. */
+#define LEVEL_FIRST    256
+#define LEVEL_FIRST_NS 16384u
+#define LEVEL_SHARE    128          /* of the time passed */
+#define LEVEL_UNTIL_NS 64000000000u /* from then on slices are as fine */
+
+void heapaccount_emit_level(struct heapaccount *b, uint64_t ns)
+{
+	uint64_t passed_ns = ns - MIN(b->spec.slices_ns, ns);
+	const struct heapaccount_row row = {.spec = TABLE_HEAP_LEVEL,
+					    .time_ns = ns,
+					    .values = {[HEAP_BLOCKS] = saturate(b->live.nr),
+						       [HEAP_BYTES] = saturate(b->live.nr_bytes)}};
+	if (b->done_tsc) /* 0 bytes as well, but not before the first event */
+		b->spec.on_row(b->spec.ctx, &row);
+	b->level_ns = ns + (++b->nr_levels < LEVEL_FIRST
+				    ? 0
+				    : MAX(passed_ns / LEVEL_SHARE, (uint64_t)LEVEL_FIRST_NS));
+	if (passed_ns > LEVEL_UNTIL_NS)
+		b->level_ns = UINT64_MAX;
+}
+
 /* ---- each slice --------------------------------------------------------------------------- */
 
 static void emit_site(struct heapaccount *b, uint32_t idx)
@@ -227,6 +251,8 @@ static void emit_live(struct heapaccount *b)
 
 void heapaccount_end(struct heapaccount *b)
 {
+	if (b->done_tsc && b->level_ns != UINT64_MAX)
+		heapaccount_emit_level(b, heapclock_ns(&b->clock, b->done_tsc));
 	heapaccount_emit_slice(b);
 	emit_peak(b);
 	emit_live(b);

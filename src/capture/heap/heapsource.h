@@ -41,7 +41,7 @@ struct heapsource_spec {
 
 #define HEAP_TABLES                                                                    \
 	(TABLE_SET(ALLOCATED) | TABLE_SET(LIVE) | TABLE_SET(PEAK) | TABLE_SET(FREED) | \
-	 TABLE_SET(FREED_PREEXISTING) | TABLE_SET(MAPPED))
+	 TABLE_SET(FREED_PREEXISTING) | TABLE_SET(MAPPED) | TABLE_SET(HEAP_LEVEL))
 
 extern const struct source heap_source;
 

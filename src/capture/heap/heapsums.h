@@ -158,7 +158,10 @@ struct heapaccount {
 	struct heap_implied_free implied[HEAP_IMPLIED_FREES];
 	uint32_t second;   /* the current one */
 	uint64_t slice_ns; /* start of the current slice, from the first slice's start */
-	uint64_t next_hi;  /* time stamp of the end of the slice, or of the second if earlier */
+	uint64_t
+		next_hi; /* time stamp of the end of the slice, of the second, or of level_ns if earlier */
+	uint64_t level_ns; /* when the next row of TABLE_HEAP_LEVEL is due; UINT64_MAX: no more */
+	uint32_t nr_levels;
 	uint64_t done_tsc; /* latest event */
 	bool is_all;       /* the latest allocation was recorded while all were */
 	uint64_t peak;     /* number of the current peak */
@@ -179,6 +182,8 @@ static inline struct heap_sum heapsite_live(const struct heapaccount *b, uint32_
 	return live;
 }
 
+/* Emits what is live, before the event at @ns, and when that is due again. In heaprows.c. */
+void heapaccount_emit_level(struct heapaccount *b, uint64_t ns);
 /* Emits the rows of the current slice. In heaprows.c. */
 void heapaccount_emit_slice(struct heapaccount *b);
 

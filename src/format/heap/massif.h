@@ -18,8 +18,9 @@
  * blocks (0); massif sums up sites below a threshold, these become one frame. Time units other than
  * ms (instructions, bytes) are treated as nanoseconds and named in FACT_MASSIF_UNIT.
  *
- * Writing: live bytes by second, computed from allocations and frees (or from "snapshots", or from
- * "live"), in at most 100 snapshots, which include the exact peak with its tree. The peak, the end
+ * Writing: live bytes at the ends of slices, computed from allocations and frees, and between them from
+ * "heap-level" (or all from "snapshots", or from "live"), in at most 100 snapshots, those nearest to
+ * their neighbours dropped as massif does; they include the exact peak with its tree. The peak, the end
  * and some snapshots in between have trees; sites below 1 % are summed up. Bytes of thread stacks
  * come from "memory".
  */

@@ -1,7 +1,8 @@
 /*
  * Writer of massif.out; see massif.h.
  *
- *	history (what was allocated and freed in each slice), snapshots or live
+ *	history (what was allocated and freed in each slice, and what was live between), snapshots
+ *	or live
  *	    -> moments: time, level, thread stacks, whether there is a tree
  *	    -> at most 100 of them: peak, first, last and those with trees stay
  *	    -> trees: allocating function first, then its callers, as massif has them
@@ -18,6 +19,7 @@
 
 #define MS_NS         ((uint64_t)1000000)
 #define SNAPSHOTS_MAX 100
+#define MANY          20
 #define TREES_MAX     12 /* detailed ones, besides the peak's */
 #define DEPTH_MAX     200
 #define THRESHOLD     0.01
@@ -28,6 +30,7 @@ struct moment {
 	uint64_t extra_bytes;
 	uint64_t stacks_bytes;
 	bool is_peak;
+	bool can_have_tree; /* the end of a slice: what is live is known by stack */
 	bool has_tree;
 };
 
@@ -111,7 +114,32 @@ static void moments_of_history(struct writer *w)
 			end_ns = MIN(end_ns, w->rows.end_ns);
 		uint64_t last_ns = vec_last(&w->moments)->time_ns;
 		add_moment(w, MAX(end_ns, last_ns), (int64_t)level < 0 ? 0 : level, false);
+		vec_last(&w->moments)->can_have_tree = true;
 	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a;
+	const struct moment *y = b;
+	return COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->can_have_tree, y->can_have_tree);
+}
+
+/* Adds what was live between the ends of slices, where one process was recorded in full. */
+static void add_levels(struct writer *w)
+{
+	const struct table *t = heap_levels_of(w->p);
+	if (!t)
+		return;
+	uint64_t last_ns = vec_last(&w->moments)->time_ns;
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t v = t->values[i * t->nr_columns + HEAP_BYTES];
+		uint64_t at = heapsteps_since(w->p, t->time_ns[i]);
+		if (at < last_ns)
+			vec_push(&w->moments,
+				 (struct moment){.time_ns = at, .heap_bytes = (uint64_t)MAX(v, 0)});
+	}
+	qsort(w->moments.p, w->moments.n, sizeof(*w->moments.p), by_time);
 }
 
 /* Moments from the rows of "memory" and "snapshots", as read from massif files. */
@@ -158,35 +186,61 @@ static void add_stacks(struct writer *w, const struct table *memory)
 	}
 }
 
-/* Drops every other moment that is not required until there are at most SNAPSHOTS_MAX. */
+static bool is_required(const struct writer *w, size_t i)
+{
+	const struct moment *m = &w->moments.p[i];
+	return m->is_peak || (m->can_have_tree && m->has_tree) || !i || i + 1 == w->moments.n;
+}
+
+/* Drops every other moment that is not required. */
+static void halve(struct writer *w)
+{
+	size_t nr = 0;
+	size_t nr_plain = 0;
+	size_t n = w->moments.n;
+	for (size_t i = 0; i < n; i++)
+		if (is_required(w, i) || nr_plain++ % 2 == 0)
+			w->moments.p[nr++] = w->moments.p[i];
+	w->moments.n = nr;
+}
+
+/* Drops the moment that is nearest to its neighbours, as massif does. */
+static void drop_nearest(struct writer *w)
+{
+	struct moment *m = w->moments.p;
+	size_t at = 0;
+	for (size_t i = 1; i + 1 < w->moments.n; i++)
+		if (!is_required(w, i) && (!at || m[i + 1].time_ns - m[i - 1].time_ns <
+							  m[at + 1].time_ns - m[at - 1].time_ns))
+			at = i;
+	memmove(m + at, m + at + 1, (--w->moments.n - at) * sizeof(*m));
+}
+
 static void thin_out(struct writer *w)
 {
-	while (w->moments.n > SNAPSHOTS_MAX) {
-		size_t nr = 0;
-		size_t nr_plain = 0;
-		for (size_t i = 0; i < w->moments.n; i++) {
-			struct moment m = w->moments.p[i];
-			bool stays = m.is_peak || !i || i + 1 == w->moments.n;
-			if (stays || nr_plain++ % 2 == 0)
-				w->moments.p[nr++] = m;
-		}
-		w->moments.n = nr;
-	}
+	while (w->moments.n > MANY * SNAPSHOTS_MAX) /* dropping the nearest one takes n steps */
+		halve(w);
+	while (w->moments.n > SNAPSHOTS_MAX)
+		drop_nearest(w);
 }
 
 /* Finds the peak if it is not known; chooses the last and some other moments for trees. */
 static void choose_trees(struct writer *w, bool has_history)
 {
 	size_t highest = 0;
+	size_t nr_ends = 0;
+	size_t nr = 0;
 	bool has_peak = false;
+	vec_foreach(m, &w->moments)
+		nr_ends += m->can_have_tree;
 	for (size_t i = 0; i < w->moments.n; i++) {
 		struct moment *m = &w->moments.p[i];
-		bool can_be = has_history || m->has_tree;
+		bool can_be = has_history ? m->can_have_tree : m->has_tree;
 		if (can_be && m->heap_bytes > w->moments.p[highest].heap_bytes)
 			highest = i;
 		has_peak |= m->is_peak;
-		size_t step = MAX(w->moments.n / TREES_MAX, (size_t)1);
-		if (has_history && (i + 1 == w->moments.n || (i && i % step == 0)))
+		size_t step = nr_ends / TREES_MAX + 1;
+		if (has_history && m->can_have_tree && (++nr == nr_ends || nr % step == 0))
 			m->has_tree = true;
 	}
 	if (!has_peak && w->moments.n && w->moments.p[highest].heap_bytes)
@@ -477,10 +531,11 @@ int massif_write(struct format_output *to, const struct profile *p,
 	} else {
 		snapshots = NULL;
 		moments_of_history(&w);
+		add_levels(&w);
 		add_stacks(&w, memory);
 	}
-	thin_out(&w);
 	choose_trees(&w, !snapshots);
+	thin_out(&w);
 	write_head(&w);
 	find_below(&w);
 	int rc = 0;

@@ -230,16 +230,6 @@ void memstat_add(struct memstat *sum, const struct memstat *one)
 	sum->has = has;
 }
 
-void memstat_keep_rollup(struct memstat *m, const struct memstat *older)
-{
-	const size_t first = offsetof(struct memstat, walked_rss_bytes);
-	const size_t end = offsetof(struct memstat, counters_ns);
-	if (m->has & MEMSTAT_HAS_PSS)
-		return;
-	memcpy((char *)m + first, (const char *)older + first, end - first);
-	m->has |= older->has & MEMSTAT_HAS_PSS;
-}
-
 uint64_t memstat_machine_bytes(void)
 {
 	CLEANUP(buf_release) struct buf b = {0};

@@ -36,8 +36,6 @@ enum memstat_parts {
 int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_refused,
 		 struct err *err);
 void memstat_add(struct memstat *sum, const struct memstat *one);
-/* Copies the values of smaps_rollup from an older reading if @m has none. */
-void memstat_keep_rollup(struct memstat *m, const struct memstat *older);
 /* Returns the machine's memory (MemTotal); 0 = unknown. */
 uint64_t memstat_machine_bytes(void);
 

@@ -69,7 +69,7 @@ function show(i) {
 	values.forEach(function (value, k) {
 		value.setAttribute('x', left + 198);
 		value.setAttribute('y', top + 36 + 18 * k);
-		value.textContent = bytes(data.bytes[k][at]);
+		value.textContent = data.bytes[k][at] === null ? '-' : bytes(data.bytes[k][at]);
 	});
 }
 

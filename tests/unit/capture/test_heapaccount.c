@@ -305,6 +305,37 @@ TEST(heapaccount_emits_the_rows_of_each_slice)
 	fake_recorder_release(&w);
 }
 
+/* The first events one by one, then a 128th of the time passed apart; nothing before the first. */
+TEST(heapaccount_notes_what_is_live_at_close_instants)
+{
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	uint64_t now = START;
+	for (uint64_t i = 0; i < 4000; i++) {
+		now += 100000;
+		CHECK(fake_recorder_alloc(&w, 1, now, 0x1000 + i * 64, 32, 1));
+		fake_recorder_pass(&w, now + 1);
+	}
+	heapaccount_end(w.account);
+	size_t nr = 0;
+	uint64_t last_ns = START;
+	vec_foreach(row, &w.rows) {
+		if (row->spec != TABLE_HEAP_LEVEL)
+			continue;
+		uint64_t passed = row->time_ns - START;
+		CHECK(row->time_ns >= last_ns);
+		CHECK(row->time_ns - last_ns <= MAX(passed / 64, (uint64_t)200000));
+		/* before the event, except for the last row */
+		CHECK(row->values[HEAP_BYTES] == 32 * row->values[HEAP_BLOCKS]);
+		CHECK((uint64_t)row->values[HEAP_BLOCKS] + 1 >= passed / 100000);
+		last_ns = row->time_ns;
+		nr++;
+	}
+	CHECK(nr >= 300 && nr <= 2000);
+	CHECK_U64(last_ns, now);
+	fake_recorder_release(&w);
+}
+
 TEST(heapaccount_knows_no_older_blocks_where_it_has_all)
 {
 	struct fake_recorder w;

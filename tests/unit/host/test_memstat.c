@@ -100,9 +100,6 @@ TEST(memstat_sums_know_what_all_of_them_have)
 	CHECK_U64(sum.nr_processes, 2);
 	CHECK_U64(sum.nr_threads, 3);
 	CHECK(!(sum.has & MEMSTAT_HAS_PSS));
-	memstat_keep_rollup(&two, &one);
-	CHECK_U64(two.pss_bytes, 6);
-	CHECK_U64(two.rss_bytes, 5);
 }
 
 TEST(memstat_says_of_this_process_what_smaps_adds_up_to)
