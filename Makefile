@@ -52,7 +52,10 @@ ASSETS := $(sort $(wildcard src/render/assets/*.*))
 # The script of the HTML page: one function, in this order.
 PAGE_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js) $(addprefix src/render/assets/page/,text.js data.js weigh.js \
                 engine.js state.js timeaxis.js flameview.js tableviews.js details.js main.js)
-PAGE_CSS := src/render/assets/page/page.css
+PAGE_CSS := $(addprefix src/render/assets/page/,page.css diff.css)
+# That of the page of a comparison: the script of a flame graph, then that of the tables.
+FLAME_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js flame.js)
+DIFF_JS_SRC := src/render/assets/page/diff.js
 LIB  := $(O)/libassay.a
 BIN  := $(O)/assay
 
@@ -119,16 +122,23 @@ endif
 $(O)/src/remote/patch/image.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
 
 # Assets are embedded by .incbin, so their objects depend on them.
-$(O)/src/render/assets.o: $(ASSETS) $(O)/gen/page.js $(PAGE_CSS)
-$(O)/src/render/assets.o: ALL_CPPFLAGS += -DPAGE_JS='"$(O)/gen/page.js"'
+$(O)/src/render/assets.o: $(ASSETS) $(O)/gen/page.js $(O)/gen/diff.js $(PAGE_CSS)
+$(O)/src/render/assets.o: ALL_CPPFLAGS += -DPAGE_JS='"$(O)/gen/page.js"' -DDIFF_JS='"$(O)/gen/diff.js"'
 $(O)/gen/page.js: $(PAGE_JS_SRCS) Makefile
 	@mkdir -p $(@D)
 	$(Q){ printf "(function () {\n'use strict';\n"; cat $(PAGE_JS_SRCS); printf '})();\n'; } > $@
+$(O)/gen/diff.js: $(FLAME_JS_SRCS) $(DIFF_JS_SRC) Makefile
+	@mkdir -p $(@D)
+	$(Q){ printf "(function () {\n'use strict';\n"; cat $(FLAME_JS_SRCS); printf '})();\n'; \
+		printf "(function () {\n'use strict';\n"; cat $(DIFF_JS_SRC); printf '})();\n'; } > $@
 # Hash of the script for the page's content security policy.
 sha256 = $$(sha256sum < $(1) | cut -c1-64 | tr a-f A-F | basenc --base16 -d | base64)
 $(O)/gen/page_hash.h: $(O)/gen/page.js
 	$(Q)printf '#define PAGE_JS_HASH "%s"\n' "$(call sha256,$(O)/gen/page.js)" > $@
 $(O)/src/render/page/pagehtml.o: $(O)/gen/page_hash.h
+$(O)/gen/diff_hash.h: $(O)/gen/diff.js
+	$(Q)printf '#define DIFF_JS_HASH "%s"\n' "$(call sha256,$(O)/gen/diff.js)" > $@
+$(O)/src/render/page/diffhtml.o: $(O)/gen/diff_hash.h
 
 # A stamp that changes with the flags, so that changed flags rebuild everything. A first build checks
 # that tools and libraries are there.

@@ -113,6 +113,8 @@ enum tree_flags {
 	TREE_GUESSED = 1 << 4,  /* a function without symbol (FUNC_GUESSED) */
 	TREE_INFERRED = 1 << 5, /* a tail call removed its frame (model/profile.h) */
 	TREE_PYTHON = 1 << 6,
+	TREE_CHANGED =
+		1 << 7, /* differential: the function is marked in the comparison (diff/diff.h) */
 };
 
 struct report_tree {

@@ -15,5 +15,7 @@ struct sv asset_chart_js(void);
 struct sv asset_chart_css(void);
 struct sv asset_page_js(void); /* of assets/page/, joined */
 struct sv asset_page_css(void);
+struct sv asset_diff_js(void); /* flame graph and tables of a comparison, joined */
+struct sv asset_diff_css(void);
 
 #endif

@@ -304,7 +304,8 @@ static unsigned box_color(const struct svg *s, uint32_t node)
 {
 	if (!s->t->is_differential)
 		return s->f.symbols[s->f.symbol[node]].color;
-	double share = node ? flame_delta_share(&s->f, node) : 0;
+	bool is_changed = s->t->nodes[node].flags & TREE_CHANGED;
+	double share = is_changed ? flame_delta_share(&s->f, node) : 0;
 	return palette_delta(s->o->flags & SVG_NEGATE ? -share : share);
 }
 
@@ -420,38 +421,62 @@ static void add_labels(struct svg *s)
 
 #define LEGEND_ROW_PX 18.0
 
+struct legend {
+	struct svg *s;
+	double x;
+	double y;
+};
+
+static void add_swatch(struct legend *l, unsigned color, const char *text)
+{
+	struct svg *s = l->s;
+	double w = 15 + flame_text_px(sv_from_str(text), 11) + 16;
+	if (l->x + w > s->width - PAD_PX && l->x > PAD_PX) {
+		l->x = PAD_PX;
+		l->y += LEGEND_ROW_PX;
+	}
+	buf_addf(s->to, "<rect class=\"c%u\"", color);
+	add_coord(s->to, "y", l->y);
+	buf_add_str(s->to, " width=\"10\" height=\"10\"");
+	add_coord(s->to, "x", l->x);
+	buf_add_str(s->to, " rx=\"2\"/><text");
+	add_coord(s->to, "y", l->y + 9);
+	add_coord(s->to, "x", l->x + 15);
+	buf_addf(s->to, ">%s</text>\n", text);
+	l->x += w;
+}
+
+static void add_delta_swatches(struct legend *l)
+{
+	struct svg *s = l->s;
+	bool is_negated = s->o->flags & SVG_NEGATE;
+	unsigned less = palette_delta(is_negated ? 1 : -1);
+	unsigned more = palette_delta(is_negated ? -1 : 1);
+	unsigned same = palette_delta(0);
+	s->is_used[less] = s->is_used[more] = s->is_used[same] = true;
+	add_swatch(l, more, "more than before");
+	add_swatch(l, less, "less than before");
+	add_swatch(l, same, "no change beyond chance");
+}
+
 /* One swatch per meaning, in the first of its colours that is used, wrapped into rows. */
 static void add_legend(struct svg *s)
 {
 	const char *seen = NULL;
-	double x = PAD_PX;
-	double y = 10;
-	if (s->t->is_differential)
-		return;
+	struct legend l = {s, PAD_PX, 10};
 	buf_add_str(s->to, "<g class=\"legend\" transform=\"translate(0,");
 	add_px(s->to, s->bottom);
 	buf_add_str(s->to, ")\">\n");
-	for (unsigned c = 0; c < PALETTE_COLORS_MAX; c++) {
+	if (s->t->is_differential)
+		add_delta_swatches(&l);
+	for (unsigned c = 0; c < PALETTE_COLORS_MAX && !s->t->is_differential; c++) {
 		const char *text = s->is_used[c] ? palette_meaning(s->palette, c) : NULL;
 		if (!text || (seen && !strcmp(seen, text)))
 			continue;
 		seen = text;
-		double w = 15 + flame_text_px(sv_from_str(text), 11) + 16;
-		if (x + w > s->width - PAD_PX && x > PAD_PX) {
-			x = PAD_PX;
-			y += LEGEND_ROW_PX;
-		}
-		buf_addf(s->to, "<rect class=\"c%u\"", c);
-		add_coord(s->to, "y", y);
-		buf_add_str(s->to, " width=\"10\" height=\"10\"");
-		add_coord(s->to, "x", x);
-		buf_add_str(s->to, " rx=\"2\"/><text");
-		add_coord(s->to, "y", y + 9);
-		add_coord(s->to, "x", x + 15);
-		buf_addf(s->to, ">%s</text>\n", text);
-		x += w;
+		add_swatch(&l, c, text);
 	}
-	s->foot = FOOT_PX + y - 10;
+	s->foot = FOOT_PX + l.y - 10;
 	buf_add_str(s->to, "</g>\n");
 }
 
@@ -493,6 +518,8 @@ static void add_data(struct svg *s)
 		buf_add_str(s->to, "</metadata>\n");
 		data = sv_from_idx(data, part.n);
 	}
+	if (s->o->flags & SVG_NO_SCRIPT)
+		return;
 	buf_add_str(s->to, "<script><![CDATA[\n(function () {\n'use strict';\n");
 	buf_add_sv(s->to, asset_unpack_js());
 	buf_add_sv(s->to, asset_names_js());

@@ -15,9 +15,10 @@
 #include "render/palette.h"
 
 enum svg_flags {
-	SVG_INVERTED = 1 << 0, /* icicle: root at the top */
-	SVG_NEGATE = 1 << 1,   /* differential: swap the two hues */
-	SVG_STATIC = 1 << 2,   /* no script, no packed tree */
+	SVG_INVERTED = 1 << 0,  /* icicle: root at the top */
+	SVG_NEGATE = 1 << 1,    /* differential: swap the two hues */
+	SVG_STATIC = 1 << 2,    /* no script, no packed tree */
+	SVG_NO_SCRIPT = 1 << 3, /* the packed tree for a script of the page that will contain it */
 };
 
 #define SVG_WIDTH_MIN 300

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "analyze/diff/plainname.h"
 #include "analyze/select/weigh.h"
 #include "base/opt/opt.h"
 #include "base/sv.h"
@@ -109,9 +110,17 @@ int condition_parse(struct condition *ret_c, struct arena *a, const char *text, 
 
 /* ---- amounts ------------------------------------------------------------------------------- */
 
+/* @name has been aligned, so a name given is, too. */
 static bool is_match(const struct condition *c, struct regex *re, struct sv name)
 {
-	return c->match == CONDITION_REGEX ? regex_match(re, name) : sv_eq_str(name, c->pattern);
+	if (c->match == CONDITION_REGEX)
+		return regex_match(re, name);
+	struct sv given = sv_from_str(c->pattern);
+	if (c->by == BY_FUNCTION)
+		given = plainname_of_function(given);
+	if (c->by == BY_MODULE)
+		given = plainname_of_module(given);
+	return sv_eq(name, given);
 }
 
 /* One group, 1, of all matching ones. */

@@ -19,6 +19,7 @@
 
 #include <stdlib.h>
 
+#include "analyze/diff/plainname.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/stacks/treelayout.h"
 #include "base/buf.h"
@@ -160,9 +161,12 @@ static const char *mark_of(const struct input *in, uint32_t flags)
 static str_id marked(struct input *in, const char *name, const char *mark)
 {
 	struct intern *names = &in->ct->r->names;
+	struct sv s = sv_from_str(name);
+	if (in->ct->flags & CALLTREE_PLAIN_NAMES)
+		s = plainname_of_function(s);
 	if (!*mark)
-		return intern_add_str(names, name);
-	CLEANUP(free_p) char *text = xasprintf("%s%s", name, mark);
+		return intern_add(names, s.p, s.n);
+	CLEANUP(free_p) char *text = xasprintf("%.*s%s", (int)s.n, s.p, mark);
 	return intern_add_str(names, text);
 }
 
@@ -395,7 +399,8 @@ static bool has_distinct_names(const struct input *in)
 {
 	const struct profile *p = in->p;
 	if (in->sel->roots || in->ct->nodes.n > 1 ||
-	    in->ct->flags & (CALLTREE_REVERSE | CALLTREE_FOLD_RECURSION | CALLTREE_TIME_ORDER))
+	    in->ct->flags & (CALLTREE_REVERSE | CALLTREE_FOLD_RECURSION | CALLTREE_TIME_ORDER |
+			     CALLTREE_PLAIN_NAMES))
 		return false;
 	bool *is_taken = xcalloc(intern_count(&p->strings), sizeof(*is_taken));
 	bool is_distinct = true;

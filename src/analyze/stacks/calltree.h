@@ -33,6 +33,7 @@ enum calltree_flags {
 		1 << 10,             /* first frame: the thread's name; digits shown as # if several
 					  names of the selection differ in them only */
 	CALLTREE_NORMALISE = 1 << 9, /* differential tree: baseline scaled to the same total */
+	CALLTREE_PLAIN_NAMES = 1 << 11, /* names as they are aligned between builds */
 };
 
 struct calltree;

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "analyze/diff/diff.h"
+#include "analyze/diff/difftree.h"
 #include "analyze/wait/blame.h"
 #include "analyze/stacks/calltree.h"
 #include "analyze/memory/heapsum.h"
@@ -185,20 +187,62 @@ static const char *default_title(struct drawing *d)
 	return target && *target ? target : name ? name : "Flame graph";
 }
 
-static void note_comparison(struct report *r, const struct report_tree *t)
+/* Selects the rows of all inputs again, by side, in arena @a. */
+static int select_sides(struct arena *a, const struct picture *pic, struct diff_spec *spec,
+			struct err *err)
 {
-	if (!t->is_differential)
-		return;
+	const struct picture_input *in = pic->inputs.p;
+	bool is_one = pic->inputs.n == 1;
+	size_t n = is_one ? 2 : pic->inputs.n;
+	struct selection *sels[2];
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		spec->runs[side] = sels[side] = arena_calloc(a, n, sizeof(*sels[side]));
+	for (size_t i = 0; i < n; i++, in += !is_one) {
+		struct select_spec select = pic->spec;
+		int side = (is_one ? i == 0 : in->is_before) ? DIFF_BEFORE : DIFF_AFTER;
+		if (is_one)
+			select.event = i ? TABLES_AFTER : TABLES_BEFORE;
+		else if (!select.event)
+			select.event = views_tree_event(in->p);
+		TRY(views_select(a, in->p, &select, &sels[side][spec->nr_runs[side]++], err));
+	}
+	return 0;
+}
+
+/* Marks the functions whose change is not within its interval. */
+static int compare(struct report *r, struct report_tree *t, const struct picture *pic,
+		   struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct diff_spec spec = {.how = t->is_normalised ? DIFF_SHARES : DIFF_AMOUNTS,
+				 .by = BY_FUNCTION};
+	struct diff d;
+	TRY(select_sides(&a, pic, &spec, err));
+	if (!spec.nr_runs[DIFF_BEFORE] || !spec.nr_runs[DIFF_AFTER])
+		return 0;
+	diff_make(&d, &a, &spec);
+	size_t nr = difftree_mark(r, t, &d);
 	report_note(r,
 		    "red: more than before, blue: less, by %s, callees included; widths show the "
 		    "larger of the two",
 		    t->is_normalised ? "share of the total" : "absolute numbers");
+	report_note(
+		r,
+		"coloured: %s of %s functions, whose change (self or total) has an interval that "
+		"excludes 0; grey: the others",
+		num_count(nr).s, num_count(d.n).s);
+	return 0;
 }
 
 int picture_make(struct report *r, const struct picture *pic, const struct report_tree **ret_t,
 		 struct err *err)
 {
-	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
+	bool is_comparison = pic->inputs.n == 1 && tables_are_difference(pic->inputs.p->p);
+	vec_foreach(in, &pic->inputs)
+		is_comparison |= in->is_before;
+	CLEANUP(calltree_free_p)
+	struct calltree *ct = calltree_new(
+		r, pic->tree_flags | (is_comparison ? (unsigned)CALLTREE_PLAIN_NAMES : 0));
 	struct drawing d = {.pic = pic, .r = r, .ct = ct};
 	TRY(add_inputs(&d, err));
 	struct report_tree *t = calltree_finish(ct, "flame", "call tree");
@@ -207,7 +251,8 @@ int picture_make(struct report *r, const struct picture *pic, const struct repor
 			       d.why_empty ? d.why_empty : "no samples to draw");
 	t->palette = d.palette;
 	r->title = default_title(&d);
-	note_comparison(r, t);
+	if (t->is_differential)
+		TRY(compare(r, t, pic, err));
 	*ret_t = t;
 	return 0;
 }

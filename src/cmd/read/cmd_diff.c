@@ -16,6 +16,7 @@
 #include "cmd/read/flamegraph.h"
 #include "cmd/read/inputs.h"
 #include "cmd/optgroups.h"
+#include "render/page/diffhtml.h"
 #include "session/dumpset.h"
 
 struct diff_opts {
@@ -26,6 +27,7 @@ struct diff_opts {
 	bool is_strict;
 	bool is_runs;
 	bool is_flame;
+	bool is_html;
 	bool has_allocators;
 };
 
@@ -66,6 +68,10 @@ static const struct opt diff_options[] = {
 	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
 		 "also draw a differential flame graph, named after AFTER: -diff.svg; -o FILE.svg "
 		 "sets its name, and the text goes to standard output"),
+	OPT_FLAG(
+		0, "html", struct diff_opts, is_html,
+		"also write one HTML page with tables and flame graph, named after AFTER: -diff.html; "
+		"-o FILE.html sets its name"),
 	OPT_FLAG(0, "allocators", struct diff_opts, has_allocators,
 		 "memory: keep leaf frames of allocators and of standard containers and strings"),
 	OPT_END,
@@ -93,6 +99,7 @@ static const char examples[] =
 	"assay diff a.heap b.heap --by stack\ttwo jemalloc dumps, by call stack\n"
 	"assay diff /var/dumps --dumps last:2\tthe last two dumps of a folder\n"
 	"assay diff old.assay new.assay --weight allocated --flame\talso draw a flame graph\n"
+	"assay diff old.assay new.assay -o diff.html\tone page with tables and flame graph\n"
 	"assay diff --runs a1.assay a2.assay a3.assay -- b1.assay b2.assay b3.assay\tthree runs each\n"
 	"assay diff base.assay head.assay --fail-if 'fn~keccak > 3%'\tfor CI\n"
 	"assay diff base.assay head.assay --md -n 10\tfor a pull request\n";
@@ -344,37 +351,50 @@ static void begin(struct report *r, const struct comparison *c)
 	}
 }
 
-/* ---- the flame graph ----------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------ */
 
-static bool is_svg(const char *path)
+static bool has_extension(const char *path, const char *extension)
 {
-	return path && sv_has_suffix(sv_from_str(path), SV(".svg"));
+	return path && sv_has_suffix(sv_from_str(path), sv_from_str(extension));
 }
 
-static void add_flame_path(struct buf *to, const char *after)
+static void add_picture_path(struct buf *to, const char *after, const char *extension)
 {
 	struct sv s = sv_from_str(after);
 	ssize_t dot = sv_rindex(s, '.');
 	if (dot > (ssize_t)(path_base(after) - after))
 		s.n = (size_t)dot;
 	buf_add_sv(to, s);
-	buf_add_str(to, "-diff.svg");
+	buf_addf(to, "-diff%s", extension);
 }
 
-static int draw(const struct comparison *c, const struct select_spec *spec, enum diff_how how,
-		const char *path, struct err *err)
+static void set_picture(struct picture *pic, const struct comparison *c,
+			const struct select_spec *spec, enum diff_how how)
 {
-	unsigned normalise = how == DIFF_AMOUNTS ? 0 : CALLTREE_NORMALISE;
-	CLEANUP(picture_release)
-	struct picture pic = {.spec = *spec, .tree_flags = CALLTREE_ROOT_GROUP | normalise};
-	pic.spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
+	pic->spec = *spec;
+	pic->spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
+	pic->tree_flags = CALLTREE_ROOT_GROUP | (how == DIFF_AMOUNTS ? 0u : CALLTREE_NORMALISE);
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
 		for (size_t i = 0; i < c->side[side].nr; i++)
 			(side == DIFF_BEFORE ? picture_add_before : picture_add)(
-				&pic, c->side[side].profiles[i], c->side[side].paths[i]);
-	TRY(flamegraph_write(path, &pic, NULL, err));
-	log_note("differential flame graph: %s", path);
-	return 0;
+				pic, c->side[side].profiles[i], c->side[side].paths[i]);
+}
+
+#define HTML_ROWS_MAX 2000 /* more slow the page down */
+
+static int write_html(const char *path, const struct report *r, const struct comparison *c,
+		      const struct picture *pic, struct err *err)
+{
+	CLEANUP(buf_release) struct buf svg = {0};
+	CLEANUP(buf_release) struct buf html = {0};
+	CLEANUP(buf_release) struct buf title = {0};
+	const struct svg_options options = {
+		.title = "Difference", .min_width_px = -1, .flags = SVG_NO_SCRIPT | SVG_INVERTED};
+	TRY(flamegraph_svg(&svg, pic, &options, err));
+	buf_addf(&title, "%s, compared with %s", path_base(c->side[DIFF_AFTER].paths[0]),
+		 path_base(c->side[DIFF_BEFORE].paths[0]));
+	diffhtml_write(&html, r, buf_str(&title), buf_sv(&svg));
+	return out_file(path, 0644, &html, err);
 }
 
 /* ---- conditions ---------------------------------------------------------------------------- */
@@ -441,12 +461,52 @@ static void make(struct diff *ret_d, struct comparison *c, const struct diff_opt
 	diff_make(ret_d, &c->arena, &spec);
 }
 
+static struct report *make_report(const struct comparison *c, const struct diff *d,
+				  const struct conditions *conditions, uint64_t max_rows)
+{
+	struct report *r = report_new();
+	begin(r, c);
+	if (conditions->nr)
+		condition_report(r, d, conditions->results, conditions->nr);
+	diff_report(r, d, &(struct view_limits){.max_rows = max_rows});
+	return r;
+}
+
+/* Writes the flame graph and the page that were asked for. */
+static int write_pictures(const struct comparison *c, const struct diff_opts *o,
+			  const struct select_spec *spec, const struct diff *d,
+			  const struct conditions *conditions, const char *output, struct err *err)
+{
+	const char *after = c->side[DIFF_AFTER].paths[0];
+	CLEANUP(picture_release) struct picture pic = {0};
+	set_picture(&pic, c, spec, d->spec.how);
+	if (o->is_flame || has_extension(output, ".svg")) {
+		CLEANUP(buf_release) struct buf path = {0};
+		if (has_extension(output, ".svg"))
+			buf_add_str(&path, output);
+		else
+			add_picture_path(&path, after, ".svg");
+		TRY(flamegraph_write(buf_str(&path), &pic, NULL, err));
+		log_note("differential flame graph: %s", buf_str(&path));
+	}
+	if (o->is_html || has_extension(output, ".html")) {
+		CLEANUP(buf_release) struct buf path = {0};
+		CLEANUP(report_free_p)
+		struct report *r = make_report(c, d, conditions, HTML_ROWS_MAX);
+		if (has_extension(output, ".html"))
+			buf_add_str(&path, output);
+		else
+			add_picture_path(&path, after, ".html");
+		TRY(write_html(buf_str(&path), r, c, &pic, err));
+		log_note("page: %s", buf_str(&path));
+	}
+	return 0;
+}
+
 static int run(struct comparison *c, const struct diff_opts *o, struct select_spec *spec,
 	       struct output_opts *out)
 {
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(report_free_p) struct report *r = report_new();
-	CLEANUP(buf_release) struct buf flame_path = {0};
 	struct conditions conditions = {0};
 	struct diff d;
 	if (parse_conditions(&conditions, &c->arena, &o->fail_if, &err) ||
@@ -455,19 +515,13 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	make(&d, c, o);
 	if (eval_conditions(&conditions, &c->arena, &d, &err))
 		return cmd_refuse(&err);
-	begin(r, c);
-	if (conditions.nr)
-		condition_report(r, &d, conditions.results, conditions.nr);
-	diff_report(r, &d, &(struct view_limits){.max_rows = o->limit});
-	if (is_svg(out->path)) {
-		buf_add_str(&flame_path, out->path);
+	CLEANUP(report_free_p)
+	struct report *r = make_report(c, &d, &conditions, o->limit);
+	const char *output = out->path;
+	if (has_extension(output, ".svg") || has_extension(output, ".html"))
 		out->path = NULL;
-	} else if (o->is_flame) {
-		add_flame_path(&flame_path, c->side[DIFF_AFTER].paths[0]);
-	}
 	int status = output_report(out, r);
-	if (status == EXIT_OK && flame_path.n &&
-	    draw(c, spec, d.spec.how, buf_str(&flame_path), &err))
+	if (status == EXIT_OK && write_pictures(c, o, spec, &d, &conditions, output, &err))
 		return cmd_refuse(&err);
 	return status == EXIT_OK ? verdict(&conditions, o->is_strict) : status;
 }
@@ -507,7 +561,9 @@ int cmd_diff(int argc, char **argv)
 		return status;
 	if (filter_finish(&filter, &err) || find_sides(&c, &args, &o, filter.dumps, &err))
 		return cmd_refuse(&err);
-	const char *output = out.path ? out.path : o.is_flame ? c.side[DIFF_AFTER].paths[0] : NULL;
+	const char *output = out.path                  ? out.path
+			     : o.is_flame || o.is_html ? c.side[DIFF_AFTER].paths[0]
+						       : NULL;
 	if (confine(&c, output, &err) || load(&c, &filter, &err))
 		return cmd_refuse(&err);
 	return run(&c, &o, &filter.spec, &out);

@@ -9,10 +9,10 @@
 var SVG = 'http://www.w3.org/2000/svg';
 var HTML = 'http://www.w3.org/1999/xhtml';
 var script = document.currentScript;
-var svg = (script && script.ownerSVGElement) || document.documentElement;
+var svg = (script && script.ownerSVGElement) || document.querySelector('svg.assay-flame');
 var isPage = svg === document.documentElement;
 
-var KERNEL = 1, INLINED = 2, JIT = 4, GUESSED = 16, INFERRED = 32; /* enum tree_flags */
+var KERNEL = 1, INLINED = 2, JIT = 4, GUESSED = 16, INFERRED = 32, CHANGED = 128; /* enum tree_flags */
 var DELTA_MIDDLE = 10; /* palette.h: PALETTE_DELTA_NR / 2 */
 
 function setting(name) {
@@ -180,11 +180,22 @@ var zoomed = 0, focused = -1, hovered = -1;
 var isInverted = setting('inverted') === '1', isNegated = setting('negate') === '1';
 var isIgnoring = false, pattern = '', isHit = null, hits = [], hitAt = -1;
 var W = 0, top0 = 0, maxDepth = 0, rows = [];
+/* What widths and searches are of: both sides of a comparison, or one of them. */
+var SIDES = ['both', 'before', 'after'], side = 'both';
+
+function widths() {
+	return side === 'both' ? T.width : sums();
+}
+
+function sums() {
+	return side === 'before' ? T.before : T.total;
+}
 
 function colorOf(i) {
 	if (!T.isDiff)
 		return T.color[T.sym[i]];
-	var delta = i && T.maxDelta ? (T.total[i] - T.before[i] * T.scale) / T.maxDelta : 0;
+	var isChanged = T.symFlags[T.sym[i]] & CHANGED && T.maxDelta;
+	var delta = isChanged ? (T.total[i] - T.before[i] * T.scale) / T.maxDelta : 0;
 	if (isNegated)
 		delta = -delta;
 	var step = Math.round(Math.sqrt(Math.min(1, Math.abs(delta))) * DELTA_MIDDLE);
@@ -201,14 +212,14 @@ function layOut() {
 		if (!i)
 			break;
 	}
-	var scale = T.width[z] ? inner / T.width[z] : 0, at = [];
+	var width = widths(), scale = width[z] ? inner / width[z] : 0, at = [];
 	maxDepth = d = T.depth[z];
 	at[d + 1] = PAD;
 	for (i = z + 1; i < T.end[z];) {
 		d = T.depth[i];
-		var w = T.width[i] * scale, x = at[d];
+		var w = width[i] * scale, x = at[d];
 		at[d] = x + w;
-		if (w < MIN) {
+		if (w < MIN || !w) {
 			i = T.end[i];
 			continue;
 		}
@@ -330,7 +341,7 @@ function nodeAt(x, y) {
 
 /* ---- toolbar ------------------------------------------------------------------------------ */
 
-var TOOLS_PX = 510, CRUMBS_PX = 24;
+var TOOLS_PX = T.isDiff ? 620 : 510, CRUMBS_PX = 24;
 var ui = el(SVG, 'g', {'class': 'ui'}, svg);
 var toolsBox = el(SVG, 'foreignObject', {width: TOOLS_PX, height: 36}, ui);
 var tools = el(HTML, 'div', {'class': 'tools', role: 'search'}, toolsBox);
@@ -345,6 +356,9 @@ var prevButton = button('\u2039', 'Previous match (N)', function () {
 });
 var nextButton = button('\u203a', 'Next match (n)', function () {
 	step(1);
+});
+var sideButton = T.isDiff && button('', '', function () {
+	setSide(SIDES[(SIDES.indexOf(side) + 1) % SIDES.length]);
 });
 button('\u21c5', 'Flip: root at the top or the bottom (f)', flip);
 var resetButton = button('Reset', 'Reset zoom (Home)', function () {
@@ -465,6 +479,14 @@ function reveal(i) {
 	floatUi();
 }
 
+var SIDE_TEXTS = {both: 'Before + after', before: 'Before', after: 'After'};
+
+function setSide(to, isQuiet) {
+	side = to;
+	setSearch(pattern, isIgnoring, isQuiet);
+	svg.dispatchEvent(new CustomEvent('assay-side', {detail: side}));
+}
+
 function flip() {
 	isInverted = !isInverted;
 	draw();
@@ -498,13 +520,13 @@ function findAll(re) {
 			i++;
 			continue;
 		}
-		sum += T.total[i];
+		sum += sums()[i];
 		if (T.isBig)
 			exact += T.exact[i];
 		hits.push(i);
 		i = T.end[i];
 	}
-	return {sum: sum, exact: T.isBig ? exact : sum};
+	return {sum: sum, exact: T.isBig && side !== 'before' ? exact : sum};
 }
 
 var result = null;
@@ -529,14 +551,19 @@ function setSearch(text, ignores, isQuiet) {
 
 function drawSearch() {
 	caseButton.setAttribute('aria-pressed', String(isIgnoring));
+	if (sideButton) {
+		sideButton.textContent = SIDE_TEXTS[side];
+		sideButton.title = 'Widths are of: ' + SIDE_TEXTS[side] + ' (b)';
+	}
 	prevButton.disabled = nextButton.disabled = !hits.length;
 	input.classList.toggle('bad', !!result && result.isText);
 	found.textContent = '';
 	found.removeAttribute('title');
 	if (!result)
 		return;
-	found.textContent = hits.length ? 'Matched ' + percent(result.sum, T.total[0]) : 'No match';
-	found.setAttribute('title', grouped(result.exact) + ' of ' + countText(0) + ' ' + COUNT +
+	found.textContent = hits.length ? 'Matched ' + percent(result.sum, sums()[0]) : 'No match';
+	found.setAttribute('title', grouped(result.exact) + ' of ' +
+		(side === 'before' ? grouped(T.before[0]) : countText(0)) + ' ' + COUNT +
 		(result.isText ? ' (invalid regular expression: searched as plain text)' : ''));
 }
 
@@ -571,6 +598,8 @@ function saveState(isStep) {
 		parts.push('i=1');
 	if (isInverted !== (setting('inverted') === '1'))
 		parts.push('f=1');
+	if (side !== 'both')
+		parts.push('b=' + side);
 	try { /* not allowed in sandboxes and in data: URLs; the graph works without */
 		if (isStep)
 			history.pushState(null, '', '#' + parts.join('&'));
@@ -590,7 +619,9 @@ function loadState() {
 	} catch (e) { /* not one of our fragments */ }
 	isInverted = (setting('inverted') === '1') !== (s.f === '1');
 	zoomed = s.z ? nodeFromKey(T, s.z) : 0;
-	setSearch(s.s || '', s.i === '1', true);
+	pattern = s.s || '';
+	isIgnoring = s.i === '1';
+	setSide(T.isDiff && SIDES.indexOf(s.b) > 0 ? s.b : 'both', true);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -643,7 +674,7 @@ function walk(key) {
 	/* To the widest child. */
 	var best = -1;
 	for (var i = focused + 1; i < T.end[focused]; i = T.end[i])
-		if (best < 0 || T.width[i] > T.width[best])
+		if (best < 0 || widths()[i] > widths()[best])
 			best = i;
 	if (best >= 0 && boxOf(best))
 		focus(best);
@@ -667,6 +698,10 @@ var keys = {
 		setSearch(pattern, !isIgnoring);
 	},
 	f: flip,
+	b: function () {
+		if (sideButton)
+			sideButton.click();
+	},
 	r: function () {
 		zoom(0);
 	},
@@ -722,6 +757,13 @@ input.addEventListener('keydown', function (ev) {
 });
 input.addEventListener('input', function () {
 	setSearch(input.value, isIgnoring);
+});
+/* From a page around the graph. */
+svg.addEventListener('assay-search', function (ev) {
+	setSearch(ev.detail, false);
+});
+svg.addEventListener('assay-show', function (ev) {
+	setSide(ev.detail);
 });
 window.addEventListener('popstate', loadState);
 window.addEventListener('scroll', floatUi, {passive: true});

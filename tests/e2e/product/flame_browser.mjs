@@ -174,6 +174,48 @@ write('new.folded', new Map([['main;a;x', 90], ['main;b', 40], ['main;fresh', 10
 page = await open('file://' + draw('--differential', path.join(dir, 'old.folded'), path.join(dir, 'new.folded')));
 const labels = await page.locator('.labels').textContent();
 check(labels.includes('gone') && labels.includes('fresh'), 'what vanished and what is new are drawn');
+await search(page, '^gone$');
+check(/Matched 0.00/.test(await page.textContent(found)), 'a search is of AFTER');
+await page.keyboard.press('Escape');
+await page.keyboard.press('b');
+check(!(await page.locator('.labels').textContent()).includes('fresh') &&
+	shown(await search(page, '^gone$')) === 30, 'b shows BEFORE, and a search is of it');
+await page.close();
+
+/* The page of a comparison; hostile names are only text there, too. */
+const big = (list) => new Map(list.map(([k, v]) => [k, v * 100]));
+write('evil-old.folded', big([...evil, ['main;gone', 9], ['main;plain', 50]]));
+write('evil-new.folded', big([...evil, ['main;fresh', 12], ['main;plain', 50]]));
+const html = path.join(dir, 'diff.html');
+execFileSync(assay, ['diff', path.join(dir, 'evil-old.folded'), path.join(dir, 'evil-new.folded'), '-o', html]);
+page = await open('file://' + html);
+const nrShown = () => page.locator('#functions tbody tr:visible').count();
+const nrAll = await nrShown();
+check(nrAll >= 2 && await page.locator('#sides tbody tr').count() === 2, 'the page has tables and both sides');
+await page.check('.tools input[type=checkbox]');
+check(await nrShown() === 2, 'only marked rows: what is new and what is gone');
+await page.uncheck('.tools input[type=checkbox]');
+await page.fill('.tools input[placeholder^=Filter]', 'fresh');
+check(await nrShown() === 1, 'rows are filtered');
+await page.fill('.tools input[placeholder^=Filter]', '');
+const first = () => page.locator('#functions tbody tr').first().textContent();
+await page.click('#functions th button:has-text("after %")');
+check((await first()).includes('plain'), 'a click on a head sorts');
+await page.click('#functions td button:text-is("fresh")');
+check(/Matched \d/.test(await page.textContent(found)), 'a click on a function searches it in the graph');
+await page.click('.sides button:text-is("Before")');
+check(!(await page.locator('.labels').textContent()).includes('fresh'), 'the graph shows one side');
+check(await page.evaluate(() => window.owned === undefined), 'names on the page never run');
+await page.close();
+fs.writeFileSync(path.join(dir, 'frame.html'),
+	`<!doctype html><body><iframe sandbox="allow-scripts" width="1000" height="700" src="file://${html}"></iframe>`);
+page = await open('file://' + path.join(dir, 'frame.html'));
+await page.frames()[1].waitForSelector('.tools input[type=checkbox]');
+check(await page.frames()[1].locator('.flame rect').count() > 2, 'the page works in a sandboxed frame');
+await page.close();
+page = await open('file://' + html, { javaScriptEnabled: false });
+check(await page.locator('#functions tbody tr').count() === nrAll &&
+	await page.locator('.labels text').count() > 1, 'table and graph are there without a script');
 await page.close();
 
 await finish();

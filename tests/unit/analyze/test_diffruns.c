@@ -8,6 +8,8 @@
 #include "analyze/diff/condition.h"
 #include "analyze/diff/diff.h"
 #include "analyze/diff/plainname.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/stacks/picture.h"
 #include "analyze/views.h"
 #include "base/buf.h"
 #include "base/stat.h"
@@ -236,6 +238,35 @@ TEST(student_quantiles_are_those_of_tables)
 	CHECK(fabs(stat_trigamma(0.5) - 4.9348022005) < 1e-8);
 }
 
+TEST(diff_pictures_mark_what_tables_mark)
+{
+	static const char *const before[] = {"main;hot.llvm.1;x", "main;cool;x", "main;gone"};
+	static const char *const after[] = {"main;hot.llvm.2;x", "main;cool;x", "main;gone"};
+	static const int64_t nr_before[] = {1000, 1000, 200};
+	static const int64_t nr_after[] = {1300, 1010, 0};
+	CLEANUP(runs_release)
+	struct runs x = {.p = {profile_of(before, nr_before, 3), profile_of(after, nr_after, 3)},
+			 .nr = 1};
+	compare(&x, DIFF_SHARES);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(picture_release) struct picture pic = {.tree_flags = CALLTREE_NORMALISE};
+	const struct report_tree *t;
+	picture_add_before(&pic, x.p[0], "before");
+	picture_add(&pic, x.p[1], "after");
+	CHECK(!picture_make(r, &pic, &t, NULL));
+	size_t nr_changed = 0;
+	for (size_t i = 0; i < t->nr_nodes; i++) {
+		const char *name = intern_str(&r->names, t->nodes[i].name);
+		if (!(t->nodes[i].flags & TREE_CHANGED))
+			continue;
+		nr_changed++;
+		const struct diff_item *it = find(&x.d, name);
+		CHECK(diff_is_significant(&it->self) || diff_is_significant(&it->total));
+	}
+	CHECK_U64(t->nr_nodes, 7); /* all, main, hot, cool, gone, two of x: builds are aligned */
+	CHECK(nr_changed >= 2 && nr_changed < t->nr_nodes - 1);
+}
+
 /* ---- conditions ---------------------------------------------------------------------------- */
 
 static enum condition_verdict verdict_of(struct runs *x, const char *text)
@@ -263,7 +294,7 @@ TEST(condition_is_of_self_or_total_and_needs_proof)
 	CHECK(verdict_of(&x, "fn~keccak>9.5%") == CONDITION_IS_UNCERTAIN); /* 10 points */
 	CHECK(verdict_of(&x, "fn~keccak > 11%") == CONDITION_IS_FALSE);
 	CHECK(verdict_of(&x, "fn=keccak > 0%") == CONDITION_IS_FALSE); /* no such name */
-	CHECK(verdict_of(&x, "fn=keccak_a > 3 %") == CONDITION_HOLDS);
+	CHECK(verdict_of(&x, "fn=keccak_a.cold > 3 %") == CONDITION_HOLDS);
 	CHECK(verdict_of(&x, "fn=serve > 1%") == CONDITION_IS_FALSE); /* self */
 	CHECK(verdict_of(&x, "total(fn=serve) > 8%") == CONDITION_HOLDS);
 	CHECK(verdict_of(&x, "total(fn~serve|keccak) > 11%") == CONDITION_IS_FALSE); /* once */
