@@ -12,6 +12,7 @@
 #include "analyze/stacks/hotcold.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/views.h"
+#include "analyze/wait/frames.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -25,8 +26,9 @@ struct maker {
 	const struct profile *p;
 	struct intern *names; /* of the tree's report */
 	struct calltree *tree;
-	uint32_t *thread_of; /* by task_id */
-	struct map wakers;   /* by task_id << 32 | stack_id: str_id */
+	uint32_t *thread_of;       /* by task_id */
+	struct waitframes *frames; /* in the arena */
+	struct map wakers;         /* by task_id << 32 | stack_id: str_id */
 	struct arena arena;
 };
 
@@ -94,7 +96,7 @@ static uint32_t ms_since(const struct page *page, uint64_t ns)
 	return (uint32_t)MIN(ms, (uint64_t)UINT32_MAX);
 }
 
-/* The name of a waking thread and, if known, the function that woke. */
+/* The name of a waking thread and, if known, the program's function that woke. */
 static str_id waker_name(struct maker *m, const struct tag *tag)
 {
 	if (!tag->other)
@@ -103,15 +105,11 @@ static str_id waker_name(struct maker *m, const struct tag *tag)
 	if (*id)
 		return *id;
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_str(&b, profile_text(m->p, m->p->tasks.p[tag->other].comm));
-	const struct selection all = {.p = m->p};
-	struct frame_ref f;
-	for (struct frame_it it = select_frames(&all, tag->other_stack); frame_next(&it, &f);) {
-		if (m->p->locations.p[f.loc].flags & LOCATION_KERNEL)
-			continue;
-		buf_addf(&b, " in %s", frame_name(m->p, &f));
-		break;
-	}
+	threads_fold_numbers(&b, profile_text(m->p, m->p->tasks.p[tag->other].comm));
+	struct waitframe f = waitframe_of(m->frames, tag->other_stack);
+	const char *name = tag->other_stack ? waitframe_name(m->p, &f) : "";
+	if (*name)
+		buf_addf(&b, " in %s", name);
 	return *id = name_of(m, buf_str(&b));
 }
 
@@ -436,6 +434,7 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 	struct maker m = {.page = page, .p = p, .names = &page->tree_report->names};
 	m.tree = calltree_new(page->tree_report, 0);
 	page->bins = waitbins_new(p);
+	m.frames = waitframes_new(&m.arena, p);
 	int rc = add_pages(page, p, input, err);
 	if (!rc) {
 		add_threads(&m);

@@ -85,7 +85,8 @@ function selection(about) {
 	}
 	if (random() < 0.3) {
 		changes.group = Math.floor(random() * about.groups.length);
-		args.push('--thread', `^${quote(about.groups[changes.group]).replace(/#/g, '[0-9]+')}$`);
+		const { name, tid } = about.groups[changes.group];
+		args.push(...tid ? ['--tid', tid] : ['--thread', `^${quote(name).replace(/#/g, '[0-9]+')}$`]);
 	}
 	if (metric.states && random() < 0.3) {
 		changes.state = pick(metric.states);
@@ -116,7 +117,7 @@ async function compareSums(input, name, nr) {
 			!P.kinds.isCpu[i]);
 		const syms = P.tree.name.map((n, i) => i).filter((i) => !/^(\[|all$)/.test(P.tree.name[i]));
 		return { duration_ms: P.head.duration_ms, names: P.tree.name, syms,
-			groups: P.groups.list.filter((g) => g.name !== '[no thread]').map((g) => g.name),
+			groups: P.groups.list.filter((g, i) => g.name !== '[no thread]' && P.groups.of.includes(i)),
 			states: P.head.states.map((s) => s[0]),
 			metrics: P.metrics.map((m) => ({ key: m.key, isTimed: m.hasTimes, slice: m.sliceMs,
 				states: m.states === 'waits' ? used : null, report: m.report })) };
@@ -129,7 +130,7 @@ async function compareSums(input, name, nr) {
 	let worst = '', empty = 0;
 	for (let i = 0; i < nr; i++) {
 		const { changes, args } = selection(about);
-		changes.group = changes.group < 0 ? -1 : groups.indexOf(about.groups[changes.group]);
+		changes.group = changes.group < 0 ? -1 : groups.indexOf(about.groups[changes.group].name);
 		const truth = reported(input, args);
 		empty += Object.keys(truth).length ? 0 : 1;
 		const diff = difference(await page.evaluate(summed, changes), truth);

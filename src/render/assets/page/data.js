@@ -114,13 +114,14 @@ async function readPage(text64) {
 	const streams = head.streams.map(function (s) {
 		return readStream(r, s);
 	});
+	const hasRows = threadsOf(head, streams);
 	if (!streams.length) { /* readings of memory only */
 		head.streams.push({key: 'none', title: 'stacks', noun: 'samples', count_name: 'samples', report: '',
 			unit: 'count', slice_ms: 0, rows: 0, has_times: false, has_states: false});
 		streams.push(Object.assign(emptyStream(), {head: head.streams[0]}));
 	}
 	return {head: head, tree: tree, streams: streams, metrics: metricsOf(head, streams),
-		groups: groupsOf(head), hasRows: threadsOf(head, streams)};
+		groups: groupsOf(head, hasRows), hasRows: hasRows};
 }
 
 /* By thread: 1 if it has rows. Others only ended waits. */
@@ -160,8 +161,12 @@ function metricsOf(head, streams) {
 	return out;
 }
 
-/* Threads whose names differ only in digits are one group, as in `assay report`. */
-function groupsOf(head) {
+/*
+ * Threads whose names differ only in digits are one group, as in `assay report`. If all threads are one
+ * small group, each thread is a group.
+ */
+const SINGLE_MAX = 15;
+function groupsOf(head, hasRows) {
 	const index = new Map(), groups = [], of = new Uint32Array(head.threads.length);
 	head.threads.forEach(function (t, i) {
 		const name = t[3] || '[no thread]';
@@ -172,9 +177,19 @@ function groupsOf(head) {
 		of[i] = index.get(name);
 		groups[of[i]].threads.push(i);
 	});
+	const used = groups.filter((g) => g.threads.some((t) => hasRows[t]));
+	const only = used.length === 1 ? used[0].threads.filter((t) => hasRows[t]) : [];
+	if (only.length > 1 && only.length <= SINGLE_MAX) {
+		used[0].threads = [];
+		only.forEach(function (t) {
+			const [, tid, name] = head.threads[t];
+			of[t] = groups.length;
+			groups.push({name: name + ' ' + tid, threads: [t], tid: tid, title: name + ' ' + tid});
+		});
+	}
 	groups.forEach(function (g) {
-		g.title = g.threads.length > 1 ? g.name + ' ×' + g.threads.length :
-			head.threads[g.threads[0]][2] || g.name;
+		const name = g.threads.length && head.threads[g.threads[0]][2] || g.name;
+		g.title = g.title || (g.threads.length > 1 ? g.name + ' ×' + g.threads.length : name);
 	});
 	return {list: groups, of: of};
 }

@@ -41,6 +41,8 @@ Details.prototype.draw = function () {
 	const isSym = sym >= 0 && sym < app.P.tree.nrSyms;
 	if (isSym ? !d || d.sym !== sym : !app.model.functions)
 		return; /* the answer comes */
+	this.box.hidden = !app.P.summary.samples;
+	this.box.parentNode.classList.toggle('wide', this.box.hidden);
 	const top = this.shown === sym ? this.box.scrollTop : 0;
 	this.shown = sym;
 	this.box.textContent = '';
@@ -57,12 +59,16 @@ Details.prototype.drawSelection = function () {
 	el('h2', {}, this.box).textContent = 'This selection';
 	const rows = [];
 	for (let s = 0; s < f.self.length; s++)
-		if (f.self[s] > 0)
+		if (f.self[s] > 0 && !(w && app.P.tree.name[s][0] === '['))
 			rows.push([s, f.self[s]]);
 	rows.sort((x, y) => y[1] - x[1]);
-	this.list('Hottest functions (self)', rows, all);
+	const parts = [() => this.list(app.metricNow().unit === 'bytes' ? 'Allocating functions' :
+		'Hottest functions (self)', rows, all)];
 	if (w && w.reason.length)
-		this.drawWaits(w.reason, w.object);
+		parts.push(() => this.drawWaits(w.reason, w.object));
+	if (w && 2 * w.reason.reduce((sum, g) => sum + g.ns, 0) > all)
+		parts.reverse();
+	parts.forEach((draw) => draw());
 	this.drawCommand(-1);
 	this.line('Click a frame, a function or a strip. Press ? for the keys.', 'quiet');
 };
@@ -125,16 +131,17 @@ Details.prototype.drawWaits = function (reasons, objects) {
 		const li = el('li', {}, ul), s = P.head.states[g.state];
 		el('span', {'class': 'dot'}, li).style.background = cssColor(s[darkMode() ? 4 : 3]);
 		el('b', {}, li).textContent = s[1];
-		li.append(' ' + timeText(g.ns) + ', ' + grouped(g.n) + (g.n === 1 ? ' wait' : ' waits') +
+		li.append(' ' + timeText(g.ns) + (g.n ? ', ' + grouped(g.n) + (g.n < 1.5 ? ' wait' : ' waits') : '') +
 			(g.p50 < 0 ? '' : ', p50 ' + timeText(g.p50) + ', p99 ' + timeText(g.p99)));
 		const object = objects.find((o) => o.state === g.state);
 		const quiet = (text) => {
-			el('div', {'class': 'quiet', title: text}, li).textContent = shortName(text, 70);
+			el('div', {'class': 'quiet', title: text}, li).textContent = text;
 		};
 		if (object)
-			quiet('for ' + P.head.texts[object.text] + ' (' + percentText(object.ns, g.ns) + ')');
-		if (g.wakers.length)
-			quiet((s[0] === 'lock' ? 'released by ' : 'ended by ') + wakersText(P, g));
+			quiet('for ' + shortPath(P.head.texts[object.text], 36) + ' (' + percentText(object.ns, g.ns) + ')');
+		const by = wakersText(P, g);
+		if (by)
+			quiet((s[0] === 'lock' ? 'released by ' : 'ended by ') + by);
 	}
 };
 
@@ -147,10 +154,12 @@ Details.prototype.drawCommand = function (sym) {
 	if (app.range)
 		words.push('--time', (app.range[0] / 1000).toFixed(3) + '..' + (app.range[1] / 1000).toFixed(3));
 	if (app.groups) {
-		const names = [];
-		for (const g of app.groups)
-			names.push(escapeRegex(P.groups.list[g].name).replace(/#/g, '[0-9]+'));
-		words.push('--thread', '^(' + names.join('|') + ')$');
+		const groups = Array.from(app.groups, (g) => P.groups.list[g]);
+		const names = groups.filter((g) => !g.tid).map((g) => escapeRegex(g.name).replace(/#/g, '[0-9]+'));
+		for (const g of groups.filter((x) => x.tid))
+			words.push('--tid', String(g.tid));
+		if (names.length)
+			words.push('--thread', '^(' + names.join('|') + ')$');
 	}
 	if (app.state !== null)
 		words.push('--reason', P.head.states[app.state][0]);

@@ -102,8 +102,9 @@ Engine.prototype.sumsOf = function (q) {
 };
 
 Engine.prototype.functionsOf = function (q) {
-	const isWhole = !q.hidden.length && q.root === null;
-	return byFunction(this.P, this.sumsOf(q), isWhole ? null : this.treeOf(q, false).of);
+	const isWhole = !q.hidden.length && q.root === null, P = this.P;
+	const isOfMemory = P.metrics[q.metric].unit === 'bytes', w = this.sumsOf(q);
+	return byFunction(P, isOfMemory ? withoutAllocators(P, w) : w, isWhole ? null : this.treeOf(q, false).of);
 };
 
 /* @wants: {drawn, functions, details: symbol, waits, memory, heat}; @treeId: what the asker has. */
@@ -178,7 +179,8 @@ Engine.prototype.memory = function (q) {
 	P.metrics.forEach((m, k) => {
 		if (m.unit !== 'bytes')
 			return;
-		const w = sumRows(P, this.selection(q), m), f = byFunction(P, w, null), rows = [];
+		const w = sumRows(P, this.selection(q), m), rows = [];
+		const f = byFunction(P, withoutAllocators(P, w), null);
 		for (let i = 0; i < P.tree.nrSyms; i++)
 			if (f.self[i] > 0)
 				rows.push([i, f.self[i], f.count[i]]);

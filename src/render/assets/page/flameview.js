@@ -10,9 +10,9 @@ function FlameView(app, parent, onDetails) {
 	this.onDetails = onDetails;
 	this.box = el('div', {'class': 'flame'}, parent);
 	this.crumbs = el('div', {'class': 'crumbs'}, this.box);
+	this.legend = el('div', {'class': 'legend'}, this.box);
 	this.canvas = el('canvas', {tabindex: '0', role: 'tree', 'aria-label':
 		'Flame graph; arrow keys move, Enter zooms, Escape goes up'}, this.box);
-	this.legend = el('div', {'class': 'legend'}, this.box);
 	this.status = el('div', {'class': 'offscreen', 'aria-live': 'polite'}, this.box);
 	this.tip = el('div', {'class': 'tip', hidden: ''}, this.box);
 	this.focused = this.hovered = -1;
@@ -244,7 +244,7 @@ FlameView.prototype.meaningOf = function (sym) {
 	if (!/^code|^inlined/.test(meaning))
 		return meaning;
 	const ns = /^[<&*]*([^<( :]+)::/.exec(T.name[sym]);
-	return ns ? ns[1] : T.module[sym] || 'no module';
+	return ns ? ns[1].replace(/>$/, '') : T.module[sym] || 'no module';
 };
 
 /* ---- search ---------------------------------------------------------------------------------------- */

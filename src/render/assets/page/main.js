@@ -117,8 +117,7 @@ function Head(app, parent) {
 		app.notify();
 	});
 	for (const s of [summary(app)].concat(h.sentences.slice(0, 2)))
-		el('p', {'class': 'sentence'}, box).textContent = s[0].toUpperCase() + s.slice(1) +
-			(/[.!?]$/.test(s) ? '' : '.');
+		el('p', {'class': 'sentence'}, box).textContent = s + (/[.!?]$/.test(s) ? '' : '.');
 }
 
 /* ---- the line that says what is shown ----------------------------------------------------------------- */
@@ -135,7 +134,7 @@ function SelectionLine(app, parent) {
 	this.chips = el('span', {}, this.box);
 	this.toggles = el('span', {'class': 'toggles'}, this.box);
 	this.idle = this.toggle('idle', 'Show idle time (i)', () => app.set({showsIdle: !app.showsIdle}));
-	this.folds = this.toggle('runtime frames', 'Show frames of runtimes and allocators (r)',
+	this.folds = this.toggle('all frames', 'Show folded frames: runtimes, allocators, system calls (r)',
 		() => app.set({folds: !app.folds, opened: new Set()}));
 	this.reset = this.toggle('reset', 'Show everything (0)', () => {
 		const view = app.view;
@@ -160,6 +159,7 @@ SelectionLine.prototype.chip = function (text, act) {
 SelectionLine.prototype.draw = function () {
 	const app = this.app, P = app.P, w = app.model.sums, m = app.metricNow(), parts = [];
 	const isTimed = app.isTimed();
+	this.box.hidden = !P.summary.samples;
 	const all = P.head.duration_ms / 1000, count = (a) => a.reduce((sum, v) => sum + v, 0);
 	this.metric.value = String(app.metric);
 	if (isTimed)
@@ -245,7 +245,12 @@ function Bar(app, parent, flame, help) {
 
 Bar.prototype.draw = function () {
 	const app = this.app, hits = this.flame.hitsNow(), m = app.metricNow();
-	VIEWS.forEach(([key], i) => this.tabs[i].setAttribute('aria-selected', String(app.view === key)));
+	const isOfMemory = !app.P.summary.samples;
+	VIEWS.forEach(([key], i) => {
+		this.tabs[i].setAttribute('aria-selected', String(app.view === key));
+		this.tabs[i].hidden = isOfMemory && !['memory', 'about'].includes(key);
+	});
+	this.input.hidden = isOfMemory;
 	if (this.input.value !== app.search)
 		this.input.value = app.search;
 	this.found.textContent = !hits ? '' : !hits.nodes.length ? 'no match' :
@@ -257,7 +262,7 @@ Bar.prototype.draw = function () {
 const KEYS = [['/', 'search; Enter goes to the widest match'], ['n N', 'next, previous match'],
 	['1 – 5', 'Flame, Functions, Waits, Memory, About'], ['← ↑ ↓ →', 'move in the graph, move the range'],
 	['Enter', 'zoom into the frame'], ['Esc', 'up, end the search, close, remove the range'],
-	['i', 'show or hide idle time'], ['r', 'show or fold runtime and allocator frames'],
+	['i', 'show or hide idle time'], ['r', 'show or fold frames of runtimes, allocators, system calls'],
 	['c', 'sandwich: callers and callees of the function'], ['f', 'focus: only below the function'],
 	['x', 'hide stacks with the function'], ['z', 'stretch the range over the time axis'],
 	['h', 'heat map'], ['0', 'show everything'], ['?', 'this list']];

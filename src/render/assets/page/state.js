@@ -134,7 +134,7 @@ App.prototype.shownSum = function () {
 App.prototype.symName = function (s) {
 	const nr = this.P.tree.nrSyms;
 	return s < 0 ? '[none]' : s < nr ? this.P.tree.name[s] :
-		s === nr + FOLD_RUNTIME - 1 ? '[runtime frames]' : '[allocator frames]';
+		FOLD_NAMES[s - nr + 1];
 };
 
 /* ---- zoomed frame across trees ------------------------------------------------------------------- */

@@ -126,9 +126,15 @@ FunctionsView.prototype.draw = function () {
 
 /* ---- waits -------------------------------------------------------------------------------------- */
 
+/* "thread in function" with a short function. */
+function shortWaker(text) {
+	const at = text.indexOf(' in ');
+	return at < 0 ? text : text.slice(0, at + 4) + shortName(text.slice(at + 4), 32);
+}
+
 /* The threads that ended waits, with their part: of a lock, its holders. */
 function wakersText(P, g) {
-	return g.wakers.map(([text, ns]) => P.head.texts[text] +
+	return g.wakers.filter(([, ns]) => ns >= 0.02 * g.ns).map(([text, ns]) => shortWaker(P.head.texts[text]) +
 		(g.wakers.length > 1 || ns < 0.95 * g.ns ? ' ' + percentText(ns, g.ns) : '')).join(', ');
 }
 
@@ -157,9 +163,9 @@ function WaitsView(app, parent) {
 	const reason = {title: 'reason', isLink: true, value: (g) => states[g.state][1],
 		text: (g) => states[g.state][1], color: (g) => cssColor(states[g.state][darkMode() ? 4 : 3])};
 	const object = (title) => ({title: title, value: (g) => P.head.texts[g.text],
-		text: (g) => shortName(P.head.texts[g.text], 60), title_of: (g) => P.head.texts[g.text]});
+		text: (g) => shortPath(P.head.texts[g.text], 60), title_of: (g) => P.head.texts[g.text]});
 	const ended = (title) => ({title: title, value: (g) => g.wakers.length ? g.wakers[0][1] : 0,
-		text: (g) => shortName(wakersText(P, g), 70), title_of: (g) => wakersText(P, g)});
+		text: (g) => wakersText(P, g), title_of: (g) => wakersText(P, g)});
 	this.sections = [
 		['Reasons', columns([reason, ended('ended by')]), (w) => w.reason],
 		['Locks', columns([object('lock'), ended('holder, released in')]),
@@ -204,8 +210,12 @@ function MemoryView(app, parent) {
 
 MemoryView.prototype.draw = function () {
 	const app = this.app, P = app.P, list = app.model.memory;
-	if (!list || this.drawnFrom === list)
+	if (!list)
 		return;
+	if (this.drawnFrom === list) {
+		this.drawChart();
+		return;
+	}
 	this.drawnFrom = list;
 	this.box.textContent = '';
 	if (!P.head.series.length && !list.length) {
@@ -213,14 +223,56 @@ MemoryView.prototype.draw = function () {
 			'This recording has no memory. Record it with assay heap or assay watch.';
 		return;
 	}
-	for (const s of P.head.series) {
-		const peak = s.value.reduce((a, b) => Math.max(a, b), 0);
-		el('p', {}, this.box).textContent = s.title + ': ' + bytesText(s.value[0]) +
-			' at the start, ' + bytesText(s.value[s.value.length - 1]) + ' at the end, peak ' +
-			bytesText(peak) + '. The curve is on the time axis.';
+	for (const [k, s] of P.head.series.entries()) {
+		const p = el('p', {}, this.box), n = s.value.length;
+		el('span', {'class': 'dot'}, p).style.background = seriesColor(k);
+		p.append(s.title + ': ' + bytesText(s.value[0]) + ' at the start, ' + bytesText(s.value[n - 1]) +
+			' at the end, peak ' + bytesText(s.value.reduce((a, b) => Math.max(a, b), 0)) + ', ' +
+			grouped(n) + ' readings');
 	}
+	this.canvas = P.head.series.length ? el('canvas', {role: 'img', 'aria-label': 'Memory over time'},
+		this.box) : null;
+	this.drawChart();
 	for (const part of list)
 		this.drawMetric(part);
+};
+
+/* Memory over time, from 0, with the selected range. */
+MemoryView.prototype.drawChart = function () {
+	const P = this.app.P, list = P.head.series, end = P.head.duration_ms, r = this.app.range;
+	if (!this.canvas || !end)
+		return;
+	const W = Math.max(240, this.box.clientWidth), H = 220, x0 = 70, y0 = H - 20, c = fitCanvas(this.canvas, W, H);
+	const css = getComputedStyle(this.box), color = (name) => css.getPropertyValue('--' + name).trim();
+	const peak = Math.max(1, ...list.map((s) => s.value.reduce((a, b) => Math.max(a, b), 0)));
+	const step = 2 ** Math.ceil(Math.log2(peak / 5)), top = Math.ceil(peak / step) * step;
+	const x = (t) => x0 + (W - x0 - 8) * t / end, y = (v) => y0 - (y0 - 8) * v / top;
+	c.clearRect(0, 0, W, H);
+	c.font = '11px ' + css.fontFamily;
+	c.textBaseline = 'middle';
+	if (r) {
+		c.fillStyle = color('panel');
+		c.fillRect(x(r[0]), 8, x(r[1]) - x(r[0]), y0 - 8);
+	}
+	for (let v = 0; v <= top; v += step) {
+		c.fillStyle = color('line');
+		c.fillRect(x0, Math.round(y(v)), W - x0 - 8, 1);
+		c.fillStyle = color('soft');
+		c.textAlign = 'right';
+		c.fillText(v ? bytesText(v) : '0', x0 - 8, y(v));
+	}
+	c.textAlign = 'left';
+	c.fillText('0 s', x0, H - 7);
+	c.textAlign = 'right';
+	c.fillText(axisText(end, end / 100), W - 8, H - 7);
+	list.forEach((s, k) => {
+		c.strokeStyle = seriesColor(k);
+		c.lineWidth = 2;
+		c.lineJoin = 'round';
+		c.beginPath();
+		s.time_ms.forEach((t, i) => c.lineTo(x(t), y(s.value[i])));
+		c.stroke();
+	});
 };
 
 MemoryView.prototype.drawMetric = function (part) {

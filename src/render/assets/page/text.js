@@ -55,6 +55,12 @@ function shortName(name, nrChars) {
 	return forms.find((f) => f.length <= nrChars) ?? last.slice(0, nrChars - 1) + '…';
 }
 
+/* A path without its first folders if it is long. */
+function shortPath(text, nrChars) {
+	const parts = text.split('/');
+	return text.length <= nrChars || parts.length < 4 ? text : '…/' + parts.slice(-2).join('/');
+}
+
 function escapeRegex(text) {
 	return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }

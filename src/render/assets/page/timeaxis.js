@@ -78,7 +78,11 @@ TimeAxis.prototype.drawLegend = function () {
 		for (let i = 0; i < b.length; i++)
 			if (b[i])
 				used.add(i % d.nrStates);
-	this.chips = this.states().filter((i) => used.has(i)).map((i) => {
+	/* "On CPU" has two states: with and without samples. */
+	const isFirst = (i) => !P.kinds.isCpu[i] || i === P.kinds.isCpu.indexOf(true);
+	if (P.kinds.isCpu.some((v, i) => v && used.has(i)))
+		used.add(P.kinds.isCpu.indexOf(true));
+	this.chips = this.states().filter((i) => used.has(i) && isFirst(i)).map((i) => {
 		const s = P.head.states[i];
 		const chip = el('button', {type: 'button', 'class': 'chip',
 			title: 'Show only ' + s[1] + (s[2] ? ' (idle)' : '')}, this.legend);
@@ -212,9 +216,12 @@ TimeAxis.prototype.drawCpu = function (c) {
 	this.label(c, 'up to ' + (peak < 10 ? peak.toFixed(2) : peak.toFixed(0)), y + 25, false);
 };
 
-TimeAxis.prototype.seriesColor = function (k) {
-	return k ? this.accent : darkMode() ? '#e0a458' : '#b3701a';
-};
+/* Of memory over time, in the order of the page's series. */
+function seriesColor(k) {
+	const colors = darkMode() ? ['#e0a458', '#7db0ff', '#c583ba', '#ff8371'] :
+		['#b3701a', '#2467c9', '#a05195', '#c0392b'];
+	return colors[k % colors.length];
+}
 
 TimeAxis.prototype.drawMemory = function (c) {
 	const list = this.app.P.head.series, y = this.memoryY + 2, h = GRAPH_PX - 8;
@@ -224,7 +231,7 @@ TimeAxis.prototype.drawMemory = function (c) {
 	c.rect(this.x0, 0, this.w, this.H);
 	c.clip();
 	list.forEach((s, k) => {
-		c.strokeStyle = this.seriesColor(k);
+		c.strokeStyle = seriesColor(k);
 		c.lineWidth = 1.5;
 		c.beginPath();
 		s.time_ms.forEach((t, i) => {
@@ -241,7 +248,7 @@ TimeAxis.prototype.drawMemory = function (c) {
 	c.fillRect(this.x0, y + h, this.w, 1);
 	list.slice(0, 2).forEach((s, k) => {
 		const peak = s.value.reduce((a, b) => Math.max(a, b), 0);
-		this.label(c, s.title + ' ≤ ' + bytesText(peak), y + 10 + 15 * k, true, this.seriesColor(k));
+		this.label(c, s.title + ' ≤ ' + bytesText(peak), y + 10 + 15 * k, true, seriesColor(k));
 	});
 };
 
@@ -435,7 +442,9 @@ TimeAxis.prototype.showTip = function (ev) {
 		for (let s = 0; s < d.nrStates; s++) {
 			const v = d.bins[i][k * d.nrStates + s];
 			sum += v;
-			if (v)
+			if (v && row.length && row[row.length - 1][1] === P.head.states[s][1])
+				row[row.length - 1][0] += v;
+			else if (v)
 				row.push([v, P.head.states[s][1]]);
 		}
 		row.sort((a, b) => b[0] - a[0]);

@@ -21,7 +21,7 @@ function lowerBound(a, n, v) {
 function stateKinds(head) {
 	const kinds = {isCpu: [], isIdle: []};
 	head.states.forEach(function (s, i) {
-		kinds.isCpu[i] = s[0] === 'on_cpu';
+		kinds.isCpu[i] = s[0] === 'on_cpu'; /* with and without samples */
 		kinds.isIdle[i] = s[2] === 1;
 	});
 	return kinds;
@@ -49,7 +49,7 @@ function eachRow(P, sel, metric, fn) {
 			if (metric.states === 'cpu' ? !kinds.isCpu[state] :
 				metric.states === 'waits' ? kinds.isCpu[state] : false)
 				continue;
-			if (onlyState !== null && state !== onlyState)
+			if (onlyState !== null && state !== onlyState && !(kinds.isCpu[state] && kinds.isCpu[onlyState]))
 				continue;
 		}
 		if (hasRange) {
@@ -171,18 +171,19 @@ function totals(self, parent) {
 /* ---- derived trees ---------------------------------------------------------------------------- */
 
 /*
- * Frames of runtimes that stand between a program's own functions, and frames of allocators below
- * them. Runs of them are drawn as one frame; a click opens it.
+ * Frames of runtimes that stand between a program's own functions, frames of allocators below them, and
+ * those of the kernel's entry and waiting. Runs of them are drawn as one frame; a click opens it. So
+ * tasks of an executor stand side by side under one frame, each with its outermost future.
  */
 const RUNTIME = new RegExp('^(' + [
 	'tokio::runtime::', 'tokio::task::', 'tokio::park::', 'tokio::loom::', 'tokio::util::',
 	'tokio::macros::', 'tokio::coop::', 'rayon_core::', 'rayon::iter::plumbing',
-	'std::rt::', 'std::sys::', 'std::sys_common::', 'std::panic', 'std::thread::local',
+	'<?std::rt::', '<?std::sys::', 'std::sys_common::', 'std::panic', 'std::thread::local',
 	'std::thread::Builder', 'std::thread::lifecycle', 'core::ops::function::', 'core::panic',
 	'core::future::', 'alloc::boxed::', 'std::__invoke', 'std::invoke', 'std::_Function_handler',
 	'std::function<', 'std::thread::_', 'tracing::instrument', '<?core::pin::Pin', '<alloc::boxed::Box',
 	'<core::panic', '<std::panic', '<tracing::instrument', '<?futures_util::future', '__libc_start',
-	'_start$', 'start_thread$', 'clone3?$', '__clone', 'thread_start', 'runtime\\.(goexit|main|mcall|call)',
+	'_start$', 'start_thread$', 'syscall$', '__syscall_cancel', '__GI_', 'clone3?$', '__clone', 'thread_start', 'runtime\\.(goexit|main|mcall|call)',
 	'std::thread::Thread', '__rust_begin_short_backtrace', 'lang_start', 'main::\\{\\{closure\\}\\}$',
 ].join('|') + ')|__rust_begin_short_backtrace|catch_unwind|::call_once');
 const ALLOCATOR = new RegExp('^(' + [
@@ -191,18 +192,28 @@ const ALLOCATOR = new RegExp('^(' + [
 	'__rustc?_?alloc', '__rust_(re|de)?alloc', '__rdl_', '__rg_', 'alloc::alloc::', 'alloc::raw_vec::',
 	'operator new', 'operator delete', 'std::allocator', 'std::__new_allocator',
 	'__gnu_cxx::new_allocator', '<alloc::alloc::Global', 'free$', 'cfree', 'arena_', 'tcache_',
-	'mi_', 'tc_',
+	'mi_', 'tc_', '(z|x|g_|ztry|xtry)(m|c|re)alloc', 'zfree',
+].join('|') + ')');
+/* Between a system call and what it does or waits for. */
+const KERNEL_ENTRY = new RegExp('^(' + [
+	'entry_SYSCALL', 'do_syscall_64', 'x64_sys_call', '__(x64|arm64|do|se)_sys_', 'el0', 'do_el0', 'invoke_syscall',
+	'syscall_', 'ret_from_fork', 'asm_', 'do_futex$', '_*futex_(do_)?wait', 'futex_wait', 'do_epoll_wait', 'ep_poll$',
+	'do_sys_poll', 'do_poll', 'poll_schedule', '_*schedule(_|$)', 'io_schedule', 'hrtimer_nanosleep', 'do_nanosleep',
+	'schedule_hrtimeout', 'common_nsleep', 'ksys_', 'vfs_(read|write|fsync)',
 ].join('|') + ')');
 
-const FOLD_RUNTIME = 1, FOLD_ALLOCATOR = 2;
+const FOLD_RUNTIME = 1, FOLD_ALLOCATOR = 2, FOLD_KERNEL = 3;
+const FOLD_NAMES = ['', '[runtime frames]', '[allocator frames]', '[system call]'];
+const SYM_KERNEL = 1; /* enum tree_flags */
 
 function foldKinds(tree) {
 	const kind = new Uint8Array(tree.nrSyms);
 	for (let s = 0; s < tree.nrSyms; s++) {
 		const name = tree.name[s];
-		if (name[0] === '[' || tree.symFlags[s] & 1) /* kernel and synthetic frames */
+		if (name[0] === '[') /* synthetic frames */
 			continue;
-		kind[s] = RUNTIME.test(name) ? FOLD_RUNTIME : ALLOCATOR.test(name) ? FOLD_ALLOCATOR : 0;
+		kind[s] = tree.symFlags[s] & SYM_KERNEL ? (KERNEL_ENTRY.test(name) ? FOLD_KERNEL : 0) :
+			 RUNTIME.test(name) ? FOLD_RUNTIME : ALLOCATOR.test(name) ? FOLD_ALLOCATOR : 0;
 	}
 	return kind;
 }
@@ -396,6 +407,20 @@ function ownOf(total, parent) {
 	for (let i = total.length - 1; i > 0; i--)
 		own[parent[i]] -= total[i];
 	return own;
+}
+
+/* The weight of allocators' frames given to their callers: the functions that allocate. */
+function withoutAllocators(P, w) {
+	const T = P.tree, out = {self: w.self.slice(), count: w.count.slice()};
+	for (let i = T.n - 1; i > 0; i--) {
+		if (P.foldKinds[T.sym[i]] !== FOLD_ALLOCATOR || !T.parent[i])
+			continue;
+		for (const key of ['self', 'count']) {
+			out[key][T.parent[i]] += out[key][i];
+			out[key][i] = 0;
+		}
+	}
+	return out;
 }
 
 /* ---- by function -------------------------------------------------------------------------------- */
