@@ -108,7 +108,7 @@ static void note_other_events(struct report *r, const struct selection *sel)
 	if (hotcold_exists(sel->p) && sel->id != TABLE_THREAD_TIME)
 		buf_addf(&b, "%s%s", b.n ? ", " : "", table_key(TABLE_THREAD_TIME));
 	if (b.n)
-		report_note(r, "other events in this profile (--event): %s", buf_str(&b));
+		report_detail(r, "other events in this profile (--event): %s", buf_str(&b));
 }
 
 static const char *title_of(const struct selection *sel)

@@ -58,6 +58,7 @@ void report_free(struct report *r)
 	vec_release(&r->trees);
 	vec_release(&r->notes);
 	vec_release(&r->findings);
+	vec_release(&r->details);
 	vec_release(&r->hints);
 	vec_release(&r->facts);
 	intern_release(&r->names);
@@ -152,6 +153,16 @@ void report_finding(struct report *r, const char *fmt, ...)
 	va_end(ap);
 	report_note(r, "%s", text);
 	vec_push(&r->findings, *vec_last(&r->notes));
+}
+
+void report_detail(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	report_note(r, "%s", text);
+	vec_push(&r->details, *vec_last(&r->notes));
 }
 
 const char *report_unnamed(struct arena *a, const struct report *r)

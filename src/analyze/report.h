@@ -51,6 +51,7 @@ struct report_column {
 	enum cell_kind kind;
 	const char *help; /* one sentence, may be NULL */
 	unsigned when;    /* shown if it has one of the @bits of report_add_table_of; 0: always */
+	bool is_prose;    /* sentences, not names: texts wrap them */
 };
 
 struct cell_estimate {
@@ -76,6 +77,10 @@ struct report_table {
 	const char *const *hide_first; /* may be NULL */
 	/* Percentages are of too few samples: only data formats have these columns. */
 	bool has_counts;
+	bool is_detail; /* only --details and data formats have it */
+	size_t nr_first; /* rows that a page has before other tables have more than a few; 0: a few */
+	bool has_other; /* the last row, but for the total, is the sum of the rows that were cut */
+	bool has_total; /* the last row is the total */
 	struct report_column *columns;
 	size_t nr_columns;
 	uint64_t hidden;   /* bits of columns that are not shown, see report_add_table_of */
@@ -130,6 +135,7 @@ struct report_tree {
 	bool is_normalised;   /* deltas: the baseline is scaled to the total of the new profile */
 	bool is_reversed;     /* leaf functions at the root */
 	bool has_counts;      /* too few samples for percentages: texts show the weights */
+	bool is_detail;       /* first pages do not have it */
 	bool is_time_ordered; /* siblings are sorted by time, not by name */
 };
 
@@ -200,6 +206,7 @@ struct report {
 	VEC(struct report_tree) trees;
 	VEC(const char *) notes;       /* sentences that every renderer shows */
 	VEC(const char *) findings;    /* those of the notes that answer the view's question */
+	VEC(const char *) details;     /* those that the first page does not have */
 	VEC(struct report_hint) hints; /* next commands */
 	struct losses losses;
 	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
@@ -239,6 +246,8 @@ const char *report_unnamed(struct arena *a, const struct report *r);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 /* Adds a note that answers the view's question: where the time or the memory goes. */
 void report_finding(struct report *r, const char *fmt, ...) PRINTF(2, 3);
+/* Adds a note on method or accuracy, which the first page does not have. */
+void report_detail(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
 void report_fact_text(struct report *r, const char *key, const char *value);

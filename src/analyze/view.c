@@ -289,6 +289,7 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 		nr_cut++;
 		weight_add(&other.self, &it->self);
 	}
+	t->has_other = nr_cut > 0;
 	if (nr_cut)
 		add_item(r, t, sel, spec, &other);
 	t->nr_rows_total = n;

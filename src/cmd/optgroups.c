@@ -173,14 +173,12 @@ static const struct opt output_opts[] = {
 };
 const struct opt_group output_group = {"Output", output_opts};
 
-struct text_style output_style(int fd)
+struct text_style output_style(const struct renderer_choice *form, int fd)
 {
-	return (struct text_style){
-		.width = isatty(fd) ? (unsigned)term_columns(fd) : 0,
-		.has_color = term_has_color(fd, cmd_color()),
-		.has_details = log_get_level() >= LOG_INFO,
-		.add_hint = hint_add_words,
-	};
+	struct text_style style = renderer_style(form, fd);
+	style.has_color = fd >= 0 && term_has_color(fd, cmd_color());
+	style.add_hint = hint_add_words;
+	return style;
 }
 
 static bool is_stdout(const struct output_opts *o)
@@ -190,8 +188,7 @@ static bool is_stdout(const struct output_opts *o)
 
 void output_render(const struct output_opts *o, struct buf *to, const struct report *r)
 {
-	struct text_style style = is_stdout(o) ? output_style(STDOUT_FILENO)
-					       : (struct text_style){.add_hint = hint_add_words};
+	struct text_style style = output_style(&o->form, is_stdout(o) ? STDOUT_FILENO : -1);
 	renderer_render(&o->form, to, r, &style);
 }
 

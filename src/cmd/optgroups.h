@@ -78,8 +78,8 @@ extern const struct opt_group output_group;
 void output_render(const struct output_opts *o, struct buf *to, const struct report *r);
 /* Renders and writes. Returns an exit status. */
 int output_report(const struct output_opts *o, const struct report *r);
-/* The style of text written to @fd: names are shortened and headings bold on a terminal only. */
-struct text_style output_style(int fd);
+/* The style of text written to @fd, -1: to a file. Colours are for terminals only. */
+struct text_style output_style(const struct renderer_choice *form, int fd);
 /*
  * Writes to the file, whole or not at all, or to standard output. Prints errors; returns an exit
  * status.

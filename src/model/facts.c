@@ -14,6 +14,7 @@ enum detail {
 	DETAIL_ALWAYS,
 	DETAIL_IF_NUMBER, /* a note shows the number with its unit */
 	DETAIL_IF_ONE,    /* "1" is the usual case */
+	DETAIL_SECOND,    /* no detail, but first pages do not have it */
 };
 
 /* Keys are stored in files and must not change. */
@@ -21,23 +22,23 @@ static const struct {
 	const char *key;
 	enum detail detail;
 } facts[FACT_NR] = {
-	[FACT_RECORDER] = {"recorder"},
-	[FACT_KIND] = {"kind"},
-	[FACT_SOURCE] = {"source"},
-	[FACT_HOST] = {"host"},
-	[FACT_KERNEL] = {"kernel"},
-	[FACT_ARCH] = {"arch"},
-	[FACT_CPU] = {"cpu"},
-	[FACT_CPUS] = {"cpus"},
+	[FACT_RECORDER] = {"recorder", DETAIL_SECOND},
+	[FACT_KIND] = {"kind", DETAIL_SECOND},
+	[FACT_SOURCE] = {"source", DETAIL_SECOND},
+	[FACT_HOST] = {"host", DETAIL_SECOND},
+	[FACT_KERNEL] = {"kernel", DETAIL_SECOND},
+	[FACT_ARCH] = {"arch", DETAIL_SECOND},
+	[FACT_CPU] = {"cpu", DETAIL_SECOND},
+	[FACT_CPUS] = {"cpus", DETAIL_SECOND},
 	[FACT_TARGET] = {"target"},
 	[FACT_COMMAND] = {"command"},
 	[FACT_TARGET_END] = {"target end"},
 	[FACT_REDACTED] = {"redacted"},
 	[FACT_EVENT] = {"event"},
-	[FACT_FREQUENCY] = {"frequency_hz"},
-	[FACT_MODE] = {"mode"},
-	[FACT_STACKS] = {"stacks"},
-	[FACT_PYTHON] = {"Python frames"},
+	[FACT_FREQUENCY] = {"frequency_hz", DETAIL_SECOND},
+	[FACT_MODE] = {"mode", DETAIL_SECOND},
+	[FACT_STACKS] = {"stacks", DETAIL_SECOND},
+	[FACT_PYTHON] = {"Python frames", DETAIL_SECOND},
 	[FACT_TAIL_CALLS] = {"inferred tail calls", DETAIL_ALWAYS},
 	[FACT_CPU_TIME] = {"CPU time"},
 	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS},
@@ -51,7 +52,7 @@ static const struct {
 	[FACT_STEAL] = {"stolen by the hypervisor (ns, all CPUs)", DETAIL_ALWAYS},
 	[FACT_NO_ANSWER] = {"did not answer within 2 s"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
-	[FACT_HEAP_METHOD] = {"heap method"},
+	[FACT_HEAP_METHOD] = {"heap method", DETAIL_SECOND},
 	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER},
 	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL_ALWAYS},
 	[FACT_HEAP_SLICES] = {"heap slices", DETAIL_ALWAYS},
@@ -143,6 +144,7 @@ bool fact_is_detail(const char *key, const char *value)
 	enum fact_id id = fact_from_key(key);
 	switch (id < FACT_NR ? facts[id].detail : DETAIL_NEVER) {
 	case DETAIL_NEVER:
+	case DETAIL_SECOND:
 		return false;
 	case DETAIL_ALWAYS:
 		return true;
@@ -152,6 +154,12 @@ bool fact_is_detail(const char *key, const char *value)
 		return !strcmp(value, "1");
 	}
 	return false;
+}
+
+bool fact_is_second(const char *key, const char *value)
+{
+	enum fact_id id = fact_from_key(key);
+	return fact_is_detail(key, value) || (id < FACT_NR && facts[id].detail == DETAIL_SECOND);
 }
 
 void profile_fact_text(struct profile *p, const char *key, const char *value)

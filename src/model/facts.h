@@ -128,8 +128,10 @@ enum fact_id {
 
 const char *fact_key(enum fact_id id);
 enum fact_id fact_from_key(const char *key); /* FACT_NR: not a fact with an id */
-/* Whether a fact is a technical detail, shown only with -v and in JSON. */
+/* Whether a fact is a technical detail, shown only with --details and in JSON. */
 bool fact_is_detail(const char *key, const char *value);
+/* Whether first pages omit a fact: details, and how and where the recording was made. */
+bool fact_is_second(const char *key, const char *value);
 
 /* Set or read a fact by id. Values are copied; setting replaces; returned texts are borrowed. */
 void profile_fact(struct profile *p, enum fact_id id, const char *value);

@@ -185,6 +185,7 @@ void jsonout_render(struct buf *to, const struct report *r)
 	}
 	add_facts(&j, r);
 	add_sentences(&j, "notes", r->notes.p, r->notes.n);
+	add_sentences(&j, "findings", r->findings.p, r->findings.n);
 	json_put_arr(&j, "tables");
 	vec_foreach(t, &r->tables)
 		add_table(&j, t);

@@ -1,7 +1,7 @@
 /*
- * Writes a report as Markdown (GitHub's tables), for issues, pull requests and chat. It contains
- * the same facts, losses, notes and tables as the text form; trees are code blocks. Markup in names
- * is escaped.
+ * Writes a report as Markdown (GitHub's tables), for issues, pull requests, chat and programs that
+ * read text. It contains the same answer, facts, losses, notes and tables as the text form; trees are
+ * code blocks. Names are in code spans, other text is escaped.
  */
 #ifndef ASSAY_RENDER_MARKDOWN_H
 #define ASSAY_RENDER_MARKDOWN_H
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "render/text.h"
 
-/* Of @style only has_details and is_brief are used. */
+/* Of @style: has_details, max_rows, width (0: names are whole), add_hint. */
 void markdown_render(struct buf *to, const struct report *r, const struct text_style *style);
 
 #endif

@@ -14,10 +14,18 @@
 #include "base/opt/opt.h"
 #include "render/text.h"
 
-/* The renderer selected by the options of renderer_group; {0} selects text. */
+/* The renderer selected by the options of renderer_group, and its options; {0} selects text. */
 struct renderer_choice {
-	int idx; /* of the renderer */
+	int idx;         /* of the renderer */
+	uint64_t width;  /* 0: that of the terminal, $COLUMNS or 120 */
+	uint64_t rows;   /* of all tables together; 0: as many as a page has */
+	bool is_wide;    /* no limit of the width */
+	bool is_details; /* everything */
+	bool has_limit; /* set by the command: rows of each table were given, the page may be longer */
 };
+
+/* Fills the parts of a style that the options decide; @fd is where the text will go. */
+struct text_style renderer_style(const struct renderer_choice *choice, int fd);
 
 /* Options that select a renderer: one for each except text (--json, ...). */
 extern const struct opt_group renderer_group;

@@ -22,7 +22,7 @@
 #include "render/assets.h"
 #include "render/base64.h"
 #include "render/flame.h"
-#include "render/text_table.h"
+#include "render/cells.h"
 
 #define PAD_PX      12.0
 #define THIN_PX     3.0
@@ -136,7 +136,7 @@ static void add_total(struct buf *to, const struct svg *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	uint64_t total = s->t->nodes[0].total;
-	text_add_number(&b, s->t->unit, total);
+	cells_add_number(&b, s->t->unit, total);
 	if (s->t->unit == UNIT_COUNT || s->o->count_name)
 		buf_addf(&b, " %s", count_name(s));
 	bool is_of_samples = !s->r->noun || !strcmp(s->r->noun, "samples");
@@ -318,7 +318,7 @@ static double share_of(uint64_t part, uint64_t whole)
 static void add_weight(struct svg *s, uint64_t v)
 {
 	enum unit unit = s->o->count_name ? UNIT_COUNT : s->t->unit;
-	text_add_number(s->to, unit, v);
+	cells_add_number(s->to, unit, v);
 	if (unit != UNIT_COUNT)
 		return;
 	buf_add_ch(s->to, ' ');

@@ -46,9 +46,12 @@ prepare() {
 	cat blocks > /dev/null
 }
 
-# statements FILE: the findings on a page, without notes on how exact its numbers are; of a page of
+# statements FILE: the answer of a page and its notes, without those on how exact its numbers are; of a page of
 # allocations its first row
 statements() {
+	awk '/^(CPU time|off-CPU time|memory allocations|page faults|file and network)/ { on = 1; next }
+		/(^|; )event: / { exit }
+		on { print "note: " $0 }' "$1"
 	sed -n '/^allocation sites by live bytes/{n;n;s/.*  \([^ ].*\)  -  .*/note: first site: \1/p}' "$1"
 	grep -E '^note: |^[^ ].*: verdict |killed by the OOM' "$1" |
 		grep -vE '^note: (shown: |[0-9.]* % of the time is in kernel functions|the breakdown covers|the rows add up|other events in this|sampled: |\[not sampled\]: |only [0-9,]* samples|(java|python|node|go): |waits are stored|durations are|page faults are not a cache)'
@@ -63,10 +66,10 @@ capture() {
 		"$@" > "$name.truth" &
 		pid=$!
 		wait_for grep -q . "/proc/$pid/cmdline"
-		$ASSAY $command -p $pid --every 200ms 6 > "$name.page" 2>&1
+		COLUMNS=2000 $ASSAY $command -p $pid --every 200ms 6 > "$name.page" 2>&1
 		wait $pid
 	else
-		$ASSAY $command --no-pictures -o "$name.assay" -- "$@" > "$name.truth" 2> "$name.page"
+		COLUMNS=2000 $ASSAY $command --no-pictures -o "$name.assay" -- "$@" > "$name.truth" 2> "$name.page"
 	fi
 }
 

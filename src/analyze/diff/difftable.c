@@ -310,6 +310,7 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 		return;
 	other.total = other.self; /* total amounts of several rows overlap */
 	/* not one of the compared rows: not marked */
+	t->has_other = true;
 	add_item(r, t, d, &other, "<other>", "");
 }
 

@@ -254,7 +254,7 @@ static const struct report_column summary_columns[] = {
 	{"per_second", "per second", CELL_FLOAT, NULL},
 	{"bytes", "bytes", CELL_BYTES, "0 if the event has no size"},
 	{"mean_bytes", "mean size", CELL_BYTES, NULL},
-	{"note", "note", CELL_TEXT, NULL},
+	{"note", "note", CELL_TEXT, .is_prose = true},
 };
 
 static void add_line(struct report *r, struct report_table *t, const struct summary *s,
@@ -414,22 +414,22 @@ static void note_absent(struct report *r, const struct summary *s)
 	if (nr > ABSENT_NAMES)
 		buf_addf(&names, " and %zu more", nr - ABSENT_NAMES);
 	if (names.n)
-		report_note(r, "events that did not occur: %s", buf_str(&names));
+		report_detail(r, "events that did not occur: %s", buf_str(&names));
 }
 
 /* Notes on common misreadings of these counts. */
 static void add_notes(struct report *r, const struct summary *s)
 {
 	if (count_of(s, "syscalls:sys_enter_futex") || count_of(s, "syscalls:sys_exit_futex"))
-		report_note(r, "futex calls are not lock contention: idle threads park on "
-			       "futexes, too; `assay offcpu` separates lock waits from parking, "
-			       "by time");
+		report_detail(r, "futex calls are not lock contention: idle threads park on "
+				 "futexes, too; `assay offcpu` separates lock waits from parking, "
+				 "by time");
 	if (count_of(s, "major-faults"))
-		report_note(r, "a major fault may read several pages, and minor/(minor+major) "
-			       "is not a hit rate: mapped pages do not fault");
+		report_detail(r, "a major fault may read several pages, and minor/(minor+major) "
+				 "is not a hit rate: mapped pages do not fault");
 	if (count_of(s, "block:block_rq_complete"))
-		report_note(r, "block requests complete in interrupts, so they have no stack; "
-			       "`assay io` shows their latency, process and file");
+		report_detail(r, "block requests complete in interrupts, so they have no stack; "
+				 "`assay io` shows their latency, process and file");
 }
 
 static void add_hints(struct report *r, const struct summary *s, const char *input)

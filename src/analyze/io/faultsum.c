@@ -122,8 +122,8 @@ static int add_faults(struct faultsum *s, const struct select_spec *spec, struct
 	add_table(s, &kinds_table, &kinds);
 	add_table(s, &objects_table, &objects);
 	add_table(s, &functions_table, &functions);
-	report_note(s->r, "page faults are not a cache miss rate: mapped pages do not fault, and "
-			  "one major fault may read many pages (read-ahead)");
+	report_detail(s->r, "page faults are not a cache miss rate: mapped pages do not fault, and "
+			    "one major fault may read many pages (read-ahead)");
 	return 0;
 }
 

@@ -194,6 +194,11 @@ static void add_group_row(struct report *r, struct report_table *t, const struct
 	report_add_row(r, t, cells);
 }
 
+static const char *const hide_first[] = {"bytes_per_s",      "per_s",   "mean_read_bytes",
+					 "mean_write_bytes", "p50_ns",  "p90_ns",
+					 "failed",           "mean_ns", "mean_bytes",
+					 "longest_ns",       NULL};
+
 void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *table,
 		uint64_t max_rows, double seconds)
 {
@@ -207,6 +212,7 @@ void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *
 	size_t n = g->groups.n;
 	size_t shown = max_rows && !(table->flags & TAG_WHOLE) ? MIN(max_rows, n) : n;
 	t->note = table->note;
+	t->hide_first = hide_first;
 	tag_groups_sort(g, table->weight);
 	for (size_t i = 0; i < n; i++) {
 		const struct tag_group *group = &g->groups.p[i];
@@ -218,7 +224,8 @@ void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *
 		for (size_t k = 0; i >= shown && k < TAG_AMOUNTS; k++)
 			amount_merge(&rest[k], &group->amounts[k]);
 	}
-	if (shown < n && !(table->flags & TAG_NO_OTHER))
+	t->has_other = shown < n && !(table->flags & TAG_NO_OTHER);
+	if (t->has_other)
 		add_group_row(r, t, table, rest, (const char *const[]){"<other>", "", ""}, seconds);
 	t->nr_rows_total = n;
 }

@@ -28,7 +28,7 @@ static const struct report_column total_columns[] = {
 	{"bytes_per_s", "bytes/s", CELL_BYTES_ESTIMATE, NULL},
 	{"count_per_s", "per second", CELL_FLOAT, NULL},
 	{"what", "what", CELL_TEXT, NULL},
-	{"note", "note", CELL_TEXT, NULL},
+	{"note", "note", CELL_TEXT, .is_prose = true},
 };
 
 static const char *const hide_first[] = {"count_per_s", "bytes_per_s", NULL};
@@ -269,9 +269,10 @@ static void note_sampling(struct report *r, const struct profile *p)
 		return;
 	const char *full_for = profile_get_fact(p, FACT_HEAP_FULL_FOR);
 	if (full_for)
-		report_note(r, "recorded in full: %s; the rest is sampled, because that costs less",
-			    full_for);
-	report_note(
+		report_detail(r,
+			      "recorded in full: %s; the rest is sampled, because that costs less",
+			      full_for);
+	report_detail(
 		r,
 		"sampled: one block per %s allocated on average; %s, +- is the half width of "
 		"the 95 %% confidence interval, <= the end of one that begins at 0; unsampled sites: at most %s each (95 %% "

@@ -78,7 +78,8 @@ static const struct report_column columns[] = {
 	 "grows, slows down, steady, shrinks, unclear, too short to tell, too few samples; not "
 	 "freed: the program has ended"},
 	{"function", "allocated by", CELL_TEXT, "innermost function outside allocators"},
-	{"stack", "called from", CELL_TEXT, "callers of the function, innermost first"},
+	{"stack", "called from", CELL_TEXT, "callers of the function, innermost first",
+	 .is_prose = true},
 };
 
 static const char *const hide_first[] = {"oldest_ns", "blocks", "stack", NULL};

@@ -7,12 +7,15 @@
 #include "base/buf.h"
 #include "base/stat.h"
 #include "base/text/num.h"
+#include "base/text/shortname.h"
 
 #define SAMPLES_MIN 100
 #define HALF_PCT    50.0
 #define PART_PCT    10.0 /* callees of the path's end that are named */
 #define PARTS_SHOWN 3
 #define USER_SHOWN  4 /* the innermost user functions of the path */
+
+#define NAME_COLUMNS 40 /* of a name in the sentence */
 
 struct path {
 	const struct report *names;
@@ -57,8 +60,8 @@ static struct path path_of(const struct report *names, const struct report_tree 
 
 static void add_name(struct buf *to, const struct path *path, uint32_t node)
 {
-	buf_addf(to, "%s%s", to->n ? " > " : "",
-		 intern_str(&path->names->names, path->t->nodes[node].name));
+	buf_add_str(to, to->n ? " > " : "");
+	shortname_add(to, intern_get(&path->names->names, path->t->nodes[node].name), NAME_COLUMNS);
 }
 
 /* The innermost user functions, and where the path ends in the kernel. */
@@ -85,8 +88,9 @@ static void add_parts(struct buf *to, const struct path *path)
 		double pct = n ? pct_of(path->t, path->t->nodes[n].total) : 0;
 		if (pct < PART_PCT)
 			return;
-		buf_addf(to, "%s%s %% in %s", i ? ", " : ": ", num_double(pct, 0).s,
-			 intern_str(&path->names->names, path->t->nodes[n].name));
+		buf_addf(to, "%s%s %% in ", i ? ", " : ": ", num_double(pct, 0).s);
+		shortname_add(to, intern_get(&path->names->names, path->t->nodes[n].name),
+			      NAME_COLUMNS);
 	}
 }
 

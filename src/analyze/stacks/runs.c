@@ -181,6 +181,7 @@ static void add_functions(struct report *r, struct run_rows *t, const struct vie
 			other.self[k].nr_samples += row->self[k].nr_samples;
 		}
 	}
+	table->has_other = nr_cut > 0;
 	if (nr_cut)
 		add_function(r, table, t, &other);
 	table->nr_rows_total = t->rows.n - 1;

@@ -86,7 +86,7 @@ void skid_note(struct report *r, const struct selection *sel)
 				 num_pct(pct).s);
 	}
 	if (all_pct >= NOTED_PCT && names.n)
-		report_note(
+		report_detail(
 			r,
 			"%s %% of the %stime is in kernel functions that enable interrupts (%s): a "
 			"timer takes the samples, and code with interrupts disabled is counted "

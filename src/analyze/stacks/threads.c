@@ -101,6 +101,7 @@ static void add_rows(struct report *r, struct report_table *t, const struct sele
 		weight_add(&other.w, &rows[i].w);
 		other.nr_threads += rows[i].nr_threads;
 	}
+	t->has_other = other.nr_threads > 0;
 	if (other.nr_threads)
 		add_row(r, t, sel, &other);
 }

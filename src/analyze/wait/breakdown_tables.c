@@ -21,7 +21,7 @@ static double nan_cell(void)
 
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "of all threads together"},
-	{"pct", "%", CELL_PERCENT, "share of the total, the last row"},
+	{"pct", "% of time", CELL_PERCENT, "share of the total, the last row"},
 	{"threads", "avg threads", CELL_FLOAT, "average number of threads in this state"},
 	{"count", "count", CELL_COUNT, "runs, or waits that ended in the window"},
 	{"mean_ns", "mean", CELL_NS, NULL},
@@ -29,8 +29,11 @@ static const struct report_column columns[] = {
 	{"p99_ns", "p99", CELL_NS, "interpolated within a power-of-two bucket"},
 	{"longest_ns", "longest", CELL_NS, NULL},
 	{"reason", "reason", CELL_TEXT, "as --reason takes it"},
-	{"what", "meaning", CELL_TEXT, "the reason in words"},
+	{"what", "meaning", CELL_TEXT, "the reason in words", .is_prose = true},
 };
+
+static const char *const hide_first[] = {"threads", "p50_ns", "mean_ns", NULL};
+static const char *const threads_hide_first[] = {"voluntary", "involuntary", NULL};
 
 struct line {
 	uint64_t ns;
@@ -139,10 +142,11 @@ static void add_rest(struct report *r, struct report_table *t, const struct brea
 					.reason = "-",
 					.what = "not accounted for"});
 	if (off > CLOSES_PCT)
-		report_note(r,
-			    "the rows add up to %.1f %% of total thread time: some threads started "
-			    "before their first event or ended after their last one",
-			    100 + off);
+		report_detail(
+			r,
+			"the rows add up to %.1f %% of total thread time: some threads started "
+			"before their first event or ended after their last one",
+			100 + off);
 }
 
 void breakdown_report(struct report *r, const struct breakdown *l)
@@ -154,6 +158,8 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 				      total->nr_threads, total->nr_threads == 1 ? "" : "s");
 	struct report_table *t =
 		report_add_table(r, "breakdown", title, columns, ARRAY_LEN(columns));
+	t->hide_first = hide_first;
+	t->nr_first = 8;
 	const struct line ran = {.ns = total->ns[WAIT_ON_CPU],
 				 .nr = total->nr_runs,
 				 .reason = wait_key(WAIT_ON_CPU),
@@ -175,6 +181,7 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 	add_reasons(r, t, l, false);
 	add_reasons(r, t, l, true);
 	add_rest(r, t, l);
+	t->has_total = true;
 	add_line(r, t, l,
 		 &(struct line){.ns = total->wall_ns,
 				.nr = CELL_NO_COUNT,
@@ -317,12 +324,14 @@ void breakdown_threads_report(struct report *r, const struct breakdown *l, unsig
 		bits |= rows[i].wall_ns >= SHORT_NS && !closes(&rows[i]) ? HAS_COVERED : 0;
 	struct report_table *t = begin_threads(r, bits, shown);
 	struct breakdown_row other = {.name = "<other>"};
+	t->hide_first = threads_hide_first;
 	for (size_t i = 0; i < nr; i++) {
 		if (!limits->max_rows || i < limits->max_rows)
 			add_thread(r, t, shown, &rows[i]);
 		else
 			breakdown_add(&other, &rows[i]);
 	}
+	t->has_other = other.nr_threads > 0;
 	if (other.nr_threads)
 		add_thread(r, t, shown, &other);
 	t->nr_rows_total = nr;

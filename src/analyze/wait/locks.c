@@ -150,7 +150,7 @@ static void add_blame(struct locks *l, const struct selection *blame)
 
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "time waited for the lock"},
-	{"pct", "%", CELL_PERCENT, "share of all lock wait time"},
+	{"pct", "% of waits", CELL_PERCENT, "share of all lock wait time"},
 	{"waits", "waits", CELL_COUNT, NULL},
 	{"mean_ns", "mean", CELL_NS, NULL},
 	{"p99_ns", "p99", CELL_NS, "interpolated within a power-of-two bucket"},
@@ -162,8 +162,11 @@ static const struct report_column columns[] = {
 	{"released_by", "by thread", CELL_TEXT, NULL},
 	{"holder", "holder was doing", CELL_TEXT,
 	 "what the lock holder was doing during the waits; convoy: several threads take the lock in "
-	 "turn, none holds it for most of the time"},
+	 "turn, none holds it for most of the time",
+	 .is_prose = true},
 };
+static const char *const hide_first[] = {"mean_ns", "released_by", "threads",
+					 "p99_ns",  "released_in", NULL};
 
 static int by_time(const void *x, const void *y)
 {
@@ -262,6 +265,7 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 	struct report_table *t =
 		report_add_table(r, "locks", "contended locks", columns, ARRAY_LEN(columns));
 	t->note = "%: of the lock waiting shown";
+	t->hide_first = hide_first;
 	struct lock other = {.name = "<other>"};
 	for (size_t i = 0; i < l.locks.n; i++) {
 		const struct lock *lock = &l.locks.p[i];
@@ -272,6 +276,7 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 		quantile_merge(&other.q, &lock->q);
 		other.nr_threads = MAX(other.nr_threads, lock->nr_threads);
 	}
+	t->has_other = other.q.ns_all > 0;
 	if (other.q.ns_all)
 		add_row(r, t, &l, &other, ns);
 	t->nr_rows_total = l.locks.n;

@@ -106,11 +106,11 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
 	add_facts(&pg);
 	breakdown_report(r, &l);
-	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	waits_table(r, sel, WAITS_FUNCTIONS, limits);
 	waits_table(r, sel, WAITS_EXECUTORS, &few);
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
+	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	if (pg.scope != SELECT_ROWS) /* sentences on the whole of threads' time */
 		TRY(findings_report(r, sel, &l, spec, err));
 	note_accuracy(&pg);

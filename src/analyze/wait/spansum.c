@@ -198,7 +198,7 @@ static const struct tag_column wait_columns[] = {
 	{{"longest_ns", "longest", CELL_NS, "in one call"}, TAG_LONGEST_NS, 0},
 	{{"span", "span", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"reason", "reason", CELL_TEXT, NULL}, TAG_TEXT, 1},
-	{{"stack", "stack, innermost user frame first", CELL_TEXT, NULL}, TAG_TEXT, 2},
+	{{"stack", "stack, innermost user frame first", CELL_TEXT, .is_prose = true}, TAG_TEXT, 2},
 };
 
 static const struct tag_table waits_table = {
@@ -214,14 +214,15 @@ static const struct report_column slow_columns[] = {
 	{"at_s", "start (s)", CELL_FLOAT, "seconds since the start of the capture"},
 	{"thread", "thread", CELL_TEXT, NULL},
 	{"tid", "tid", CELL_ID, NULL},
-	{"breakdown", "time breakdown", CELL_TEXT, NULL, HAS_TIMES},
+	{"breakdown", "time breakdown", CELL_TEXT, .when = HAS_TIMES, .is_prose = true},
 	{"longest_wait_ns", "longest wait", CELL_NS,
 	 "longest time off the CPU without a break, the run queue included", HAS_TIMES},
 	{"woken_by", "woken by", CELL_TEXT, "what ended that wait: thread and its function",
 	 HAS_TIMES},
-	{"stack", "stack of the longest wait, innermost user frame first", CELL_TEXT, NULL,
-	 HAS_TIMES},
+	{"stack", "stack of the longest wait, innermost user frame first", CELL_TEXT,
+	 .when = HAS_TIMES, .is_prose = true},
 };
+static const char *const slow_hide_first[] = {"tid", "thread", "woken_by", "at_s", NULL};
 
 struct slow_span {
 	uint64_t start_ns;
@@ -371,6 +372,7 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, bool h
 	struct report_table *t =
 		report_add_table_of(s->r, "span_slowest", "slowest calls", slow_columns,
 				    ARRAY_LEN(slow_columns), has_times ? HAS_TIMES : 0);
+	t->hide_first = slow_hide_first;
 	for (size_t i = 0; i < list.n && i < 10; i++)
 		add_slow_row(s, t, &list.p[i]);
 	t->nr_rows_total = list.n;

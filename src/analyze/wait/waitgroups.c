@@ -36,11 +36,14 @@ struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, t
 #define NUMBERS     8 /* columns before the texts */
 #define COLUMNS_MAX (NUMBERS + TAG_TEXTS)
 
+static const char *const hide_first[] = {"p50_ns",  "threads",    "module",
+					 "mean_ns", "longest_ns", NULL};
+
 static struct report_table *begin_table(struct report *r, const struct waitgroups_table *table)
 {
 	struct report_column c[COLUMNS_MAX] = {
 		{"time_ns", "time", CELL_NS, "wait time"},
-		{"pct", "%", CELL_PERCENT, "share of all waiting shown"},
+		{"pct", "% of waits", CELL_PERCENT, "share of all waiting shown"},
 		{"waits", "waits", CELL_COUNT, "waits that ended in the window"},
 		{"mean_ns", "mean", CELL_NS, NULL, WAITGROUPS_MEAN},
 		{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket",
@@ -57,6 +60,7 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 	struct report_table *t = report_add_table_of(r, table->key, table->title, c,
 						     NUMBERS + nr_texts, table->flags);
 	t->note = table->note;
+	t->hide_first = hide_first;
 	return t;
 }
 
@@ -101,7 +105,8 @@ void waitgroups_report(struct report *r, struct waitgroups *w, uint64_t of_ns,
 		quantile_merge(&rest.q, &g->amounts->q);
 		other.nr_threads = MAX(other.nr_threads, g->nr_threads);
 	}
-	if (rest.q.nr_all || rest.q.ns_all)
+	t->has_other = rest.q.nr_all || rest.q.ns_all;
+	if (t->has_other)
 		add_group(r, t, &other, of_ns);
 	t->nr_rows_total = w->g.groups.n;
 }

@@ -227,12 +227,16 @@ struct part {
 static size_t split(struct sv s, struct part *ret_parts)
 {
 	size_t n = 1;
+	const char *slash = memchr(s.p, '/', s.n);
+	size_t after_slash = slash ? (size_t)(slash - s.p) + 1 : s.n;
+	/* "kworker/1:1H" is a name, not a path */
+	bool is_path = slash && (slash == s.p || memchr(slash + 1, '/', s.n - after_slash));
 	ret_parts[0] = (struct part){0, 0};
 	for (size_t i = 0; i < s.n && n < PARTS_MAX; i++) {
 		bool opens = s.p[i] == '<' || s.p[i] == '(' || s.p[i] == '[' || s.p[i] == '{';
 		size_t op = operator_length(s, i);
 		size_t after = op ? i + op : opens ? skip_group(s, i) : 0;
-		size_t separator = after ? 0 : has_at(s, i, "::") ? 2 : s.p[i] == '/';
+		size_t separator = after ? 0 : has_at(s, i, "::") ? 2 : is_path && s.p[i] == '/';
 		if (separator && i && i + separator < s.n) {
 			ret_parts[n++] = (struct part){i, i + separator};
 			i += separator - 1;

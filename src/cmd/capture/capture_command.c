@@ -19,7 +19,8 @@
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
-#define FREQ_MAX 100000
+#define FREQ_MAX     100000
+#define ROWS_DEFAULT UINT64_MAX /* --limit was not given */
 
 static const struct opt freq_table[] = {
 	OPT_U64_IN('F', "freq", struct capture_opts, freq_hz, 1, FREQ_MAX, "HZ",
@@ -63,7 +64,9 @@ static void job_release(struct capture_job *job)
 
 struct view_limits capture_job_limits(const struct capture_job *job)
 {
-	return (struct view_limits){.max_rows = job->common.nr_rows};
+	return (struct view_limits){.max_rows = job->common.nr_rows == ROWS_DEFAULT
+							? job->command->nr_rows
+							: job->common.nr_rows};
 }
 
 int capture_job_failed(const struct capture_job *job)
@@ -144,8 +147,8 @@ static int print_own(struct capture_job *job, struct outputs *out, const struct 
 	CLEANUP(report_free_p) struct report *report = report_new();
 	TRY(job->command->page(job, r, report, err));
 	int status = outputs_print(out, report);
-	out->form = (struct renderer_choice){
-		0}; /* JSON output is one document: only the first page is rendered as JSON */
+	out->form.idx =
+		0; /* JSON output is one document: only the first page is rendered as JSON */
 	return status;
 }
 
@@ -411,7 +414,7 @@ int capture_command(const struct capture_command *c, void *own, int argc, char *
 	CLEANUP(job_release)
 	struct capture_job job = {.command = c,
 				  .own = own,
-				  .common.nr_rows = c->nr_rows,
+				  .common.nr_rows = ROWS_DEFAULT,
 				  .view = c->view < VIEW_NR ? views_at(c->view) : NULL,
 				  .folded = c->folded,
 				  .run = capture_job_run};
@@ -419,6 +422,7 @@ int capture_command(const struct capture_command *c, void *own, int argc, char *
 	int status;
 	if (!cmd_parse(&job.args, &cmd, argc, argv, &status))
 		return status;
+	job.common.form.has_limit = job.common.nr_rows != ROWS_DEFAULT;
 	int rc = check_options(&job, &err);
 	if (!rc && c->check)
 		rc = c->check(&job, &err);

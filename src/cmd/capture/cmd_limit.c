@@ -110,7 +110,8 @@ static int page(struct capture_job *job, const struct capture_result *r, struct 
 					 .has_reclaim = r->has_engine,
 					 .exit_code = r->has_exit_code ? r->exit_code : 0};
 	(void)err;
-	limit_report(report, &end, renderer_is_text(&job->common.form) ? job->common.nr_rows : 0);
+	limit_report(report, &end,
+		     renderer_is_text(&job->common.form) ? capture_job_limits(job).max_rows : 0);
 	return 0;
 }
 

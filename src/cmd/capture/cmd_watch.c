@@ -179,8 +179,7 @@ static void add_mappings(struct buf *to, struct run *r)
 	memwatch_read_maps(&r->memory);
 	maptable_report(report, r->memory.maps.p, r->memory.maps.n,
 			(uint64_t)MAX(r->screen.rows - 8, 3));
-	vec_foreach(t, &report->tables)
-		text_add_table(to, t, &style);
+	text_add_tables(to, report, NULL, &style);
 }
 
 static void draw(struct run *r)
@@ -361,7 +360,7 @@ static int print_summary(struct run *r, bool to_stderr)
 	if (cmd_is_quiet())
 		return EXIT_OK;
 	int fd = to_stderr || r->o->is_csv ? STDERR_FILENO : STDOUT_FILENO;
-	struct text_style style = output_style(fd);
+	struct text_style style = output_style(&(struct renderer_choice){0}, fd);
 	if (fd == STDOUT_FILENO && !isatty(fd))
 		buf_add_ch(&text, '\n');
 	text_render(&text, report, &style);

@@ -75,7 +75,7 @@ static int print_page(const struct dump_process *p, struct err *err)
 	int rc = views_page(r, profile, &spec, p->newest, &limits, err);
 	CLEANUP(buf_release) struct buf text = {0};
 	if (!rc) {
-		struct text_style style = output_style(STDOUT_FILENO);
+		struct text_style style = output_style(&(struct renderer_choice){0}, STDOUT_FILENO);
 		text_render(&text, r, &style);
 	}
 	profile_free(profile);

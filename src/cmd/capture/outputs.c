@@ -160,7 +160,7 @@ int outputs_print(const struct outputs *o, const struct report *r)
 		return EXIT_OK;
 	bool to_stderr = is_text && o->flags & OUTPUTS_HAS_COMMAND;
 	int fd = to_stderr ? STDERR_FILENO : STDOUT_FILENO;
-	struct text_style style = output_style(fd);
+	struct text_style style = output_style(&o->form, fd);
 	renderer_render(&o->form, &text, r, &style);
 	if (!is_text)
 		return cmd_print(&text);

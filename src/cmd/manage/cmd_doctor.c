@@ -217,8 +217,8 @@ static int examine(const struct doctor_opts *o, const struct chosen_target *t)
 	vec_foreach(pid, &t->target.pids.pids)
 		is_good &= add_process(r, *pid);
 	CLEANUP(buf_release) struct buf b = {0};
-	struct text_style style = output_style(STDOUT_FILENO);
-	style.width = 0; /* remedies must not be shortened */
+	struct text_style style = output_style(&o->form, STDOUT_FILENO);
+	style.max_lines = 0; /* every check counts */
 	renderer_render(&o->form, &b, r, &style);
 	int printed = cmd_print(&b);
 	return printed != EXIT_OK ? printed : is_good ? EXIT_OK : EXIT_FAILED;

@@ -17,6 +17,8 @@
 
 #define TABLE_FILE_BYTES_MAX ((size_t)1 << 20)
 #define TREE_PCT             0.5 /* subtrees below this share are merged */
+#define ROWS                 20
+#define ROWS_NOT_GIVEN       UINT64_MAX
 
 struct report_opts {
 	struct query query; /* bound to the options, completed by finish_query */
@@ -194,7 +196,7 @@ static const char *input_name(const struct inputs *in)
 int cmd_report(int argc, char **argv)
 {
 	struct report_opts o = {.query.by = QUERY_BY_NONE,
-				.query.limits.max_rows = 20,
+				.query.limits.max_rows = ROWS_NOT_GIVEN,
 				.sort = VIEW_BY_SELF,
 				.percent_limit = -1};
 	CLEANUP(filter_release) struct filter_opts filter = {0};
@@ -221,6 +223,9 @@ int cmd_report(int argc, char **argv)
 		return status;
 	if (o.query.nearest && !o.query.callers && !o.query.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
+	out.form.has_limit = o.query.limits.max_rows != ROWS_NOT_GIVEN;
+	if (!out.form.has_limit)
+		o.query.limits.max_rows = ROWS;
 	finish_query(&o, &filter.spec);
 	if (filter.weight && (query_is_of_waits(&o.query) || o.is_runs))
 		return cmd_usage("report",

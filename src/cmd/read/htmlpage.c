@@ -26,7 +26,8 @@ int htmlpage_make(struct buf *to, const struct profile *p, const char *input, st
 	if (profile_get_fact(p, FACT_REDACTED)) /* the name of the file, too */
 		input = NULL;
 	TRY(page_make(&page, p, input, err));
-	text_render(&text, page.first, &(struct text_style){.add_hint = hint_add_words});
+	text_render(&text, page.first,
+		    &(struct text_style){.has_details = true, .add_hint = hint_add_words});
 	add_picture(&picture, p, input);
 	pagehtml_write(to, &page,
 		       &(struct pagehtml_options){

@@ -98,10 +98,11 @@ function pathForms(s) {
 	var parts = [[0, 0]], forms = [], space = s.indexOf(' /');
 	if (space > 0) /* JIT code: a name and a place */
 		return [s.slice(0, space + 1) + s.slice(s.lastIndexOf('/') + 1), s.slice(0, space)];
+	var isPath = /^\/|\/.*\//.test(s); /* "kworker/1:1H" is none */
 	for (var i = 0; i < s.length && parts.length < 64; i++) {
 		var op = operatorLength(s, i);
 		var after = op ? i + op : '<([{'.indexOf(s[i]) >= 0 ? skipGroup(s, i) : 0;
-		var sep = after ? 0 : s.substr(i, 2) === '::' ? 2 : s[i] === '/' ? 1 : 0;
+		var sep = after ? 0 : s.substr(i, 2) === '::' ? 2 : isPath && s[i] === '/' ? 1 : 0;
 		if (sep && i && i + sep < s.length) {
 			parts.push([i, i + sep]);
 			i += sep - 1;

@@ -8,7 +8,7 @@
 #include "base/text/num.h"
 #include "diff_hash.h"
 #include "render/assets.h"
-#include "render/text_table.h"
+#include "render/cells.h"
 
 static void add_head(struct buf *to, const char *title)
 {
@@ -51,7 +51,7 @@ static double sort_key(const struct report_column *c, const union cell *v)
 static void add_cell(struct buf *to, const struct report_column *c, const union cell *v)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	text_add_cell(&text, c, v);
+	cells_add(&text, c, &(struct cells_form){0}, v);
 	if (c->kind == CELL_TEXT) {
 		buf_addf(to, "<td class=\"%s\">", c->key);
 	} else {
@@ -77,7 +77,7 @@ static void add_table(struct buf *to, const struct report_table *t)
 	escape_xml(to, sv_from_str(t->title));
 	buf_addf(to, "</h2>\n<div class=\"scroll\"><table id=\"%s\">\n<thead><tr>", t->key);
 	for (size_t c = 0; c < t->nr_columns; c++) {
-		if (!text_has_column(t, c))
+		if (!cells_has_column(t, c))
 			continue;
 		buf_addf(to, "<th class=\"%s\"", t->columns[c].kind == CELL_TEXT ? "text" : "num");
 		if (t->columns[c].help) {
@@ -95,7 +95,7 @@ static void add_table(struct buf *to, const struct report_table *t)
 		bool is_marked = note && *note->text;
 		buf_add_str(to, is_marked ? "<tr class=\"marked\">" : "<tr>");
 		for (size_t c = 0; c < t->nr_columns; c++)
-			if (text_has_column(t, c))
+			if (cells_has_column(t, c))
 				add_cell(to, &t->columns[c], &t->cells[i * t->nr_columns + c]);
 		buf_add_str(to, "</tr>\n");
 	}

@@ -29,8 +29,8 @@ kill -INT $assay
 wait $assay || fail "$(cat err)"
 kill -0 $pid || fail "the target did not survive"
 check fill_late
-"$ASSAY" report g.assay | grep -q "heap method: .*while the target runs; .* more functions of libmimalloc" ||
-	fail "the recording does not tell: $("$ASSAY" report g.assay | grep method)"
+"$ASSAY" report g.assay --wide --details | grep -q "heap method: .*while the target runs; .* more functions of libmimalloc" ||
+	fail "the recording does not tell: $("$ASSAY" report g.assay --details | grep method)"
 grep -q "its allocations are not recorded" err && fail "reported as not seen: $(cat err)"
 
 # from the start of the command on; what it loads again is recorded as soon as that is noticed

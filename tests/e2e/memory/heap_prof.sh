@@ -58,7 +58,7 @@ if [ -x "$TARGETS/allocmix_rjem_stripped" ]; then
 		pid=$!
 		wait_for grep -q 'allocmix' "/proc/$pid/maps"
 		sleep 0.1
-		"$ASSAY" heap --no-pictures -p $pid -o way.assay 0.3 2> err > page || fail "$way: $(cat err)"
+		"$ASSAY" heap --no-pictures -p $pid -o way.assay --details --wide 0.3 2> err > page || fail "$way: $(cat err)"
 		grep -q "heap method: ${way#*=}: " page || fail "$way: $(cat page err)"
 		kill $pid
 	done

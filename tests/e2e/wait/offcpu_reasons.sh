@@ -12,12 +12,12 @@ truth() {
 	"$rows" "$name.assay" > "$name.rows" || fail "$name: the recording cannot be read"
 	python3 "$LIB/waits_truth.py" "$name.rows" "$name.truth" --slow > "$name.out" ||
 		{ bad=1; echo "$name:"; cat "$name.out"; }
-	$ASSAY report "$name.assay" > "$name.page" || fail "$name: no page"
+	$ASSAY report "$name.assay" --wide --details > "$name.page" || fail "$name: no page"
 }
 
 # says NAME REGEX: a line of the page
 says() {
-	grep -Eq "$2" "$1.page" || { bad=1; echo "$1: no '$2' on its page:"; grep '^note:' "$1.page"; }
+	grep -Eq "$2" "$1.page" || { bad=1; echo "$1: no '$2' on its page:"; head -20 "$1.page"; }
 }
 
 $ASSAY offcpu --no-pictures -o try.assay -- true > try.out 2> try.err || fail "$(cat try.err)"

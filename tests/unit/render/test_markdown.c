@@ -24,11 +24,27 @@ static void check_cell(const char *text, const char *want)
 		tap_fail(__FILE__, __LINE__, "no row '%s' in:\n%s", buf_str(&row), buf_str(&b));
 }
 
-TEST(markdown_escapes_markup_in_cells)
+TEST(markdown_has_names_in_code_spans)
 {
-	check_cell("a|b <i>*x* & `z`", "a\\|b &lt;i>\\*x\\* &amp; \\`z\\`");
-	check_cell("snake_case _y_", "snake_case \\_y\\_");
-	check_cell("[l](u)", "\\[l\\](u)");
-	check_cell("# no heading", "\\# no heading");
-	check_cell("> no quote", "\\> no quote");
+	check_cell("a|b <i>*x* & _y_", "`a\\|b <i>*x* & _y_`");
+	check_cell("a`b``c", "```a`b``c```");
+	check_cell("`z`", "`` `z` ``");
+	check_cell("# no heading", "`# no heading`");
+	check_cell("two\nlines", "`two\\x0alines`");
+	check_cell("-", "-");
+	check_cell("", "");
+}
+
+TEST(markdown_escapes_markup_in_sentences)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	const struct text_style plain = {0};
+	r->has_no_samples = true;
+	report_note(r, "a|b <i>*x* & `z` snake_case _y_ [l](u)");
+	report_finding(r, "# no heading");
+	markdown_render(&b, r, &plain);
+	CHECK(strstr(buf_str(&b), "\n> a\\|b &lt;i>\\*x\\* &amp; \\`z\\` snake_case \\_y\\_ "
+				  "\\[l\\](u)\n"));
+	CHECK(strstr(buf_str(&b), "\n**\\# no heading**\n"));
 }

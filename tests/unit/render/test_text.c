@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "cmd/hints.h"
+#include "render/cells.h"
 #include "render/jsonout.h"
 #include "render/text.h"
 #include "render/text_table.h"
@@ -60,9 +61,9 @@ TEST(text_of_an_interval_that_begins_at_0_is_its_end)
 		     {1 << 20, 3 << 20, "1.00 MiB, <= 4.00 MiB"}};
 	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
 		CLEANUP(buf_release) struct buf b = {0};
-		text_add_cell(&b, &c,
-			      &(union cell){.estimate = {.value = cells[i].value,
-							 .error = cells[i].error}});
+		cells_add(&b, &c, &(struct cells_form){0},
+			  &(union cell){
+				  .estimate = {.value = cells[i].value, .error = cells[i].error}});
 		CHECK_STR(buf_str(&b), cells[i].text);
 	}
 }
@@ -71,7 +72,7 @@ TEST(text_is_aligned_and_shows_losses)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
 	CLEANUP(buf_release) struct buf b = {0};
-	text_render(&b, r, &(struct text_style){.add_hint = hint_add_words});
+	text_render(&b, r, &(struct text_style){.has_details = true, .add_hint = hint_add_words});
 	CHECK_STR(buf_str(&b),
 		  "assay report\n"
 		  "event: cpu-clock\n"
@@ -82,12 +83,142 @@ TEST(text_is_aligned_and_shows_losses)
 		  "note: a note\n"
 		  "\n"
 		  "rows\n"
-		  "      %  samples     time  function  module\n"
-		  "  75.50    1,234   1.23 s  main      bin\n"
-		  "      -        7  7.00 ms  <other>   bin\n"
+		  "      %  samples  time ms  function  module\n"
+		  "  75.50    1,234  1,234.0  main      bin\n"
+		  "      -        7      7.0  <other>   bin\n"
 		  "\n"
 		  "next:\n"
 		  "  assay flame x\n");
+}
+
+/* A report with more than a page has room for. */
+static struct report *make_long_report(void)
+{
+	struct report *r = make_report("main");
+	report_fact(r, FACT_TARGET, "server");
+	report_fact(r, FACT_DURATION, "2.00 s");
+	report_fact(r, FACT_HOST, "vm");
+	for (int i = 0; i < 4; i++)
+		report_finding(r, "answer %d", i);
+	report_detail(r, "how it was measured");
+	for (int i = 0; i < 5; i++) {
+		struct report_table *t =
+			report_add_table(r, "t", "further rows", columns, ARRAY_LEN(columns));
+		for (unsigned n = 0; n < 30; n++)
+			add_row(r, t, 10, n + 1, arena_fmt(&r->arena, "function_%u", n));
+		t->has_other = true;
+		add_row(r, t, 0.001, 1, "<other>");
+		t->is_detail = i == 4;
+	}
+	return r;
+}
+
+TEST(a_page_has_the_answer_first_and_at_most_its_lines)
+{
+	CLEANUP(report_free_p) struct report *r = make_long_report();
+	for (size_t lines = 20; lines <= 60; lines += 5) {
+		CLEANUP(buf_release) struct buf b = {0};
+		text_render(&b, r, &(struct text_style){.width = 80, .max_lines = lines});
+		size_t n = 0;
+		for (size_t i = 0; i < b.n; i++)
+			n += b.p[i] == '\n';
+		if (n > lines || n + 6 < lines)
+			tap_fail(__FILE__, __LINE__, "%zu lines of %zu: %s", n, lines, buf_str(&b));
+		CHECK(sv_has_prefix(buf_sv(&b), SV("assay report: server, 2.00 s\n"
+						   "answer 0\nanswer 1\nanswer 2\n"
+						   "event: cpu-clock\nsamples: 0; lost 10 ")));
+		CHECK(!strstr(buf_str(&b), "answer 3") && !strstr(buf_str(&b), "host: vm"));
+		CHECK(!strstr(buf_str(&b), "how it was") && !strstr(buf_str(&b), "function_29"));
+		CHECK(strstr(buf_str(&b), "with --details: 2 more notes"));
+	}
+}
+
+TEST(details_are_complete)
+{
+	CLEANUP(report_free_p) struct report *r = make_long_report();
+	CLEANUP(buf_release) struct buf b = {0};
+	text_render(&b, r, &(struct text_style){.width = 80, .has_details = true});
+	CHECK(strstr(buf_str(&b), "answer 3") && strstr(buf_str(&b), "host: vm"));
+	CHECK(strstr(buf_str(&b), "how it was") && strstr(buf_str(&b), "function_29"));
+	CHECK(strstr(buf_str(&b), "<0.01") && strstr(buf_str(&b), "stack copy too short"));
+	CHECK(!strstr(buf_str(&b), "with --details"));
+}
+
+TEST(a_number_of_rows_is_shared_between_tables)
+{
+	CLEANUP(report_free_p) struct report *r = make_long_report();
+	CLEANUP(buf_release) struct buf b = {0};
+	text_render(&b, r, &(struct text_style){.max_rows = 7});
+	size_t n = 0;
+	for (const char *at = buf_str(&b); (at = strstr(at, "  function_")); at++)
+		n++;
+	CHECK(n == 5); /* and the two of the first table */
+	CHECK(strstr(buf_str(&b), "further rows: 3 of 31\n"));
+}
+
+TEST(times_of_a_column_have_one_unit)
+{
+	static const struct {
+		uint64_t ns[3];
+		const char *text;
+	} cases[] = {
+		{{1500000000, 120000000, 0}, " time s\n    1.50\n    0.12\n       0\n"},
+		{{4000000000, 2000000, 35000000}, " time ms\n  4,000.0\n      2.0\n     35.0\n"},
+		{{3878213, 32421, 750}, " time us\n  3,878.21\n     32.42\n      0.75\n"},
+		{{900, 3, 0}, " time ns\n      900\n        3\n        0\n"},
+		{{4000000000, 5, CELL_NS_NONE}, " time ms\n  4,000.00\n     <0.01\n         -\n"},
+	};
+	static const struct report_column column[] = {{"time", "time", CELL_NS, NULL}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(buf_release) struct buf b = {0};
+		CLEANUP(buf_release) struct buf bare = {0};
+		struct report_table *t = report_add_table(r, "t", "rows", column, 1);
+		for (size_t k = 0; k < 3; k++)
+			report_add_row(r, t, &(union cell){.u = cases[i].ns[k]});
+		text_add_tables(&b, r, NULL, &(struct text_style){0});
+		const char *body = strstr(buf_str(&b), "rows\n") + strlen("rows\n");
+		const char *want = strchr(cases[i].text, 't');
+		if (!strstr(body, want))
+			tap_fail(__FILE__, __LINE__, "no '%s' in '%s'", want, body);
+	}
+}
+
+TEST(rows_of_nothing_are_not_on_pages)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("main");
+	CLEANUP(buf_release) struct buf b = {0};
+	add_row(r, &r->tables.p[0], 0.004, 1, "rare");
+	text_render(&b, r, &(struct text_style){.max_lines = 40});
+	CHECK(!strstr(buf_str(&b), "rare") && strstr(buf_str(&b), "rows: 2 of 3\n"));
+}
+
+TEST(colors_are_for_headings_answers_hot_rows_and_losses)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("main");
+	CLEANUP(buf_release) struct buf b = {0};
+	report_finding(r, "it is hot");
+	text_render(&b, r, &(struct text_style){.has_color = true, .max_lines = 40});
+	CHECK(strstr(buf_str(&b), "\x1b[1mit is hot\x1b[0m\n"));
+	CHECK(strstr(buf_str(&b), "\x1b[31m75.50\x1b[0m"));
+	CHECK(strstr(buf_str(&b), "\x1b[35msamples: 0; lost 10"));
+	buf_clear(&b);
+	text_render(&b, r, &(struct text_style){.max_lines = 40});
+	CHECK(!strchr(buf_str(&b), '\x1b'));
+}
+
+TEST(a_long_command_is_continued_between_its_words)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	report_hint(r, &(struct report_hint){HINT_REPORT,
+					     "a_recording_with_a_long_name.assay",
+					     {{HINT_CALLERS, "a name with spaces in it"}}});
+	const struct text_style style = {.width = 50, .add_hint = hint_add_words};
+	text_add_hints(&b, r, &style, "  ");
+	CHECK_STR(buf_str(&b), "  assay report \\\n"
+			       "      a_recording_with_a_long_name.assay \\\n"
+			       "      --callers 'a name with spaces in it'\n");
 }
 
 static void check_hint(const char *words, struct report_hint h)
@@ -148,7 +279,7 @@ TEST(names_are_shortened_only_with_a_width)
 	}
 }
 
-TEST(a_narrow_terminal_hides_optional_columns_and_lists_them)
+TEST(a_narrow_terminal_hides_optional_columns)
 {
 	static const char *const hide_first[] = {"mod", "n", NULL};
 	CLEANUP(report_free_p) struct report *r = make_report("a_function_of_thirty_characters");
@@ -156,15 +287,10 @@ TEST(a_narrow_terminal_hides_optional_columns_and_lists_them)
 	r->tables.p[0].hide_first = hide_first;
 	text_render(&b, r, &(struct text_style){.width = 200});
 	CHECK(strstr(buf_str(&b), "module") && strstr(buf_str(&b), "samples  "));
-	CHECK(!strstr(buf_str(&b), "hidden columns"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){.width = 50});
-	CHECK(strstr(buf_str(&b),
-		     "  (hidden columns, shown on a wider terminal or in a pipe: module)\n"));
+	CHECK(!strstr(buf_str(&b), "module"));
 	CHECK(strstr(buf_str(&b), "samples  ") && strstr(buf_str(&b), "a_functi"));
-	buf_clear(&b);
-	text_render(&b, r, &(struct text_style){.width = 5});
-	CHECK(strstr(buf_str(&b), "in a pipe: samples, module)\n") && strstr(buf_str(&b), "time"));
 	buf_clear(&b);
 	text_render(&b, r, &(struct text_style){0});
 	CHECK(strstr(buf_str(&b), "module"));

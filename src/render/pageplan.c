@@ -1,0 +1,113 @@
+/* Which rows a page has; see pageplan.h. */
+#include "base/base.h"
+#include "render/pageplan.h"
+
+#include <math.h>
+
+#include "render/cells.h"
+
+#define TABLE_LINES 3 /* an empty line, title, column titles */
+#define LEAST_PCT   0.005
+
+/* Rows that each table has in a round, if there is room: the first table has more than the others. */
+static const struct {
+	size_t first;
+	size_t other;
+} rounds[] = {{3, 3}, {8, 3}, {10, 5}, {SIZE_MAX, 8}, {SIZE_MAX, SIZE_MAX}};
+
+/* Whether all percentages of a row would be shown as 0.00. */
+static bool is_nil(const struct report_table *t, size_t row)
+{
+	bool has_any = false;
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		double pct = t->cells[row * t->nr_columns + c].d;
+		if (t->columns[c].kind != CELL_PERCENT || !cells_has_column(t, c) || isnan(pct))
+			continue;
+		if (fabs(pct) >= LEAST_PCT)
+			return false;
+		has_any = true;
+	}
+	return has_any;
+}
+
+struct counts {
+	size_t nr_items; /* rows that can be shown */
+	size_t nr_shown;
+	bool is_shown;
+};
+
+static struct counts count_rows(const struct report_table *t, bool is_whole)
+{
+	size_t n = t->nr_rows - MIN((size_t)t->has_other + t->has_total, t->nr_rows);
+	struct counts c = {0};
+	for (size_t i = 0; i < n; i++)
+		c.nr_items += is_whole || !is_nil(t, i);
+	return c;
+}
+
+/* Shares the room out in rounds. */
+static void share_room(const struct report *r, struct counts *of, size_t nr_lines, size_t nr_rows)
+{
+	for (size_t k = 0; k < ARRAY_LEN(rounds); k++) {
+		for (size_t i = 0; i < r->tables.n; i++) {
+			const struct report_table *t = &r->tables.p[i];
+			size_t most = i ? rounds[k].other : rounds[k].first;
+			size_t want = MIN(MAX(most, t->nr_first), of[i].nr_items);
+			size_t head = of[i].is_shown ? 0 : TABLE_LINES + t->has_total;
+			/* a table without rows takes a line that says so */
+			size_t least = of[i].is_shown || !want ? 1 : MIN(want, (size_t)2);
+			if (t->is_detail || nr_lines < head + least || (want && !nr_rows) ||
+			    (k && !of[i].is_shown) || (of[i].is_shown && want <= of[i].nr_shown))
+				continue;
+			size_t more = MIN(MIN(want - of[i].nr_shown, nr_lines - head), nr_rows);
+			nr_lines -= head + MAX(more, (size_t)!want);
+			nr_rows -= more;
+			of[i].nr_shown += more;
+			of[i].is_shown = true;
+		}
+	}
+}
+
+static void list_rows(struct pageplan *plan, const struct report_table *t, size_t i,
+		      const struct counts *of, bool is_whole)
+{
+	struct plan_table *to = &plan->tables[i];
+	size_t nr_sums = MIN((size_t)t->has_other + t->has_total, t->nr_rows);
+	to->is_shown = of->is_shown;
+	to->rows = arena_calloc(&plan->arena, t->nr_rows + 1, sizeof(*to->rows));
+	for (size_t k = 0; k < t->nr_rows - nr_sums && to->nr_rows < of->nr_shown; k++)
+		if (is_whole || !is_nil(t, k))
+			to->rows[to->nr_rows++] = k;
+	to->nr_items = to->nr_rows;
+	bool is_cut = to->nr_rows < t->nr_rows - nr_sums;
+	if (t->has_other && !is_cut)
+		to->rows[to->nr_rows++] = t->nr_rows - nr_sums;
+	if (t->has_total && t->nr_rows)
+		to->rows[to->nr_rows++] = t->nr_rows - 1;
+	if (is_cut || !to->is_shown)
+		plan->is_whole = false;
+}
+
+void pageplan_make(struct pageplan *ret_plan, const struct report *r, size_t nr_lines,
+		   size_t nr_rows)
+{
+	bool is_whole = nr_lines == PLAN_UNLIMITED && nr_rows == PLAN_UNLIMITED;
+	struct pageplan plan = {.is_whole = true};
+	struct counts *of = arena_calloc(&plan.arena, r->tables.n + 1, sizeof(*of));
+	plan.tables = arena_calloc(&plan.arena, r->tables.n + 1, sizeof(*plan.tables));
+	for (size_t i = 0; i < r->tables.n; i++) {
+		of[i] = count_rows(&r->tables.p[i], is_whole);
+		of[i].is_shown = is_whole;
+		of[i].nr_shown = is_whole ? of[i].nr_items : 0;
+	}
+	if (!is_whole)
+		share_room(r, of, nr_lines, nr_rows);
+	for (size_t i = 0; i < r->tables.n; i++)
+		list_rows(&plan, &r->tables.p[i], i, &of[i], is_whole);
+	*ret_plan = plan;
+}
+
+void pageplan_release(struct pageplan *plan)
+{
+	arena_release(&plan->arena);
+}
