@@ -9,6 +9,7 @@
 #include "diff_hash.h"
 #include "render/assets.h"
 #include "render/cells.h"
+#include "render/text_table.h"
 
 static void add_head(struct buf *to, const char *title)
 {
