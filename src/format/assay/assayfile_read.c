@@ -161,7 +161,9 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 	profile_lose(p, LOSS_SEEN, h->nr_unsaved);
 	p->is_incomplete |= within + after > 0;
 	bool was_finished = h->state == ASSAYFILE_FINISHED || w->has_end;
-	p->is_incomplete |= !was_finished || w->is_torn || r->has_damage;
+	/* Cut between chunks: the header still says that it was finished. */
+	bool is_short = h->index_offset > w->n || w->n - h->index_offset < CHUNK_BYTES;
+	p->is_incomplete |= !was_finished || w->is_torn || r->has_damage || is_short;
 	if (!p->end_ns)
 		vec_foreach(t, &p->tables)
 			for (size_t i = 0; i < t->n; i++)

@@ -19,3 +19,15 @@ head -c 262144 /dev/zero > small/fill 2> /dev/null
 rm -f small/*
 "$ASSAY" cpu -o small/c.assay -- "$TARGETS/lives" burn 0.3 > out 2> err || fail "space again: $(cat err)"
 "$ASSAY" report small/c.assay > out || fail "report"
+# A running target: what was written can be read, the loss is named, the target lives.
+rm -f small/*
+head -c 241664 /dev/zero > small/fill
+"$TARGETS/allocmix" 1 1000000000 > mix.out & mix=$!
+trap 'kill $mix; umount small' EXIT
+"$ASSAY" heap --sample 64K -o small/d.assay -p $mix 1.2 > out 2> err
+[ $? = 1 ] || fail "heap: exit $?: $(cat err)"
+grep -q 'No space left' err || fail "heap: the reason is missing: $(cat err)"
+"$ASSAY" report small/d.assay > out 2>&1 || fail "heap: report: $(cat out)"
+grep -q 'recording is incomplete' out || fail "heap: $(cat out)"
+! grep -q 'program exit\| leaked  ' out || fail "heap claims an end: $(cat out)"
+kill -0 $mix || fail "heap: the target died"
