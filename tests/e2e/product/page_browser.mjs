@@ -68,6 +68,42 @@ async function summed(changes) {
 	return out;
 }
 
+/* The command on the page, run: its JSON. */
+async function commanded(page, input) {
+	const text = (await page.textContent('.details pre')).replace(/^assay /, '');
+	const [last] = text.match(/\S+$/);
+	const line = `"$0" ${text.slice(0, -last.length)} -q --json --percent-limit 0 --limit 0 "$1"`;
+	check(path.basename(last) === path.basename(input), `the command names the recording: ${text}`);
+	return JSON.parse(execFileSync('sh', ['-c', line, assay, input], { encoding: 'utf8', maxBuffer: 1 << 28 }));
+}
+
+/* The panel's command gives the same: the tree without a selected function, else its callers. */
+async function compareCommands(input, selections) {
+	const page = await ready(await open(view(input, 'commands.html')));
+	for (const [name, changes] of selections) {
+		const tree = await page.evaluate(async (c) => {
+			const a = window.assay, sym = (text) => a.P.tree.name.indexOf(text);
+			a.reset();
+			a.set({ ...c, selected: -1, groups: c.group ? new Set([c.group]) : null,
+				hidden: new Set(c.hidden ? [sym(c.hidden)] : []), root: c.root ? sym(c.root) : null });
+			await a.settled();
+			return a.model.weights.total[0];
+		}, changes);
+		const report = await commanded(page, input);
+		check(Math.abs(report.trees[0].nodes[0].total - tree) < 1, `${name}: its tree has the page's sum (${tree})`);
+		const ours = await page.evaluate(async (text) => {
+			const a = window.assay;
+			a.set({ selected: a.P.tree.name.indexOf(text) });
+			await a.settled();
+			return a.model.details.callers.map(([s, v]) => [s < 0 ? '' : a.P.tree.name[s], v]);
+		}, changes.of);
+		const rows = (await commanded(page, input)).tables[0].rows;
+		check(ours.length && ours.every(([n, v]) => !n || rows.some((r) => r.caller === n &&
+			Math.abs(r.self - v) < 1)), `${name}: and the callers of ${changes.of} (${JSON.stringify(ours)})`);
+	}
+	await page.close();
+}
+
 const quote = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /* A random selection: what the page is told, and the options of the report. */
@@ -155,10 +191,16 @@ function script(nrSamples) {
 	return text;
 }
 fs.writeFileSync(path.join(dir, 'threads.txt'), script(3000));
-await compareSums(path.join(fixtures, 'waits/hotcold.assay'), 'hotcold', 60);
-await compareSums(path.join(fixtures, 'waits/service.assay'), 'service', 40);
-await compareSums(path.join(fixtures, 'recording/waits.assay'), 'waits', 40);
-await compareSums(path.join(dir, 'threads.txt'), 'threads', 60);
+/* 200 selections with PAGE_SELECTIONS=1; a part of them else, a process each. */
+const share = Number(process.env.PAGE_SELECTIONS || 0.3);
+await compareSums(path.join(fixtures, 'waits/hotcold.assay'), 'hotcold', 60 * share);
+await compareSums(path.join(fixtures, 'waits/service.assay'), 'service', 40 * share);
+await compareSums(path.join(fixtures, 'recording/waits.assay'), 'waits', 40 * share);
+await compareSums(path.join(dir, 'threads.txt'), 'threads', 60 * share);
+await compareCommands(path.join(fixtures, 'waits/service.assay'), [
+	['all', { of: 'fsync' }], ['a range of threads', { range: [0, 1000], group: 1, of: 'log_append' }],
+	['a function hidden', { hidden: 'fsync', of: 'log_append' }],
+	['focus', { root: 'handle_request', of: 'log_append' }], ['idle', { showsIdle: true, of: 'fsync' }]]);
 
 /* ---- search ---- */
 const stacks = new Map();
@@ -275,6 +317,31 @@ await page.keyboard.press('2');
 await settled(page);
 check((await page.textContent('tbody')).includes('</script><script>'), 'hostile names are text');
 check(await page.evaluate(() => window.owned === undefined), 'and never run');
+await page.close();
+
+/* 100,000 names of bytes that mean something to HTML, scripts, shells, regular expressions or UTF-8. */
+const bits = ['<', '>', '"', "'", '&', '</script>', '<script>owned=1</script>', '<!--', ']]>', '`', '${owned=1}',
+	'\\', '\\u003c', '&lt;', '\u2028', '\u202e', '\u0001', '\u0007', '\ud800', '\ufeff', '(', '[', '*', ';', '=',
+	'javascript:owned=1', 'onerror=owned=1', '<img src=x>', '::', 'operator<', '__proto__', 'constructor', ' ', 'é', '\u{1f525}'];
+let folded = '';
+for (let i = 0; i < 100000; i++) {
+	let name = '';
+	for (let k = 1 + Math.floor(random() * 6); k > 0; k--)
+		name += bits[Math.floor(random() * bits.length)];
+	folded += `main;${name.replace(/[;\n]/g, ',')}${i} ${1 + i % 7}\n`;
+}
+fs.writeFileSync(path.join(dir, 'fuzz.folded'), folded);
+url = view(path.join(dir, 'fuzz.folded'), 'fuzz.html');
+const source = fs.readFileSync(new URL(url), 'utf8');
+check((source.match(/<script/g) || []).length === 2 && /<\/html>\n$/.test(source), '100,000 hostile names: two scripts');
+page = await ready(await open(url));
+for (const key of ['2', '5', '1']) {
+	await page.keyboard.press(key);
+	await settled(page);
+}
+check(await page.evaluate(() => window.assay.P.tree.nrSyms) >= 100000, 'all of them are in the page');
+check(await page.evaluate(() => window.owned === undefined && !document.querySelector('#app img, #app script')),
+	'and none is markup');
 await page.close();
 
 await finish();

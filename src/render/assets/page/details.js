@@ -161,6 +161,8 @@ Details.prototype.drawCommand = function (sym) {
 		if (names.length)
 			words.push('--thread', '^(' + names.join('|') + ')$');
 	}
+	if (app.state === null && m.states === 'cpu')
+		words.push('--reason', 'on_cpu');
 	if (app.state !== null)
 		words.push('--reason', P.head.states[app.state][0]);
 	if (app.showsIdle)

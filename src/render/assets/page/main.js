@@ -81,6 +81,8 @@ function summary(app) {
 	if (!w.states) {
 		const cpus = m.unit === 'ns' && m.hasTimes && P.head.duration_ms ?
 			', ' + (w.sum / 1e6 / P.head.duration_ms).toFixed(2) + ' CPUs on average' : '';
+		if (isBare(m, w))
+			return m.title + ': ' + grouped(w.samples) + ' ' + m.noun + '.';
 		return m.title + ': ' + whole + cpus + ' (' + grouped(w.samples) + ' ' + m.noun + ').';
 	}
 	const parts = new Map();
@@ -156,6 +158,11 @@ SelectionLine.prototype.chip = function (text, act) {
 	b.addEventListener('click', act);
 };
 
+/* The samples are what is counted. */
+function isBare(m, w) {
+	return m.unit === 'count' && w.sum === w.samples;
+}
+
 SelectionLine.prototype.draw = function () {
 	const app = this.app, P = app.P, w = app.model.sums, m = app.metricNow(), parts = [];
 	const isTimed = app.isTimed();
@@ -168,9 +175,10 @@ SelectionLine.prototype.draw = function () {
 	else if (app.range)
 		parts.push('whole capture (no times)');
 	const isOn = (i) => P.hasRows[i] && (!app.groups || app.groups.has(P.groups.of[i])) ? 1 : 0;
-	parts.push(count(Array.from(P.hasRows, (v, i) => isOn(i))) + ' of ' + count(P.hasRows) + ' threads');
-	parts.push(amountText(app.shownSum(), m.unit) + (m.unit === 'count' ? ' ' + m.countName : '') +
-		', ' + grouped(w.samples) + ' ' + m.noun);
+	if (count(P.hasRows))
+		parts.push(count(Array.from(P.hasRows, (v, i) => isOn(i))) + ' of ' + count(P.hasRows) + ' threads');
+	parts.push((isBare(m, w) ? '' : amountText(app.shownSum(), m.unit) + (m.unit === 'count' ?
+		' ' + m.countName : '') + ', ') + grouped(w.samples) + ' ' + m.noun);
 	if (w.idle)
 		parts.push('idle hidden (' + timeText(w.idle) + ')');
 	this.text.textContent = parts.join(' · ');
