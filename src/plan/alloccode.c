@@ -30,7 +30,18 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": config.h's VERSION, ended by NUL. */
+/* Length of the commit at the end of a version: a whole hash or, if there was no git, "0"; else 0. */
+static size_t commit_length(const char *hash, const char *end)
+{
+	if (end - hash > HASH_DIGITS && !hash[HASH_DIGITS] && is_hex(sv_from(hash, HASH_DIGITS)))
+		return HASH_DIGITS;
+	return end - hash > 1 && hash[0] == '0' && !hash[1] ? 1 : 0;
+}
+
+/*
+ * "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": config.h's VERSION, ended by NUL. In redis'
+ * sources it is "5.2.1-0-g0".
+ */
 static void find_version(struct allocfind_jemalloc *j, struct sv data)
 {
 	const char *at = data.p;
@@ -38,8 +49,8 @@ static void find_version(struct allocfind_jemalloc *j, struct sv data)
 	while ((at = memmem(at, (size_t)(end - at), "-g", 2))) {
 		const char *hash = at + 2;
 		at += 2;
-		if (end - hash <= HASH_DIGITS || hash[HASH_DIGITS] ||
-		    !is_hex(sv_from(hash, HASH_DIGITS)))
+		size_t nr_digits = commit_length(hash, end);
+		if (!nr_digits)
 			continue;
 		const char *start = hash - 2;
 		while (start > data.p &&
@@ -55,7 +66,7 @@ static void find_version(struct allocfind_jemalloc *j, struct sv data)
 			continue;
 		for (size_t i = 0; i < 3; i++)
 			j->version[i] = (uint32_t)v[i];
-		j->version_text = xstrndup(start, (size_t)(hash + HASH_DIGITS - start));
+		j->version_text = xstrndup(start, (size_t)(hash - start) + nr_digits);
 		return;
 	}
 }
@@ -131,20 +142,44 @@ bool alloccode_has_symbols(const struct elf *e)
 	return false;
 }
 
-void alloccode_facts(struct allocfind *f, struct elf *image)
+static bool may_have_strings(const struct elf *image)
 {
-	struct allocfind_jemalloc *j = &f->jemalloc;
 	size_t nr;
 	const struct elf_section *s = elf_sections(image, &nr);
-	bool is_there = j->prefix != NULL;
-	/* Strings alone are significant only in a binary without symbols. */
-	for (size_t i = 0; i < nr && !is_there && !alloccode_has_symbols(image); i++)
-		is_there = is_rodata(&s[i]) && has_variable(image, &s[i]);
-	for (size_t i = 0; i < nr && is_there; i++) {
+	for (size_t i = 0; i < nr; i++)
+		if (is_rodata(&s[i]) && has_variable(image, &s[i]))
+			return true;
+	return false;
+}
+
+static void read_strings(struct allocfind_jemalloc *j, struct elf *image)
+{
+	size_t nr;
+	const struct elf_section *s = elf_sections(image, &nr);
+	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(buf_release) struct buf bytes = {0};
 		if (is_rodata(&s[i]) && !elf_section_read(image, &s[i], &bytes, NULL) && bytes.n)
 			facts_of(j, buf_sv(&bytes));
 	}
+}
+
+bool alloccode_has_strings(struct elf *image)
+{
+	struct allocfind_jemalloc j = {0};
+	if (may_have_strings(image))
+		read_strings(&j, image);
+	bool has_both = j.version_text && j.variable;
+	free(j.version_text);
+	free(j.variable);
+	return has_both;
+}
+
+void alloccode_facts(struct allocfind *f, struct elf *image)
+{
+	struct allocfind_jemalloc *j = &f->jemalloc;
+	/* Strings alone are significant only in a binary without symbols. */
+	if (j->prefix || (!alloccode_has_symbols(image) && may_have_strings(image)))
+		read_strings(j, image);
 	if (j->prefix || (j->version_text && j->variable))
 		return;
 	free_p(&j->version_text);

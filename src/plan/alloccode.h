@@ -12,6 +12,8 @@
 
 /* Whether the binary has a .symtab. */
 bool alloccode_has_symbols(const struct elf *e);
+/* Whether the binary has the version and the variable of a jemalloc in its constants. */
+bool alloccode_has_strings(struct elf *image);
 /* Fills version, variable, has_prof of @f->jemalloc. */
 void alloccode_facts(struct allocfind *f, struct elf *image);
 /*

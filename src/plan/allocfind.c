@@ -144,19 +144,27 @@ static bool has(const struct finder *f, const char *name)
 
 /* ---- allocators ------------------------------------------------------------------------------ */
 
-/* Other libraries may have a mallctl; mallocx and the like are only in jemalloc. */
-static void find_prefixes(struct finder *f)
+/*
+ * Other libraries may have a mallctl; mallocx and the like are only in jemalloc. A linker that drops
+ * unused functions (rustc: --gc-sections) may leave one of them, but also jemalloc's strings.
+ */
+static bool is_jemalloc(const struct finder *f, struct sv prefix)
 {
 	static const char *const jemalloc_names[] = {"mallocx", "rallocx", "xallocx", "sdallocx",
 						     "dallocx"};
+	size_t nr = 0;
+	for (size_t i = 0; i < ARRAY_LEN(jemalloc_names); i++)
+		nr += find(f, prefix, jemalloc_names[i]) != NULL;
+	return nr >= 3 || (nr && alloccode_has_strings(f->image));
+}
+
+static void find_prefixes(struct finder *f)
+{
 	vec_foreach(s, &f->symbols) {
 		if (!sv_has_suffix(s->name, SV("mallctl")))
 			continue;
 		struct sv prefix = sv_from(s->name.p, s->name.n - 7);
-		size_t nr = 0;
-		for (size_t i = 0; i < ARRAY_LEN(jemalloc_names); i++)
-			nr += find(f, prefix, jemalloc_names[i]) != NULL;
-		bool is_known = nr < 3;
+		bool is_known = !is_jemalloc(f, prefix);
 		vec_foreach(p, &f->prefixes)
 			is_known |= sv_eq(*p, prefix);
 		if (is_known)

@@ -154,6 +154,28 @@ TEST(allocfind_recognises_a_jemalloc_without_profiling)
 	CHECK(f.jemalloc.prefix && !f.jemalloc.has_prof);
 }
 
+TEST(allocfind_reads_versions_with_and_without_a_commit)
+{
+	const struct {
+		struct sv rodata;
+		const char *version;
+	} t[] = {
+		{SV("5.2.1-0-g0\0_RJEM_MALLOC_CONF\0"), "5.2.1-0-g0"},
+		{SV("v7.0.15-3-gea6b3e9\0" STRINGS), "5.3.0-0-g" HASH}, /* of the program */
+		{SV("5.2.1-0-g01\0_RJEM_MALLOC_CONF\0"), NULL},
+		{SV("5.2-0-g0\0_RJEM_MALLOC_CONF\0"), NULL},
+		{SV("_RJEM_MALLOC_CONF\0"
+		    "5.2.1-0-g0"),
+		 NULL}, /* not ended by NUL */
+	};
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		CLEANUP(allocfind_release) struct allocfind f = {0};
+		find_in(&f, prefixed, ARRAY_LEN(prefixed), t[i].rodata, NULL);
+		CHECK_STR(f.jemalloc.version_text ? f.jemalloc.version_text : "none",
+			  t[i].version ? t[i].version : "none");
+	}
+}
+
 TEST(allocfind_wants_more_than_a_function_called_mallctl)
 {
 	static const struct made_function lone[] = {{"my_mallctl", 0x1100, 16, false},
@@ -161,6 +183,26 @@ TEST(allocfind_wants_more_than_a_function_called_mallctl)
 	CLEANUP(allocfind_release) struct allocfind f = {0};
 	find_in(&f, lone, ARRAY_LEN(lone), SV("MALLOC_CONF\0"), NULL);
 	CHECK(!f.jemalloc.prefix && !f.jemalloc.version_text && !f.functions.n);
+}
+
+TEST(allocfind_knows_a_jemalloc_whose_unused_functions_were_dropped)
+{
+	static const struct made_function gced[] = {
+		{"mallctl", 0x1100, 16, false}, {"mallocx", 0x1200, 16, true},
+		{"malloc", 0x1300, 16, false},  {"calloc", 0x1400, 16, false},
+		{"realloc", 0x1500, 16, false}, {"free", 0x1600, 16, false},
+	};
+	CLEANUP(allocfind_release) struct allocfind f = {0};
+	find_in(&f, gced, ARRAY_LEN(gced), SV("5.3.0-1-g" HASH "\0MALLOC_CONF\0"), NULL);
+	CHECK_STR(f.jemalloc.prefix, "");
+	CHECK_STR(f.jemalloc.version_text, "5.3.0-1-g" HASH);
+	CHECK(!f.jemalloc.is_stripped && f.exports_malloc);
+	CHECK(named(&f, "malloc")->kind == HEAP_ALLOCATOR_JEMALLOC && named(&f, "mallocx"));
+
+	/* a program that only has these names */
+	CLEANUP(allocfind_release) struct allocfind g = {0};
+	find_in(&g, gced, ARRAY_LEN(gced), SV("MALLOC_CONF\0"), NULL);
+	CHECK(!g.jemalloc.prefix && named(&g, "malloc")->kind == HEAP_ALLOCATOR_OTHER);
 }
 
 TEST(allocfind_gives_plain_names_to_their_owner)
