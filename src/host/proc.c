@@ -241,6 +241,18 @@ int proc_task(int32_t pid, int32_t tid, struct proc_task *ret_t)
 	return 0;
 }
 
+bool proc_has_ended(int32_t pid)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	struct proc_task t;
+	if (proc_threads(&tids, pid, NULL) || !tids.pids.n)
+		return true;
+	vec_foreach(tid, &tids.pids)
+		if (!proc_task(pid, *tid, &t) && t.state != 'Z' && t.state != 'X')
+			return false;
+	return true;
+}
+
 /* "NR A0 .. A5 SP PC", "-1 SP PC", or "running" */
 bool proc_parse_wait(struct sv text, struct proc_wait *ret_w)
 {

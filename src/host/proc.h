@@ -71,6 +71,8 @@ struct proc_task {
 };
 /* Reads the status of a thread. Returns -ESRCH for any failure. */
 int proc_task(int32_t pid, int32_t tid, struct proc_task *ret_t);
+/* Whether all threads of the process have ended; it may still be a zombie. */
+bool proc_has_ended(int32_t pid);
 /*
  * Returns the value after "Key:" in the text of a status file, trimmed; empty if missing. Borrowed.
  */

@@ -23,15 +23,9 @@
 #include "capture/perf/synth.h"
 #include "host/privileges.h"
 #include "model/heap.h"
-#include "remote/patch/launch.h"
+#include "remote/patch/follow.h"
 
-/*
- * The pause between drains is adjusted so that the fullest ring fills to a fifth (in parts of
- * 1024). Each drain has a fixed cost, and records read late are no longer in the cache.
- */
-#define FULL_WANTED   200
-#define FULL_NO_PAUSE 600 /* no pause above this */
-#define PAUSE_MIN     300000u
+#define FULL_NO_PAUSE 600       /* of 1024 parts of a ring: no pause above this */
 #define PAUSE_MAX     10000000u /* longer only if a filling ring wakes the drain thread */
 #define PAUSE_FIRST   1000000u
 #define RETIRE_NS     200000000u
@@ -73,8 +67,7 @@ struct heapsource {
 	const struct event_sink *sink; /* of the current call */
 	bool emits_mappings;           /* no perf events: this source emits mmap events */
 	uint64_t reported_ns;
-	struct heaplaunch *launch;
-	uint64_t stopped_since_ns; /* when the command was stopped at launch */
+	struct heapfollow *launch; /* the command and, with follows_children, its descendants */
 	VEC(struct known_space) spaces;
 	struct map space_of; /* pid -> index into spaces + 1 */
 	VEC(struct pending_attach) attaches;
@@ -139,14 +132,6 @@ static bool nap_for(struct heapsource *h, uint64_t ns)
 	return rc != 0;
 }
 
-/* Grows slowly, shrinks at once. */
-static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns)
-{
-	uint64_t wanted = pause_ns * FULL_WANTED / MAX(fullest, 1u);
-	wanted = MIN(wanted, pause_ns + pause_ns / 4);
-	return MAX(MIN(wanted, max_ns), (uint64_t)PAUSE_MIN);
-}
-
 static void *drainer(void *arg)
 {
 	struct heapsource *h = arg;
@@ -164,13 +149,13 @@ static void *drainer(void *arg)
 		uint32_t fullest = pass_all(h, retires);
 		retired_ns = retires ? now : retired_ns;
 		h->info.drain_ns = clock_thread_cpu_ns();
-		pause_ns = next_pause(pause_ns, fullest, longest_pause(h));
+		pause_ns = ringwait_next_pause(pause_ns, fullest, longest_pause(h));
 		if (pause_ns > PAUSE_MAX)
 			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;
 		else if (fullest < FULL_NO_PAUSE)
 			pause_for(h, pause_ns);
 		else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED))
-			pause_for(h, PAUSE_MIN / 10);
+			pause_for(h, RINGWAIT_PAUSE_MIN_NS / 10);
 	}
 	pthread_mutex_unlock(&h->lock);
 	return NULL;
@@ -238,7 +223,7 @@ static void heap_free(void *self)
 	vec_release(&h->attaches);
 	map_release(&h->space_of);
 	heapqueue_release(&h->queue);
-	heaplaunch_free(h->launch);
+	heapfollow_free(h->launch);
 	pthread_cond_destroy(&h->wakes);
 	pthread_mutex_destroy(&h->lock);
 	free(h->info.allocator);
@@ -321,19 +306,21 @@ static void emit_attached(struct heapsource *h, const struct heapprocess *p)
 	emit_plan(h, heapprocess_pid(p), &reported);
 }
 
-static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan, bool is_held,
-			  struct err *err)
+/* @held: NULL if it runs. */
+static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan,
+			  const struct heapfollow_held *held, struct err *err)
 {
 	if (!h->slices_ns) /* they are short at first, so they begin with a launched program */
-		h->slices_ns = is_held ? clock_mono_ns() : h->start_ns;
+		h->slices_ns = held ? clock_mono_ns() : h->start_ns;
 	struct heapprocess_spec spec = {.pid = pid,
 					.generation = ++h->generation,
 					.start_ns = h->start_ns,
 					.slices_ns = h->slices_ns,
 					.is_full_trace = h->spec.is_full_trace,
 					.interval_bytes = h->spec.interval_bytes,
-					.starts_full = h->spec.starts_full && is_held,
-					.is_held = is_held,
+					.starts_full = h->spec.starts_full && held,
+					.is_held = held != NULL,
+					.is_forked = held && held->is_forked,
 					.space = space_of(h, pid),
 					.queue = &h->queue};
 	CLEANUP(heapprocess_free_p) struct heapprocess *p = NULL;
@@ -376,7 +363,7 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 			       struct err *err)
 {
 	CLEANUP(err_release) struct err why = {0};
-	int rc = attach_planned(h, pid, plan, false, &why);
+	int rc = attach_planned(h, pid, plan, NULL, &why);
 	const struct heapprocess *p = process_of(h, pid);
 	if (!rc && p)
 		note_plan(h, pid, heapprocess_plan(p));
@@ -387,7 +374,7 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 	free_p(&hooks.reason);
 	hooks.reason = xasprintf("%s, so jemalloc's hooks tell", err_msg(&why));
 	note_plan(h, pid, &hooks);
-	return attach_planned(h, pid, &hooks, false, err);
+	return attach_planned(h, pid, &hooks, NULL, err);
 }
 
 /*
@@ -417,8 +404,9 @@ static int grow_instead(struct heapsource *h, int32_t pid, const char *why, stru
 	return 0;
 }
 
-/* @w: pending attach of a running process; -EINPROGRESS: try later. NULL: it is stopped, ready. */
-static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, struct err *err)
+/* @w: of a running process; -EINPROGRESS: try later. Else @held: it is stopped, ready. */
+static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w,
+		  const struct heapfollow_held *held, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	TRY(h->emits_mappings ? emit_mappings(h, pid, err) : 0);
@@ -438,16 +426,22 @@ static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, s
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");
 	CLEANUP(err_release) struct err why = {0};
-	int rc = attach_planned(h, pid, &plan, !w, &why);
+	int rc = attach_planned(h, pid, &plan, held, &why);
 	if (rc == -ENOMEM && h->spec.forced == HEAP_METHOD_NONE && h->env.record_growth)
 		return grow_instead(h, pid, err_msg(&why), err);
 	return rc ? err_move(err, &why) : 0;
 }
 
-static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
+static bool is_gone(int rc)
 {
-	h->info.nr_refused++;
-	if (h->spec.on_refused)
+	return rc == -ESRCH || rc == -ENOENT;
+}
+
+static void refuse(struct heapsource *h, int32_t pid, int rc, const struct err *why)
+{
+	h->info.nr_too_short += is_gone(rc);
+	h->info.nr_refused += !is_gone(rc);
+	if (h->spec.on_refused && !is_gone(rc))
 		h->spec.on_refused(h->spec.ctx, pid, why);
 }
 
@@ -484,7 +478,7 @@ static int try_attach(struct heapsource *h, struct pending_attach *w, struct err
 		return 0;
 	CLEANUP(err_release) struct err why = {0};
 	uint64_t image = proc_exec_id(w->pid);
-	int rc = attach(h, w->pid, w, &why);
+	int rc = attach(h, w->pid, w, NULL, &why);
 	uint64_t now = clock_mono_ns();
 	/* it may have executed another program meanwhile */
 	if (rc && image && proc_exec_id(w->pid) != image && now < w->load_deadline_ns)
@@ -513,7 +507,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 		   struct err *err)
 {
 	struct heapprocess *p = process_of(h, pid);
-	bool is_launched = h->launch && pid == h->env.target->child; /* it will be stopped again */
+	bool is_launched = h->launch && heapfollow_has(h->launch, pid); /* it is stopped again */
 	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_exec_id(pid))
 		return 0; /* attached meanwhile */
 	if (p)
@@ -528,10 +522,12 @@ static void on_fork(struct heapsource *h, const struct event *ev)
 	if (ev->pid == ev->fork.ppid || ev->fork.is_synthesized ||
 	    (!process_of(h, ev->fork.ppid) && !pending_attach_of(h, ev->fork.ppid)))
 		return;
-	if (h->spec.follows_children)
-		schedule_attach(h, ev->pid, FORK_DELAY_NS);
-	else
+	bool is_launched = h->launch && (heapfollow_has(h->launch, ev->pid) ||
+					 heapfollow_has(h->launch, ev->fork.ppid));
+	if (!h->spec.follows_children)
 		h->info.nr_not_followed++;
+	else if (!is_launched) /* else it is stopped for that */
+		schedule_attach(h, ev->pid, FORK_DELAY_NS);
 }
 
 /* Drains before the mappings go with the last thread, so that stacks can be resolved. */
@@ -545,6 +541,9 @@ static int on_exit_of(struct heapsource *h, const struct event *ev, const struct
 	(void)heapprocess_drain(p);
 	heapprocess_thread_ended(p, ev->tid);
 	unlock(h);
+	/* each of thousands of processes (make) would keep its memory mapped to the end */
+	if (h->spec.follows_children && ev->pid != h->env.target->child && proc_has_ended(ev->pid))
+		finish(h, p);
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
@@ -579,9 +578,9 @@ static int start_pids(struct heapsource *h, struct err *err)
 			continue;
 		if (nr == 1)
 			return err_move(err, &why);
-		refuse(h, pid, &why);
+		refuse(h, pid, rc, &why);
 	}
-	if (nr && h->info.nr_refused == nr)
+	if (nr && h->info.nr_refused + h->info.nr_too_short == nr)
 		return err_set(err, -ENOTSUP, "none of the %zu processes could be recorded", nr);
 	return 0;
 }
@@ -598,45 +597,40 @@ static int heap_start(void *self, const struct source_env *env, const struct eve
 		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
 	h->has_thread = true;
 	int32_t child = env->target->child;
-	return child ? heaplaunch_open(&h->launch, child, err) : start_pids(h, err);
+	unsigned flags = h->spec.follows_children ? HEAPFOLLOW_CHILDREN : 0;
+	return child ? heapfollow_open(&h->launch, child, flags, err) : start_pids(h, err);
 }
 
-/* The command is stopped before its first instruction and its mappings are known: attach. */
-static void attach_held(struct heapsource *h)
+/* Stopped before its first instruction, or at its fork, and its mappings are known: attach. */
+static void attach_held(struct heapsource *h, const struct heapfollow_held *held)
 {
 	CLEANUP(err_release) struct err why = {0};
-	struct heapprocess *old = process_of(h, h->env.target->child);
+	struct heapprocess *old = process_of(h, held->pid);
 	if (old)
 		finish(h, old);
-	if (attach(h, h->env.target->child, NULL, &why))
-		refuse(h, h->env.target->child, &why);
-	h->stopped_since_ns = 0;
-	if (heaplaunch_continue(h->launch, NULL))
-		heaplaunch_free(TAKE(h->launch));
+	int rc = attach(h, held->pid, NULL, held, &why);
+	if (rc)
+		refuse(h, held->pid, rc, &why);
+	heapfollow_continue(h->launch, held->pid);
 }
 
-/*
- * Waits for the mmap events of the stopped command, which arrive late on a busy machine.
- */
+/* Waits for the mmap events of stopped processes, which arrive late on a busy machine. */
 static void follow_launch(struct heapsource *h)
 {
-	if (!h->launch)
-		return;
-	uint64_t now = clock_mono_ns();
-	if (!h->stopped_since_ns) {
-		bool is_held = false;
-		if (heaplaunch_poll(h->launch, 0, &is_held, NULL)) { /* ended */
-			heaplaunch_free(TAKE(h->launch));
-			return;
-		}
-		h->stopped_since_ns = is_held ? now : 0;
+	struct heapfollow_held held;
+	if (h->launch && heapfollow_poll(h->launch)) /* ended */
+		heapfollow_free(TAKE(h->launch));
+	for (size_t i = 0; h->launch && heapfollow_held(h->launch, i, &held);) {
+		uint64_t for_ns = clock_mono_ns() - held.since_ns;
+		/* a program just executed may still have the mappings of the one before */
+		bool is_settled = held.is_forked || for_ns > MAPPINGS_WAIT_NS;
+		bool is_known =
+			h->emits_mappings || latelibs_is_complete(space_of(h, held.pid), held.pid);
+		if (for_ns > MAPPINGS_WAIT_MAX_NS || (is_settled && is_known))
+			attach_held(h, &held); /* then one less is held */
+		else
+			i++;
 	}
-	uint64_t for_ns = h->stopped_since_ns ? now - h->stopped_since_ns : 0;
-	if (for_ns > MAPPINGS_WAIT_MAX_NS ||
-	    (for_ns > MAPPINGS_WAIT_NS &&
-	     (h->emits_mappings ||
-	      latelibs_is_complete(space_of(h, h->env.target->child), h->env.target->child))))
-		attach_held(h);
 }
 
 /* Retries a little later: its libraries may not be mapped yet, or it is in its allocator. */
@@ -649,15 +643,13 @@ static void run_attach(struct heapsource *h, size_t i)
 		h->attaches.p[i] = w;
 		return;
 	}
-	bool is_gone = rc == -ESRCH || rc == -ENOENT;
-	if (rc && !is_gone && rc != -EPERM && ++w.nr_tries < RETRIES) {
+	if (rc && !is_gone(rc) && rc != -EPERM && ++w.nr_tries < RETRIES) {
 		w.due_ns = clock_mono_ns() + (EXEC_DELAY_NS << w.nr_tries);
 		h->attaches.p[i] = w;
 		return;
 	}
-	h->info.nr_too_short += is_gone;
-	if (rc && !is_gone)
-		refuse(h, w.pid, &why);
+	if (rc)
+		refuse(h, w.pid, rc, &why);
 	h->attaches.p[i] = h->attaches.p[--h->attaches.n];
 }
 
@@ -712,7 +704,7 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct heapsource *h = self;
 	vec_clear(&h->attaches);
-	heaplaunch_free(TAKE(h->launch));
+	heapfollow_free(TAKE(h->launch));
 	lock(h);
 	vec_foreach(p, &h->list) /* stop all at about the same time */
 		heapprocess_stop(*p);
@@ -772,7 +764,8 @@ static bool heap_suspends_filters(const void *self)
 static unsigned heap_poll_timeout(const void *self)
 {
 	const struct heapsource *h = self;
-	bool is_held = h->launch && (h->stopped_since_ns || !h->list.n);
+	struct heapfollow_held held;
+	bool is_held = h->launch && (heapfollow_held(h->launch, 0, &held) || !h->list.n);
 	if (is_held || h->attaches.n)
 		return POLL_HELD_MS;
 	/* a launched command stops at its next exec */

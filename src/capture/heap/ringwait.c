@@ -58,3 +58,16 @@ void ringwait_wake(struct ringwait *w)
 	__atomic_store_n(&w->is_woken, 1, __ATOMIC_SEQ_CST);
 	(void)syscall(SYS_futex, &w->is_woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
+
+/*
+ * So that the fullest ring fills to a fifth: each drain has a fixed cost, and records read late are
+ * no longer in the cache.
+ */
+#define FULL_WANTED 200
+
+uint64_t ringwait_next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns)
+{
+	uint64_t wanted = pause_ns * FULL_WANTED / MAX(fullest, 1u);
+	wanted = MIN(wanted, pause_ns + pause_ns / 4);
+	return MAX(MIN(wanted, max_ns), (uint64_t)RINGWAIT_PAUSE_MIN_NS);
+}

@@ -32,4 +32,11 @@ int ringwait_sleep(struct ringwait *w, uint64_t until_ns);
 /* Wakes the sleeper; from any thread. */
 void ringwait_wake(struct ringwait *w);
 
+#define RINGWAIT_PAUSE_MIN_NS 300000u
+/*
+ * The next pause between two drains after one of @pause_ns, when the fullest ring was full to
+ * @fullest of 1024 parts. Grows slowly, shrinks at once.
+ */
+uint64_t ringwait_next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns);
+
 #endif

@@ -20,8 +20,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <unistd.h>
 
@@ -53,6 +55,7 @@ struct heaplaunch {
 	uint64_t dynamic;                              /* of the program, for DT_DEBUG */
 	struct breakpoint breakpoints[NR_BREAKPOINTS]; /* _dl_debug_state, entry */
 	unsigned nr_signals;
+	bool is_child; /* assay's own: its exit status is not reaped here */
 	bool is_gone;
 };
 
@@ -226,7 +229,7 @@ static void step_over(struct heaplaunch *l, struct breakpoint *p)
 	else
 		(void)set_register(l, 7, 0);
 	if (!ptrace(PTRACE_SINGLESTEP, l->pid, 0, 0))
-		(void)tracee_wait(l->pid, true, clock_mono_ns() + NS_PER_SEC, &s);
+		(void)tracee_wait(l->pid, l->is_child, clock_mono_ns() + NS_PER_SEC, &s);
 	if (is_text)
 		(void)!pwrite(l->mem_fd, &int3, 1, (off_t)p->addr);
 	else
@@ -237,19 +240,32 @@ static void step_over(struct heaplaunch *l, struct breakpoint *p)
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err)
+static struct heaplaunch *launch_new(int32_t pid)
 {
-	TRY(tracee_seize(pid, pid, PTRACE_O_TRACEEXEC, err));
 	struct heaplaunch *l = xcalloc(1, sizeof(*l));
 	l->pid = pid;
 	l->mem_fd = -1;
-	*ret_l = l;
+	return l;
+}
+
+int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, unsigned flags, struct err *err)
+{
+	unsigned long options = PTRACE_O_TRACEEXEC;
+	if (flags & HEAPLAUNCH_CHILDREN)
+		options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+	TRY(tracee_seize(pid, pid, options, err));
+	*ret_l = launch_new(pid);
+	(*ret_l)->is_child = true;
 	return 0;
 }
 
+/*
+ * A thread that was killed while it was stopped is not gone before it was waited for: until then an
+ * execve of another thread of its process waits.
+ */
 static int resume(struct heaplaunch *l, int sig)
 {
-	if (!ptrace(PTRACE_CONT, l->pid, 0, sig))
+	if (!ptrace(PTRACE_CONT, l->pid, 0, sig) || (errno == ESRCH && !l->is_child))
 		return 0;
 	l->is_gone = errno == ESRCH;
 	return l->is_gone ? -ESRCH : -errno;
@@ -275,7 +291,7 @@ static int on_trap(struct heaplaunch *l, bool *ret_is_held)
 		return resume(l, 0);
 	}
 	clear_breakpoints(l);
-	int rc = tracee_listen(l->pid, true, clock_mono_ns() + NS_PER_SEC);
+	int rc = tracee_listen(l->pid, l->is_child, clock_mono_ns() + NS_PER_SEC);
 	l->state = STOPPED;
 	*ret_is_held = !rc;
 	return rc;
@@ -294,11 +310,51 @@ static int on_stop(struct heaplaunch *l, const struct tracee_stop *s, bool *ret_
 		/* A group-stop (job control): stay in it, and get an event at SIGCONT. */
 		return is_group && !ptrace(PTRACE_LISTEN, l->pid, 0, 0) ? 0 : resume(l, 0);
 	}
+	if (s->event == PTRACE_EVENT_FORK || s->event == PTRACE_EVENT_VFORK)
+		l->nr_signals = 0;
 	if (s->event)
 		return resume(l, 0);
 	if (s->signal == SIGTRAP && l->state == ARMED)
 		return on_trap(l, ret_is_held);
 	return deliver_signal(l, s->signal);
+}
+
+/*
+ * Whether a new child has memory of its own: by the arguments of the system call that it returns from.
+ * kcmp would tell, but needs rights that assay has dropped. False if that is not known.
+ */
+static bool has_own_memory(int32_t tid)
+{
+	struct user_regs_struct regs;
+	if (tracee_get_regs(tid, &regs) || !is_64bit_code(&regs))
+		return false;
+#if defined(__x86_64__)
+	uint64_t flags = regs.rdi;
+	if (regs.orig_rax == SYS_fork)
+		return true;
+	errno = 0;
+	if (regs.orig_rax == SYS_clone3) /* struct clone_args begins with the flags */
+		flags = (uint64_t)ptrace(PTRACE_PEEKDATA, tid, regs.rdi, 0);
+	bool is_clone = regs.orig_rax == SYS_clone || regs.orig_rax == SYS_clone3;
+	return is_clone && !errno && !(flags & CLONE_VM);
+#else
+	return false;
+#endif
+}
+
+int heaplaunch_adopt(struct heaplaunch **ret_l, int32_t tid, bool is_process, bool *ret_is_held)
+{
+	struct tracee_stop s;
+	TRY(tracee_wait(tid, false, clock_mono_ns(), &s));
+	struct heaplaunch *l CLEANUP(heaplaunch_free_p) = launch_new(tid);
+	*ret_is_held = is_process && s.event == PTRACE_EVENT_STOP && s.signal == SIGTRAP &&
+		       has_own_memory(tid);
+	if (*ret_is_held)
+		l->state = STOPPED;
+	else
+		TRY(on_stop(l, &s, ret_is_held));
+	*ret_l = TAKE(l);
+	return 0;
 }
 
 int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, struct err *err)
@@ -312,7 +368,7 @@ int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, str
 		uint64_t until_ns = l->state == ARMED
 					    ? MAX(deadline_ns, clock_mono_ns() + LINKER_TIMEOUT_NS)
 					    : deadline_ns;
-		int rc = tracee_wait(l->pid, true, until_ns, &s);
+		int rc = tracee_wait(l->pid, l->is_child, until_ns, &s);
 		if (rc == -ETIMEDOUT)
 			return 0;
 		rc = rc ? rc : on_stop(l, &s, ret_is_held);
@@ -337,14 +393,18 @@ int heaplaunch_continue(struct heaplaunch *l, struct err *err)
 void heaplaunch_free(struct heaplaunch *l)
 {
 	struct user_regs_struct regs;
+	struct tracee_stop s;
 	if (!l)
 		return;
 	/* Detaching needs a stopped tracee. */
-	if (!l->is_gone && (l->state == STOPPED ||
-			    !tracee_interrupt(l->pid, true, clock_mono_ns() + NS_PER_SEC, &regs))) {
+	if (!l->is_gone &&
+	    (l->state == STOPPED ||
+	     !tracee_interrupt(l->pid, l->is_child, clock_mono_ns() + NS_PER_SEC, &regs))) {
 		if (l->state == ARMED)
 			clear_breakpoints(l);
 		tracee_detach(l->pid);
+	} else if (!l->is_gone) { /* it may have ended: waits for it */
+		(void)tracee_wait(l->pid, l->is_child, clock_mono_ns(), &s);
 	}
 	close_p(&l->mem_fd);
 	free(l);

@@ -6,8 +6,10 @@
  * waits on a pipe ("gate") and is seized.
  *
  * If the command executes another program (a shell script's `exec`), it is stopped again at each
- * exec; forked children are not. While the command is traced each of its signals is delivered by
- * the next heaplaunch_poll; this is slow, so a process that gets many signals is detached.
+ * exec. With HEAPLAUNCH_CHILDREN the kernel attaches to its threads and children as well; follow.h
+ * has an object of this kind for each. While the command is traced each of its signals is delivered
+ * by the next heaplaunch_poll; this is slow, so a process that gets many signals is detached, unless
+ * it forks between them.
  *
  * If assay dies while the command is stopped, the kernel resumes the command. If assay dies while
  * the dynamic linker runs towards the breakpoint (milliseconds), SIGTRAP kills the command.
@@ -23,8 +25,16 @@
 
 struct heaplaunch;
 
+enum heaplaunch_flags { HEAPLAUNCH_CHILDREN = 1 << 0 };
+
 /* Seizes the child, which must wait on the pipe of spawn_open. */
-int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err);
+int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, unsigned flags, struct err *err);
+/*
+ * For a thread to which the kernel has attached, at its first stop. A process with memory of its own
+ * stays there, and *ret_is_held is set; a thread (@is_process is false) and a child that shares its
+ * parent's memory run on. -ESRCH: it has ended.
+ */
+int heaplaunch_adopt(struct heaplaunch **ret_l, int32_t tid, bool is_process, bool *ret_is_held);
 /*
  * Handles ptrace events; to be called repeatedly after spawn_exec. Sets *ret_is_held when
  * the command is stopped as described above. Blocks for at most @timeout_ms, or 10 ms while the

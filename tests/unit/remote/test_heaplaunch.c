@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/process/spawn.h"
+#include "remote/patch/follow.h"
 #include "remote/patch/launch.h"
 #include "remote/ptrace/remote.h"
 
@@ -49,7 +50,7 @@ static void launch(struct spawn *s, struct heaplaunch **l, const char *script)
 	(void)snprintf(text, sizeof(text), "%s", script);
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, text, NULL};
 	MUST(spawn_open(s, argv, NULL, &must_err));
-	MUST(heaplaunch_open(l, s->pid, &must_err));
+	MUST(heaplaunch_open(l, s->pid, 0, &must_err));
 	MUST(spawn_exec(s, "sh", &must_err));
 }
 
@@ -163,6 +164,61 @@ TEST(heaplaunch_lets_a_running_command_go)
 	while (!spawn_has_ended(&s))
 		usleep(1000);
 	CHECK_U64(spawn_exit_code(&s), 3);
+}
+
+TEST(heapfollow_holds_each_child_at_its_fork_and_each_program)
+{
+	CLEANUP(spawn_release) struct spawn s;
+	CLEANUP(heapfollow_free_p) struct heapfollow *f = NULL;
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+			(char[]){"(exit 3); a=$?; (:); /bin/true & wait; exit $a"}, NULL};
+	int nr_forked = 0;
+	int nr_programs = 0;
+	MUST(spawn_open(&s, argv, NULL, &must_err));
+	MUST(heapfollow_open(&f, s.pid, HEAPFOLLOW_CHILDREN, &must_err));
+	MUST(spawn_exec(&s, "sh", &must_err));
+	for (int i = 0; i < 5000 && !spawn_has_ended(&s); i++) {
+		struct heapfollow_held held;
+		(void)heapfollow_poll(f); /* -ESRCH: all have ended */
+		while (heapfollow_held(f, 0, &held)) {
+			nr_forked += held.is_forked;
+			nr_programs += !held.is_forked;
+			CHECK(heapfollow_has(f, held.pid));
+			heapfollow_continue(f, held.pid);
+		}
+		usleep(1000);
+	}
+	CHECK(s.is_reaped);
+	CHECK_U64(spawn_exit_code(&s), 3);
+	CHECK_U64(nr_forked, 3);
+	CHECK_U64(nr_programs, 2);
+}
+
+TEST(heapfollow_detaches_from_all)
+{
+	CLEANUP(spawn_release) struct spawn s;
+	struct heapfollow *f = NULL;
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+			(char[]){"(exit 3) & wait $!; (exit 4) & wait $!; exit 5"}, NULL};
+	MUST(spawn_open(&s, argv, NULL, &must_err));
+	MUST(heapfollow_open(&f, s.pid, HEAPFOLLOW_CHILDREN, &must_err));
+	MUST(spawn_exec(&s, "sh", &must_err));
+	struct heapfollow_held held;
+	for (int i = 0; i < 5000 && !heapfollow_held(f, 0, &held); i++) {
+		(void)heapfollow_poll(f);
+		usleep(1000);
+	}
+	heapfollow_continue(f, s.pid); /* its first child is held when it is freed */
+	for (int i = 0; i < 5000 && !heapfollow_held(f, 0, &held); i++) {
+		(void)heapfollow_poll(f);
+		usleep(1000);
+	}
+	CHECK(held.is_forked && held.pid != s.pid);
+	heapfollow_free(f);
+	for (int i = 0; i < 5000 && !spawn_has_ended(&s); i++)
+		usleep(1000);
+	CHECK(s.is_reaped);
+	CHECK_U64(spawn_exit_code(&s), 5);
 }
 
 #endif
