@@ -76,6 +76,7 @@ enum format_flags {
 	FORMAT_ONE_EVENT = 1 << 2,    /* written: a file holds samples of one event */
 	FORMAT_GZIP = 1 << 3,         /* written: packed by gzip, whatever the suffix */
 	FORMAT_CAN_PACK = 1 << 4,     /* written: packed if the suffix is .gz or .zst */
+	FORMAT_OF_EVENTS = 1 << 5,    /* written: single events at their exact times */
 };
 
 /* Returns how certain it is that an input with this head has the format, 0 (not) to 100. */
@@ -97,9 +98,9 @@ struct format {
 
 /* The functions in the table, each defined in the file of its format. */
 format_sniff_fn assayfile_sniff, folded_sniff, gperfheap_sniff, heaptrack_sniff, jemallocheap_sniff,
-	massif_sniff, perfdata_sniff, perfscript_sniff, pprof_sniff;
+	massif_sniff, pagefile_sniff, perfdata_sniff, perfscript_sniff, pprof_sniff;
 format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_read,
-	jemallocheap_read, massif_read, perfscript_read, pprof_read;
+	jemallocheap_read, massif_read, pagefile_read, perfscript_read, pprof_read;
 format_write_fn assayfile_format_write, firefox_write, folded_write, heaptrack_write, massif_write,
 	perfdata_write, perfscript_write, pprof_write, profilejson_write, speedscope_write;
 

@@ -33,6 +33,7 @@ static const struct {
 	[FACT_TARGET] = {"target"},
 	[FACT_COMMAND] = {"command"},
 	[FACT_TARGET_END] = {"target end"},
+	[FACT_PAGE_OF] = {"page of", DETAIL_ALWAYS},
 	[FACT_REDACTED] = {"redacted"},
 	[FACT_EVENT] = {"event"},
 	[FACT_FREQUENCY] = {"frequency_hz", DETAIL_SECOND},

@@ -28,6 +28,7 @@ enum fact_id {
 	FACT_TARGET,
 	FACT_TARGET_END, /* "killed by SIGKILL"; absent: it exited, still ran, or it is not known */
 	FACT_COMMAND,    /* its program; with --with-args its arguments, too */
+	FACT_PAGE_OF,    /* the input is an HTML page: the name of its recording, or "" */
 	FACT_REDACTED,   /* what was removed before the file was shared (redact.h) */
 	FACT_EVENT,
 	FACT_FREQUENCY,

@@ -17,6 +17,7 @@ struct merge {
 	stack_id *stack;
 	task_id *task;
 	uint32_t *tag;
+	unsigned flags; /* enum profile_copy_flags */
 };
 
 static uint32_t *ids(struct merge *m, size_t n)
@@ -42,7 +43,8 @@ static void merge_modules(struct merge *m)
 		mod.path = text(m, mod.path);
 		m->module[i] = profile_module(m->to, &mod);
 	}
-	vec_foreach(map, &m->from->mappings) {
+	for (size_t i = 0; i < m->from->mappings.n && !(m->flags & PROFILE_COPY_NAMES); i++) {
+		const struct mapping *map = &m->from->mappings.p[i];
 		struct mapping copy = *map;
 		copy.module = m->module[map->module];
 		vec_push(&m->to->mappings, copy);
@@ -55,7 +57,7 @@ static void merge_functions(struct merge *m)
 	for (size_t i = 1; i < m->from->functions.n; i++) {
 		struct function f = m->from->functions.p[i];
 		f.name = text(m, f.name);
-		f.linkage = text(m, f.linkage);
+		f.linkage = m->flags & PROFILE_COPY_NAMES ? 0 : text(m, f.linkage);
 		f.module = m->module[f.module];
 		m->func[i] = profile_function(m->to, &f);
 	}
@@ -251,9 +253,9 @@ static void merge_facts(struct merge *m, bool is_first)
 	}
 }
 
-void profile_merge(struct profile *to, const struct profile *from)
+static void merge(struct profile *to, const struct profile *from, unsigned flags)
 {
-	struct merge m = {.to = to, .from = from};
+	struct merge m = {.to = to, .from = from, .flags = flags};
 	bool is_first = !to->start_ns && !to->end_ns;
 	m.str = ids(&m, intern_count(&from->strings));
 	merge_modules(&m);
@@ -271,4 +273,17 @@ void profile_merge(struct profile *to, const struct profile *from)
 		to->wall_start_ns = from->wall_start_ns;
 	to->is_incomplete |= from->is_incomplete;
 	arena_release(&m.arena);
+}
+
+void profile_merge(struct profile *to, const struct profile *from)
+{
+	merge(to, from, 0);
+}
+
+struct profile *profile_copy(const struct profile *from, unsigned flags)
+{
+	struct profile *p = profile_new();
+	merge(p, from, flags);
+	profile_seal(p);
+	return p;
 }

@@ -480,7 +480,7 @@ static void count_unsymbolized(struct profile *p)
 	for (size_t i = 1; i < p->stacks.n; i++)
 		reasons[i] = (uint8_t)unsym_reason(p, (stack_id)i);
 	vec_foreach(t, &p->tables)
-		for (size_t i = 0; i < t->n; i++)
+		for (size_t i = 0; i < t->n && !table_kind(t->id)->is_derived; i++)
 			if (reasons[t->stack[i]])
 				p->losses.nr[reasons[t->stack[i]]] +=
 					(uint64_t)t->values[i * t->nr_columns];

@@ -306,6 +306,12 @@ void profile_seal(struct profile *p);
 /* Adds all elements of @from to @to, translating ids; for reports over several recordings. */
 void profile_merge(struct profile *to, const struct profile *from);
 
+enum profile_copy_flags {
+	PROFILE_COPY_NAMES = 1 << 0, /* what views need: no mappings, no linkage names */
+};
+/* Returns a sealed copy, with the texts that are in use only, owned by the caller. */
+struct profile *profile_copy(const struct profile *from, unsigned flags);
+
 /* Returns the frame of the function that contains the location's code, or NULL: no symbol. */
 const struct frame *profile_physical_frame(const struct profile *p, const struct location *l);
 /* Returns the module of a frame: that of its location, or an inferred function's own. */

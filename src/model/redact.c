@@ -217,6 +217,7 @@ static bool is_thread(const struct profile *p, const char *name)
 static void redact_facts(struct profile *p)
 {
 	size_t n = 0;
+	bool is_page = profile_get_fact(p, FACT_PAGE_OF) != NULL;
 	vec_foreach(f, &p->facts) {
 		if (!is_harmless(profile_text(p, f->key)))
 			continue;
@@ -231,6 +232,8 @@ static void redact_facts(struct profile *p)
 	const char *kernel = profile_get_fact(p, FACT_KERNEL);
 	if (kernel)
 		profile_factf(p, FACT_KERNEL, "%.*s", (int)strcspn(kernel, "-+ "), kernel);
+	if (is_page)
+		profile_fact(p, FACT_PAGE_OF, "");
 	profile_fact(p, FACT_REDACTED, REDACTED_TEXT);
 }
 
@@ -271,9 +274,7 @@ void profile_redact(struct profile **pp)
 		p->marks.p[i].text = profile_str(p, text, (size_t)n);
 	}
 	/* The old texts are still in the table of strings: a copy has only those in use. */
-	struct profile *copy = profile_new();
-	profile_merge(copy, p);
-	profile_seal(copy);
+	struct profile *copy = profile_copy(p, 0);
 	profile_free(p);
 	*pp = copy;
 }

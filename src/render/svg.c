@@ -20,7 +20,7 @@
 #include "base/text/num.h"
 #include "base/file/zio.h"
 #include "render/assets.h"
-#include "render/base64.h"
+#include "base/text/base64.h"
 #include "render/flame.h"
 #include "render/cells.h"
 

@@ -184,15 +184,19 @@ static void fill_row(struct maker *m, struct page_stream *s, const struct select
 	s->thread[i] = from->thread;
 	s->count[i] = row->nr_samples;
 	s->weight[i] = row->weight;
+	const struct table *t = table_of(sel, row);
 	if (s->time_ms) {
 		s->time_ms[i] = from->time_ms;
 		s->len_ms[i] = is_instant ? 0 : s->slice_ms;
+	}
+	if (s->time_ms && t && t - m->p->tables.p < UINT8_MAX) { /* else the rows are sums */
+		s->table[i] = (uint8_t)(t - m->p->tables.p + 1);
+		s->source[i] = (uint32_t)row->source;
 	}
 	if (!s->state)
 		return;
 	s->state[i] = (uint8_t)row->synth_leaf;
 	s->shape[i] = from->shape;
-	const struct table *t = table_of(sel, row);
 	if (t && t->has_tags)
 		add_tag(m, s, i, &m->p->tags.p[t->tag[row->source]]);
 	else
@@ -223,6 +227,8 @@ static uint32_t slice_of(const struct selection *sel)
 
 static void allocate(struct arena *a, struct page_stream *s)
 {
+	s->table = arena_calloc(a, s->n, sizeof(*s->table));
+	s->source = arena_calloc(a, s->n, sizeof(*s->source));
 	s->node = arena_calloc(a, s->n, sizeof(*s->node));
 	s->thread = arena_calloc(a, s->n, sizeof(*s->thread));
 	s->count = arena_calloc(a, s->n, sizeof(*s->count));

@@ -53,6 +53,8 @@ struct page_stream {
 	unsigned flags;    /* enum page_stream_flags */
 	uint32_t slice_ms; /* longest len_ms; 0: all rows are instants */
 	size_t n;
+	uint8_t *table;   /* of the row it was made from: its index in the profile + 1; 0: a sum */
+	uint32_t *source; /* that row */
 	/* By row. Times are since the start of the capture. */
 	uint32_t *time_ms;
 	uint32_t *len_ms; /* a row is the sum over this time from time_ms on; 0: an instant */

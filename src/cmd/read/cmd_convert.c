@@ -356,6 +356,10 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 		is_flame &= !outputs[i].format;
 	if (weigh(o, p, is_flame, &err))
 		return cmd_refuse(&err);
+	for (size_t i = 0; i < nr; i++)
+		if (outputs[i].format && outputs[i].format->flags & FORMAT_OF_EVENTS &&
+		    inputs_need_events(p, outputs[i].format->name, &err))
+			return cmd_fail(&err);
 	bool has_one_event = false;
 	for (size_t i = 0; i < nr; i++)
 		has_one_event |= !outputs[i].format || outputs[i].format->flags & FORMAT_ONE_EVENT;

@@ -107,6 +107,8 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	if (inputs_find(&in, args, &err) || inputs_confine(in.paths, in.nr, o->output, &err) ||
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter->dumps}, &err))
 		return cmd_fail(&err);
+	if (inputs_need_events(p, "script", &err))
+		return cmd_fail(&err);
 	if (p->is_incomplete)
 		log_note("the input is incomplete: the capture was killed, or the file is damaged");
 	uint64_t nr_lost = p->losses.nr[LOSS_LOST];

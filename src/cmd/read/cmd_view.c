@@ -47,6 +47,10 @@ static int write_page(const struct view_opts *o, const struct profile *p, const 
 		buf_add_str(&path, o->output);
 	else
 		inputs_add_output(&path, input, ".html");
+	if (!o->output && !strcmp(buf_str(&path), input)) {
+		err_set(err, -EINVAL, "the page would replace its input '%s'", input);
+		return err_hint(err, "-o FILE");
+	}
 	TRY(out_file(buf_str(&path), 0644, &html, err));
 	buf_add_ch(&path, '\n');
 	if (!cmd_is_quiet())

@@ -117,6 +117,19 @@ void inputs_note_event(const struct profile *p, const char *event)
 			t->columns[t->weight_column].unit == UNIT_NS ? "nanoseconds" : name);
 }
 
+int inputs_need_events(const struct profile *p, const char *what, struct err *err)
+{
+	const char *recording = profile_get_fact(p, FACT_PAGE_OF);
+	if (!recording)
+		return 0;
+	err_set(err, -ENODATA,
+		"%s needs single events at their exact times: the input is an HTML page, which has "
+		"sums and milliseconds",
+		what);
+	return err_hint(err, "name its recording: %s",
+			recording[0] ? recording : "a file with the suffix .assay");
+}
+
 void inputs_add_output(struct buf *to, const char *input, const char *extension)
 {
 	static const char *const compressed[] = {".gz", ".xz", ".zst"};

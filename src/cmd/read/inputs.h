@@ -41,6 +41,12 @@ int inputs_load(struct profile **ret_p, const char *const *paths, size_t nr,
  */
 void inputs_note_event(const struct profile *p, const char *event);
 
+/*
+ * For what needs single events at their exact times, which an HTML page does not hold: fails with
+ * -ENODATA if the profile was read from a page, and names its recording. @what: "the list of events".
+ */
+int inputs_need_events(const struct profile *p, const char *what, struct err *err);
+
 /* Appends the path beside an input: "dir/redis.html" for "dir/redis.folded.gz" and ".html". */
 void inputs_add_output(struct buf *to, const char *input, const char *extension);
 

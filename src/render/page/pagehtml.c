@@ -6,7 +6,7 @@
 #include "base/text/escape.h"
 #include "page_hash.h"
 #include "render/assets.h"
-#include "render/base64.h"
+#include "base/text/base64.h"
 #include "render/page/pagepack.h"
 
 #define PACK_FAST_BYTES (8u << 20) /* above, speed matters more than size */
@@ -48,18 +48,33 @@ static void add_static(struct buf *to, const struct page *page,
 	buf_add_str(to, "</main>\n");
 }
 
+static void add_zipped(struct buf *to, struct sv bytes)
+{
+	CLEANUP(buf_release) struct buf z = {0};
+	int level = bytes.n > PACK_FAST_BYTES ? 1 : 6;
+	bool is_zipped = !zio_compress_gzip(&z, bytes.p, bytes.n, level, NULL);
+	base64_add(to, is_zipped ? buf_sv(&z) : bytes);
+}
+
 static void add_data(struct buf *to, const struct page *page,
 		     const struct pagehtml_options *options)
 {
 	CLEANUP(buf_release) struct buf packed = {0};
-	CLEANUP(buf_release) struct buf z = {0};
 	pagepack_write(&packed, page);
-	int level = packed.n > PACK_FAST_BYTES ? 1 : 6;
-	bool is_zipped = !zio_compress_gzip(&z, packed.p, packed.n, level, NULL);
 	buf_add_str(to, "<script type=\"application/x-assay-page\" id=\"data\" data-input=\"");
 	escape_xml(to, sv_from_str(options->input ? options->input : ""));
 	buf_add_str(to, "\">");
-	base64_add(to, buf_sv(is_zipped ? &z : &packed));
+	add_zipped(to, buf_sv(&packed));
+	buf_add_str(to, "</script>\n");
+}
+
+/* What makes the page a recording; its own script does not read it. */
+static void add_recording(struct buf *to, const struct pagehtml_options *options)
+{
+	buf_add_str(to, "<script type=\"application/x-assay-recording\">");
+	base64_add(to, options->recording);
+	buf_add_str(to, "</script>\n<script type=\"application/x-assay-rows\">");
+	add_zipped(to, options->rows);
 	buf_add_str(to, "</script>\n");
 }
 
@@ -70,5 +85,7 @@ void pagehtml_write(struct buf *to, const struct page *page, const struct pageht
 	add_data(to, page, options);
 	buf_add_str(to, "<script>");
 	buf_add_sv(to, asset_page_js());
-	buf_add_str(to, "</script>\n</body>\n</html>\n");
+	buf_add_str(to, "</script>\n");
+	add_recording(to, options);
+	buf_add_str(to, "</body>\n</html>\n");
 }

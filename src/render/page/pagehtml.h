@@ -17,8 +17,10 @@
 #include "base/buf.h"
 
 struct pagehtml_options {
-	const char *input; /* name of the recording, for commands on the page */
-	struct sv text;    /* the first page as text, for browsers without scripts */
+	const char *input;   /* name of the recording, for commands on the page */
+	struct sv text;      /* the first page as text, for browsers without scripts */
+	struct sv recording; /* blocks of the page as a recording (format/page/pagefile.h) */
+	struct sv rows;
 	struct sv picture; /* a static SVG, for the same; empty: none */
 };
 
