@@ -381,8 +381,7 @@ void view_note_incomplete(struct report *r, const struct profile *p)
 	struct window w = window_of_profile(p);
 	const char *to = arena_fmt(&r->arena, "; its data end %s after the start",
 				   num_ns(w.to_ns > w.from_ns ? w.to_ns - w.from_ns : 0).s);
-	report_note(r,
-		    "the recording is incomplete: %s%s%s",
+	report_note(r, "the recording is incomplete: %s%s%s",
 		    p->losses.nr[LOSS_DISK] ? "the disk was full"
 					    : "assay was killed, or the file is truncated",
 		    w.to_ns ? to : "",

@@ -16,6 +16,7 @@
 #include "cmd/optgroups.h"
 #include "cmd/read/memchart.h"
 #include "host/privileges.h"
+#include "host/proc.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
@@ -197,6 +198,16 @@ static int write_flame_graphs(const struct capture_job *job, struct outputs *out
 	return status;
 }
 
+/* "; the target ended after 1.10 s: killed by SIGKILL" */
+static void add_end(struct buf *to, const struct capture_result *r)
+{
+	const char *how = profile_get_fact(r->profile, FACT_TARGET_END);
+	if (r->end != CAPTURE_END_TARGET && r->end != CAPTURE_END_COMMAND)
+		return;
+	buf_addf(to, "%sthe target ended after %s%s%s", to->n ? "; " : "", num_ns(r->duration_ns).s,
+		 how ? ": " : "", how ? how : "");
+}
+
 static void warn_of_nothing(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct capture_command *c = job->command;
@@ -204,6 +215,7 @@ static void warn_of_nothing(const struct capture_job *job, const struct capture_
 		CLEANUP(buf_release) struct buf reason = {0};
 		if (c->add_reason)
 			c->add_reason(&reason, job, r);
+		add_end(&reason, r);
 		log_warn("%s%s%s", c->nothing, reason.n ? ": " : "", buf_str(&reason));
 		return;
 	}
@@ -376,8 +388,22 @@ static int refused(const struct capture_job *job, int rc, const struct err *err)
 	return status == EXIT_USAGE || rc == -ENOENT ? EXIT_USAGE : capture_job_failed(job);
 }
 
+/* A stopped process is recorded all the same: it may be continued during the capture. */
+static void warn_of_stopped(const struct chosen_target *t)
+{
+	struct proc_task f;
+	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
+		int32_t pid = t->target.pids.pids.p[i];
+		if (proc_task(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
+			continue;
+		log_warn("process %d is stopped: it does nothing until it is continued", pid);
+		log_hint("kill -CONT %d", pid);
+	}
+}
+
 static int prepare(struct capture_job *job, struct err *err)
 {
+	warn_of_stopped(&job->target);
 	TRY(check_delay(job, err));
 	fill_options(job);
 	return job->command->prepare(job, err);

@@ -10,7 +10,6 @@
 #include "capture/heap/planner.h"
 #include "capture/io/io.h"
 #include "capture/perf/open.h"
-#include "host/proc.h"
 #include "plan/heapplan.h"
 
 #define FAULTS_HZ 4999
@@ -140,19 +139,6 @@ void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
 		buf_add_str(to, "the target ended before the recorder was in it");
 }
 
-/* A stopped process is recorded all the same: it may be continued during the capture. */
-static void warn_of_stopped(const struct chosen_target *t)
-{
-	struct proc_task f;
-	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
-		int32_t pid = t->target.pids.pids.p[i];
-		if (proc_task(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
-			continue;
-		log_warn("process %d is stopped: it allocates nothing until it is continued", pid);
-		log_hint("kill -CONT %d", pid);
-	}
-}
-
 /* ---- the capture -------------------------------------------------------------------------- */
 
 int heap_capture_check(const struct heap_capture *heap, const struct capture_job *job,
@@ -222,7 +208,6 @@ int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, str
 					      .ctx = heap};
 	job->options.heap = &heap->spec;
 	job->options.memory_spacing_ns = heap->every_ns;
-	warn_of_stopped(t);
 	TRY(choose_method(heap, job, err));
 	apply_method(&heap->choice, &job->options, &heap->spec);
 	if (heap->choice.method == HEAP_METHOD_GROWTH)

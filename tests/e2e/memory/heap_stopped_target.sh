@@ -9,6 +9,8 @@ wait_for grep -q "^State:.T" /proc/$pid/status
 $ASSAY heap --no-pictures -o g.assay -p $pid 1 > out 2> err
 grep -q "process $pid is stopped" err || fail "not reported: $(cat err)"
 grep -q "kill -CONT $pid" err || fail "no remedy: $(cat err)"
+timeout 20 "$ASSAY" faults -o f.assay -p $pid 0.3 > out 2> err
+grep -q "process $pid is stopped" err || fail "faults: not reported: $(cat err)"
 grep -q "^State:.T" /proc/$pid/status || fail "it goes on: $(grep State /proc/$pid/status)"
 
 $ASSAY heap --sample 64K --no-pictures -o s.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
