@@ -401,27 +401,33 @@ static void add_marks(struct page *page, const struct profile *p)
 							 profile_text(p, mark->text))});
 }
 
-/* ---- the page ------------------------------------------------------------------------------- */
-
-static void add_findings(struct page *page, const struct report *r)
+/* A call has a row with its whole time, which counts 1; the others are parts of it. */
+static void add_spans(struct maker *m)
 {
-	vec_foreach(text, &r->findings)
-		vec_push(&page->sentences, arena_strdup(&page->arena, *text));
+	const struct table *t = tables_find_rows(m->p, TABLE_SLOWEST_SPANS);
+	for (size_t i = 0; t && i < t->n; i++) {
+		const int64_t *v = &t->values[i * t->nr_columns];
+		if (v[0] <= 0)
+			continue;
+		const char *name = profile_text(m->p, m->p->tags.p[t->tag[i]].object);
+		const struct page_span span = {.time_ms = ms_since(m->page, t->time_ns[i]),
+					       .len_us = (uint32_t)MIN(MAX(v[1], 0) / 1000,
+								       (int64_t)UINT32_MAX),
+					       .thread = m->thread_of[t->task[i]],
+					       .text = arena_strdup(&m->page->arena, name)};
+		vec_push(&m->page->spans, span);
+	}
 }
 
-/* Thread time has the findings of waits and of CPU time. */
+/* ---- the page ------------------------------------------------------------------------------- */
+
 static int add_pages(struct page *page, const struct profile *p, const char *input, struct err *err)
 {
 	const struct view_limits limits = {.max_rows = 20};
-	struct select_spec spec = {0};
+	const struct select_spec spec = {0};
 	TRY(views_page(page->first, p, &spec, input, &limits, err));
-	if (views_default(p) == views_at(VIEW_THREAD_TIME)) {
-		CLEANUP(report_free_p) struct report *waits = report_new();
-		spec.event = table_key(TABLE_OFF_CPU);
-		TRY(views_page(waits, p, &spec, NULL, &limits, err));
-		add_findings(page, waits);
-	}
-	add_findings(page, page->first);
+	vec_foreach(text, &page->first->findings)
+		vec_push(&page->sentences, arena_strdup(&page->arena, *text));
 	const char *target = report_get_fact(page->first, FACT_TARGET);
 	const char *title = views_default(p)->title;
 	page->title = target ? arena_fmt(&page->arena, "%s: %s", target, title) : title;
@@ -448,6 +454,7 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 		add_cgroup(page, p);
 		add_memory(page, p);
 		add_marks(page, p);
+		add_spans(&m);
 		rc = add_streams(&m, err);
 	}
 	if (rc) {
@@ -469,6 +476,7 @@ void page_release(struct page *page)
 	vec_release(&page->streams);
 	vec_release(&page->series);
 	vec_release(&page->marks);
+	vec_release(&page->spans);
 	arena_release(&page->arena);
 	*page = (struct page){0};
 }

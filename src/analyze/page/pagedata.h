@@ -85,6 +85,14 @@ struct page_mark {
 	const char *text;
 };
 
+/* One of the slowest measured calls. */
+struct page_span {
+	uint32_t time_ms;
+	uint32_t len_us;
+	uint32_t thread;
+	const char *text;
+};
+
 struct page {
 	struct arena arena;
 	struct report *first; /* first page of the default view: title, notes, losses, facts */
@@ -102,6 +110,7 @@ struct page {
 	struct waitbins *bins;           /* NULL: the profile has no single waits */
 	VEC(struct page_series) series;
 	VEC(struct page_mark) marks;
+	VEC(struct page_span) spans;
 };
 
 /* @input: file name for commands on the page. Errors as those of views_page. */

@@ -176,6 +176,16 @@ static void add_series(struct packer *k)
 		json_end(j);
 	}
 	json_end(j);
+	json_put_arr(j, "spans");
+	vec_foreach(s, &k->page->spans) {
+		json_arr(j);
+		json_u64(j, s->time_ms);
+		json_u64(j, s->len_us);
+		json_u64(j, s->thread);
+		json_str(j, s->text);
+		json_end(j);
+	}
+	json_end(j);
 	json_put_arr(j, "marks");
 	vec_foreach(m, &k->page->marks) {
 		json_arr(j);

@@ -305,6 +305,26 @@ page = await ready(await open(url, { colorScheme: 'dark', viewport: { width: 800
 check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), '800 pixels suffice');
 await page.close();
 
+/* ---- what is folded, and small recordings ---- */
+write('tasks.folded', new Map([
+	['main;tokio::runtime::runtime::Runtime::block_on;svc::handle::{async_fn#0};work', 3],
+	['start_thread;tokio::runtime::task::raw::poll;tokio::runtime::task::core::Core<T,S>::poll;svc::handle::{async_fn#0};work', 5],
+	['start_thread;tokio::runtime::blocking::pool::Inner::run;tokio::runtime::task::raw::poll;svc::handle::{async_fn#0};work', 7],
+]));
+page = await ready(await open(view(path.join(dir, 'tasks.folded'), 'tasks.html')));
+check(await page.evaluate(() => {
+	const { tree: d, weights } = window.assay.model, name = (i) => window.assay.symName(d.sym[i]);
+	const [runtime] = [...d.parent.keys()].filter((i) => i && name(i) === '[runtime frames]' && !d.parent[i]);
+	return name(d.first[runtime]) === 'svc::handle::{async_fn#0}' && weights.total[d.first[runtime]] === 12;
+}), 'tasks that workers of a runtime poll are one frame by their outermost future');
+await page.evaluate(() => window.assay.set({ folds: false }));
+await settled(page);
+check(await page.evaluate(() => window.assay.model.tree.n) === 14, 'and all frames are one click away');
+await page.close();
+page = await ready(await open(view(path.join(fixtures, 'calls/spans.assay'), 'spans.html')));
+check(await page.evaluate(() => window.assay.P.head.spans.length) === 20, 'the slowest calls are on the axis');
+await page.close();
+
 /* ---- hostile names ---- */
 const evil = new Map([
 	['main;</script><script>window.owned=1</script>', 5], ['main;]]><img src=x onerror=owned=1>', 7],

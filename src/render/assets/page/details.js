@@ -41,7 +41,7 @@ Details.prototype.draw = function () {
 	const isSym = sym >= 0 && sym < app.P.tree.nrSyms;
 	if (isSym ? !d || d.sym !== sym : !app.model.functions)
 		return; /* the answer comes */
-	this.box.hidden = !app.P.summary.samples;
+	this.box.hidden = !app.P.summary.nrRows;
 	this.box.parentNode.classList.toggle('wide', this.box.hidden);
 	const top = this.shown === sym ? this.box.scrollTop : 0;
 	this.shown = sym;
@@ -83,7 +83,7 @@ Details.prototype.drawFunction = function (f) {
 		el('dt', {}, facts).textContent = key;
 		el('dd', {}, facts).textContent = percentText(v, all) +
 			(m.isSampled ? ' ' + errorText(n, samples) : '') + ' · ' + amountText(v, m.unit) + ' · ' +
-			grouped(n) + ' ' + m.noun;
+			countText(n, m.noun);
 	}
 	const actions = el('div', {'class': 'actions'}, this.box);
 	this.button(actions, app.around === sym ? 'Whole graph' : 'Sandwich',

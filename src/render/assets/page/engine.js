@@ -23,7 +23,7 @@ Engine.prototype.open = async function (text) {
 /* What the default metric consists of in the whole capture. */
 function sumStates(P) {
 	const m = P.metrics[0], s = P.streams[m.stream], by = new Float64Array(P.head.states.length);
-	const out = {sum: 0, samples: 0};
+	const out = {sum: 0, samples: 0, nrRows: P.streams.reduce((sum, x) => sum + x.n, 0)};
 	out.idle = eachRow(P, {range: null, threads: null, state: null, showsIdle: false}, m, (i) => {
 		out.sum += s.weight[i];
 		out.samples += s.count[i];

@@ -165,8 +165,8 @@ FlameView.prototype.paint = function () {
 
 FlameView.prototype.rootLabel = function () {
 	const a = this.app, m = a.metricNow();
-	return m.title + ': ' + amountText(a.shownSum(), m.unit) +
-		(m.unit === 'count' ? ' ' + m.countName : '');
+	return m.title + ': ' + (isBare(m, a.model.sums) ? countText(a.shownSum(), m.noun) :
+		amountText(a.shownSum(), m.unit) + (m.unit === 'count' ? ' ' + m.countName : ''));
 };
 
 FlameView.prototype.outline = function (c, node, color, px) {
@@ -319,7 +319,7 @@ FlameView.prototype.tipLines = function (node) {
 	lines.push(amountText(weights.total[node], m.unit) + ' · ' + percentText(weights.total[node], all) +
 		' of what is shown' + (node && d.parent[node] ?
 		' · ' + percentText(weights.total[node], weights.total[d.parent[node]]) + (d.isUp && d.isUp[node] ? ' of its callee' : ' of its caller') : ''));
-	const n = grouped(weights.count[node]) + ' ' + m.noun;
+	const n = countText(weights.count[node], m.noun);
 	lines.push(d.isUp && d.isUp[node] ? n : n + ' · self ' + amountText(weights.self[node], m.unit));
 	return lines;
 };

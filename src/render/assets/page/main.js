@@ -49,7 +49,8 @@ function placeTip(tip, box, ev, lines) {
 		el(i ? 'div' : 'b', {}, tip).textContent = text;
 	});
 	tip.hidden = false;
-	const x = ev.clientX - r.left + 14, y = ev.clientY - r.top + 16;
+	const x = ev.clientX - r.left + 14, isLow = ev.clientY + 20 + tip.offsetHeight > window.innerHeight;
+	const y = ev.clientY - r.top + (isLow && ev.clientY > tip.offsetHeight + 12 ? -tip.offsetHeight - 8 : 16);
 	tip.style.left = Math.max(0, Math.min(x, r.width - tip.offsetWidth - 4)) + 'px';
 	tip.style.top = y + 'px';
 }
@@ -70,20 +71,20 @@ function copyText(text, shown) {
 /* The first sentence: what the default metric consists of, in the whole capture. */
 function summary(app) {
 	const P = app.P, m = P.metrics[0], w = P.summary;
-	if (!w.samples && P.head.series.length) {
+	if (!w.nrRows && P.head.series.length) {
 		const s = P.head.series[0];
 		return s.title + ': ' + bytesText(s.value[0]) +
 			' at the start, ' + bytesText(s.value[s.value.length - 1]) + ' at the end.';
 	}
-	if (!w.samples)
+	if (!w.nrRows)
 		return 'No samples were recorded.';
 	const whole = amountText(w.sum, m.unit) + (m.unit === 'count' ? ' ' + m.countName : '');
 	if (!w.states) {
-		const cpus = m.unit === 'ns' && m.hasTimes && P.head.duration_ms ?
+		const cpus = m.unit === 'ns' && m.isSampled && m.hasTimes && P.head.duration_ms ?
 			', ' + (w.sum / 1e6 / P.head.duration_ms).toFixed(2) + ' CPUs on average' : '';
 		if (isBare(m, w))
-			return m.title + ': ' + grouped(w.samples) + ' ' + m.noun + '.';
-		return m.title + ': ' + whole + cpus + ' (' + grouped(w.samples) + ' ' + m.noun + ').';
+			return m.title + ': ' + countText(w.samples, m.noun) + '.';
+		return m.title + ': ' + whole + cpus + (w.samples ? ' (' + countText(w.samples, m.noun) + ').' : '.');
 	}
 	const parts = new Map();
 	w.states.forEach((v, i) => {
@@ -118,7 +119,9 @@ function Head(app, parent) {
 		document.documentElement.dataset.theme = darkMode() ? 'light' : 'dark';
 		app.notify();
 	});
-	for (const s of [summary(app)].concat(h.sentences.slice(0, 2)))
+	/* The sentences of the first text page; what all of it consists of, if there is room. */
+	const said = h.sentences.slice(0, 3);
+	for (const s of said.concat(said.length < 3 ? [summary(app)] : []))
 		el('p', {'class': 'sentence'}, box).textContent = s + (/[.!?]$/.test(s) ? '' : '.');
 }
 
@@ -166,7 +169,7 @@ function isBare(m, w) {
 SelectionLine.prototype.draw = function () {
 	const app = this.app, P = app.P, w = app.model.sums, m = app.metricNow(), parts = [];
 	const isTimed = app.isTimed();
-	this.box.hidden = !P.summary.samples;
+	this.box.hidden = !P.summary.nrRows;
 	const all = P.head.duration_ms / 1000, count = (a) => a.reduce((sum, v) => sum + v, 0);
 	this.metric.value = String(app.metric);
 	if (isTimed)
@@ -178,7 +181,7 @@ SelectionLine.prototype.draw = function () {
 	if (count(P.hasRows))
 		parts.push(count(Array.from(P.hasRows, (v, i) => isOn(i))) + ' of ' + count(P.hasRows) + ' threads');
 	parts.push((isBare(m, w) ? '' : amountText(app.shownSum(), m.unit) + (m.unit === 'count' ?
-		' ' + m.countName : '') + ', ') + grouped(w.samples) + ' ' + m.noun);
+		' ' + m.countName : '') + (w.samples ? ', ' : '')) + (w.samples ? countText(w.samples, m.noun) : ''));
 	if (w.idle)
 		parts.push('idle hidden (' + timeText(w.idle) + ')');
 	this.text.textContent = parts.join(' · ');
@@ -253,10 +256,11 @@ function Bar(app, parent, flame, help) {
 
 Bar.prototype.draw = function () {
 	const app = this.app, hits = this.flame.hitsNow(), m = app.metricNow();
-	const isOfMemory = !app.P.summary.samples;
+	const isOfMemory = !app.P.summary.nrRows;
 	VIEWS.forEach(([key], i) => {
 		this.tabs[i].setAttribute('aria-selected', String(app.view === key));
-		this.tabs[i].hidden = isOfMemory && !['memory', 'about'].includes(key);
+		this.tabs[i].hidden = isOfMemory && key !== 'about' && (key !== 'memory' ||
+			!app.P.head.series.length);
 	});
 	this.input.hidden = isOfMemory;
 	if (this.input.value !== app.search)

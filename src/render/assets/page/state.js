@@ -18,7 +18,12 @@ function App(P, engine) {
 App.prototype.reset = function () {
 	Object.assign(this, {metric: 0, range: null, groups: null, state: null, showsIdle: false,
 		folds: this.hasFolds, hidden: new Set(), root: null, around: null, opened: new Set(),
-		search: '', view: this.P.summary.samples ? 'flame' : 'memory', selected: -1, zoom: 0, heat: false});
+		search: '', view: this.firstView(), selected: -1, zoom: 0, heat: false});
+};
+
+/* The first view that has something to show. */
+App.prototype.firstView = function () {
+	return this.P.summary.nrRows ? 'flame' : this.P.head.series.length ? 'memory' : 'about';
 };
 
 App.prototype.set = function (changes) {
@@ -190,7 +195,7 @@ App.prototype.save = function () {
 		put('around', T.name[this.around]);
 	if (this.search)
 		put('s', this.search);
-	if (this.view !== (this.P.summary.samples ? 'flame' : 'memory'))
+	if (this.view !== this.firstView())
 		put('v', this.view);
 	if (this.selected >= 0 && this.selected < T.nrSyms)
 		put('f', T.name[this.selected]);

@@ -13,9 +13,14 @@ function scaled(v, steps, smallest) {
 		if (v < from)
 			continue;
 		const x = v / from;
-		return x.toFixed(x < 10 ? 2 : x < 100 ? 1 : 0) + NBSP + unit;
+		return (x < 1000 ? x.toFixed(x < 10 ? 2 : x < 100 ? 1 : 0) : grouped(x)) + NBSP + unit;
 	}
 	return grouped(v) + smallest;
+}
+
+/* "1 sample", "2 samples" */
+function countText(n, noun) {
+	return grouped(n) + ' ' + (Math.round(n) === 1 ? noun.replace(/s$/, '') : noun);
 }
 
 function timeText(ns) {

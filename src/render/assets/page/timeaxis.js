@@ -18,6 +18,9 @@ function TimeAxis(app, parent) {
 	this.unit = this.stream >= 0 ? P.head.streams[this.stream].unit : '';
 	this.nrGroups = this.stream < 0 ? 0 :
 		P.groups.list.filter((g) => g.threads.some((t) => P.hasRows[t])).length;
+	/* Waits alone have no time on a CPU. */
+	this.hasCpu = this.stream >= 0 && (!P.head.streams[this.stream].has_states ||
+		P.head.streams[this.stream].key === 'thread-time');
 	this.view = [0, P.head.duration_ms];
 	this.isShown = (this.stream >= 0 || P.head.series.length > 0) && P.head.duration_ms > 0;
 	this.box = el('section', {'class': 'axis', 'aria-label': 'Time axis'}, parent);
@@ -116,8 +119,9 @@ TimeAxis.prototype.layOut = function () {
 	this.W = W;
 	this.x0 = Math.min(LABEL_PX, Math.round(W / 5));
 	this.w = W - this.x0 - 1;
-	this.memoryY = this.stream >= 0 ? GRAPH_PX : 0;
-	this.stripY = this.memoryY + (this.app.P.head.series.length ? GRAPH_PX : 0) + 2;
+	this.memoryY = this.hasCpu ? GRAPH_PX : 0;
+	this.spanY = this.memoryY + (this.app.P.head.series.length ? GRAPH_PX : 0) + 2;
+	this.stripY = this.spanY + (this.app.P.head.spans.length ? STRIP_PX : 0);
 	this.nrStrips = d ? d.strips.length : Math.min(this.nrGroups, STRIPS_MAX);
 	this.H = this.stripY + (this.nrStrips + (this.nrGroups > STRIPS_MAX ? 1 : 0)) * STRIP_PX + AXIS_PX;
 };
@@ -162,7 +166,7 @@ TimeAxis.prototype.drawBase = function () {
 	c.font = this.font;
 	c.textBaseline = 'middle';
 	this.drawTimes(c);
-	if (this.data)
+	if (this.data && this.hasCpu)
 		this.drawCpu(c);
 	if (app.P.head.series.length)
 		this.drawMemory(c);
@@ -176,7 +180,29 @@ TimeAxis.prototype.drawBase = function () {
 		c.fillText(amountText(this.data.restActive, this.unit) +
 			(this.unit === 'count' ? ' samples' : ' active'), this.x0 + 4, y);
 	}
+	if (app.P.head.spans.length)
+		this.drawSpans(c);
 	this.drawMarks(c);
+};
+
+TimeAxis.prototype.drawSpans = function (c) {
+	const y = this.spanY, h = STRIP_PX - 5, right = this.x0 + this.w;
+	this.label(c, 'slowest calls', y + h / 2 + 1, true);
+	c.fillStyle = this.accent;
+	c.globalAlpha = 0.7;
+	for (const [t, us] of this.app.P.head.spans) {
+		const a = Math.max(this.x0, this.xOf(t)), b = Math.min(right, this.xOf(t + us / 1000));
+		if (b >= this.x0 && a <= right)
+			c.fillRect(a, y + 1, Math.max(2, b - a), h);
+	}
+	c.globalAlpha = 1;
+};
+
+/* The measured calls under the mouse, if it is in their row. */
+TimeAxis.prototype.spansAt = function (ev) {
+	const y = ev.clientY - this.top.getBoundingClientRect().top, x = this.xOf(this.msAt(ev));
+	return y < this.spanY || y >= this.stripY ? [] : this.app.P.head.spans.filter(([t, us]) =>
+		x >= this.xOf(t) - 2 && x <= Math.max(this.xOf(t) + 2, this.xOf(t + us / 1000)) + 1);
 };
 
 TimeAxis.prototype.label = function (c, text, y, isOn, color) {
@@ -364,6 +390,11 @@ TimeAxis.prototype.stripAt = function (ev) {
 	return this.data && i >= 0 && i < this.nrStrips ? i : -1;
 };
 
+/* At least a millisecond. */
+function spanRange([t, us], end) {
+	return [Math.min(t, end - 1), Math.min(end, Math.max(t + 1, Math.ceil(t + us / 1000)))];
+}
+
 TimeAxis.prototype.listen = function () {
 	let from = null, fromX = 0;
 	this.top.addEventListener('pointerdown', (ev) => {
@@ -392,6 +423,8 @@ TimeAxis.prototype.listen = function () {
 			this.app.set({range: range[1] - range[0] >= 1 ? range : null});
 		else if (i >= 0)
 			this.pick(this.data.strips[i], ev.shiftKey || ev.ctrlKey || ev.metaKey);
+		else if (this.spansAt(ev).length)
+			this.app.set({range: spanRange(this.spansAt(ev)[0], this.app.P.head.duration_ms)});
 		else if (this.app.range)
 			this.app.set({range: null});
 	});
@@ -452,7 +485,9 @@ TimeAxis.prototype.showTip = function (ev) {
 			lines.push(this.unit === 'ns' ? percentText(v, sum) + ' ' + text : amountText(v, this.unit) +
 				' samples');
 	} else {
-		if (d)
+		for (const [, us, thread, text] of this.spansAt(ev).slice(0, 5))
+			lines.push(timeText(us * 1000) + ' ' + text + ', ' + P.head.threads[thread][2]);
+		if (d && this.hasCpu)
 			lines.push(this.cpuAt(k).toFixed(2) + (this.unit === 'ns' ? ' CPUs in use' : ' samples a ms'));
 		for (const s of P.head.series)
 			lines.push(s.title + ' ' + bytesText(s.value[Math.max(0,
