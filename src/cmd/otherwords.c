@@ -209,7 +209,6 @@ const struct opt_other other_options[] = {
 	{CAPTURES, "--mmap-pages", "buffers are sized by assay: omit it"},
 	{CAPTURES, "-z", "recordings are always compressed: omit it"},
 	{CAPTURES, "--compression-level", "recordings are always compressed: omit it"},
-	{CAPTURES, "--csv", "assay watch prints CSV; here: --json"},
 	{CAPTURES, "--export-json", "--json"},
 	/* reading */
 	{READERS, "-i", FILE_IN},

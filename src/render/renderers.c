@@ -6,11 +6,12 @@
 
 #include "base/process/term.h"
 #include "base/sv.h"
+#include "render/csvout.h"
 #include "render/jsonout.h"
 #include "render/markdown.h"
 
 /* One row per renderer, with its option. Without an option the renderer is text. */
-enum { TEXT, JSON, MARKDOWN };
+enum { TEXT, JSON, MARKDOWN, CSV };
 
 static void render_json(struct buf *to, const struct report *r, const struct text_style *style)
 {
@@ -18,11 +19,18 @@ static void render_json(struct buf *to, const struct report *r, const struct tex
 	jsonout_render(to, r);
 }
 
+static void render_csv(struct buf *to, const struct report *r, const struct text_style *style)
+{
+	(void)style;
+	csvout_render(to, r);
+}
+
 static void (*const renderers[])(struct buf *to, const struct report *r,
 				 const struct text_style *style) = {
 	[TEXT] = text_render,
 	[JSON] = render_json,
 	[MARKDOWN] = markdown_render,
+	[CSV] = render_csv,
 };
 
 static const struct opt options[] = {
@@ -30,6 +38,8 @@ static const struct opt options[] = {
 		"print JSON; its schema is in docs/formats/report-json.md"),
 	OPT_SET(0, "md", struct renderer_choice, idx, MARKDOWN,
 		"print Markdown, for an issue or for a program that reads text"),
+	OPT_SET(0, "csv", struct renderer_choice, idx, CSV,
+		"print CSV: each table, with its key in the first column"),
 	OPT_U64_IN(0, "rows", struct renderer_choice, rows, 1, 1000000, "N",
 		   "rows of all tables together (default: what fits on 40 lines; --md: 40)"),
 	OPT_FLAG(0, "details", struct renderer_choice, is_details,
