@@ -67,6 +67,13 @@ static const struct format formats[] = {
 		.write = speedscope_write,
 	},
 	{
+		.name = "dot",
+		.title = "call graph for Graphviz",
+		.suffixes = ".dot .gv",
+		.flags = FORMAT_ONE_EVENT,
+		.write = dot_write,
+	},
+	{
 		.name = "pprof",
 		.title = "pprof's profile.proto, for go tool pprof and many servers",
 		.suffixes = ".pb.gz .pprof .pb",

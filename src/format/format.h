@@ -101,8 +101,9 @@ format_sniff_fn assayfile_sniff, folded_sniff, gperfheap_sniff, heaptrack_sniff,
 	massif_sniff, pagefile_sniff, perfdata_sniff, perfscript_sniff, pprof_sniff;
 format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_read,
 	jemallocheap_read, massif_read, pagefile_read, perfscript_read, pprof_read;
-format_write_fn assayfile_format_write, firefox_write, folded_write, heaptrack_write, massif_write,
-	perfdata_write, perfscript_write, pprof_write, profilejson_write, speedscope_write;
+format_write_fn assayfile_format_write, dot_write, firefox_write, folded_write, heaptrack_write,
+	massif_write, perfdata_write, perfscript_write, pprof_write, profilejson_write,
+	speedscope_write;
 
 #define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* size of the head that sniffers need */
 

@@ -6,6 +6,7 @@ exchange.py ASSAY RECORDING EVENT COLUMN TOOL FILE WHAT: WHAT is how FILE names 
     pprof      go tool pprof reads FILE
     protoc     protoc decodes FILE strictly, by the documented field numbers
     firefox    FILE is checked here for what the Firefox Profiler relies on: samples, markers, allocations
+    dot        Graphviz reads FILE
     profiler-cli   the Firefox Profiler's own code, as $PROFILER_CLI, reads FILE: timing, native-allocations
 
 The truth is summed up here from `assay convert --to json`, which holds all rows: for each function its
@@ -243,7 +244,12 @@ def of_profiler_cli(path, what):
     return {n: (own[n], v) for n, v in rows.items() if v}
 
 
-TOOLS = {'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
+def of_dot(path, what):
+    g = json.loads(run('dot', '-Tdot_json', path))
+    return {n['tooltip']: (int(n['self']), int(n['total'])) for n in g['objects'] if 'total' in n}
+
+
+TOOLS = {'dot': of_dot, 'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
 
 
 def main():
