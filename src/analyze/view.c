@@ -7,6 +7,7 @@
 #include "analyze/runtimes.h"
 #include "analyze/select/window.h"
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/text/num.h"
 #include "base/stat.h"
 #include "model/tables.h"
@@ -310,12 +311,43 @@ static uint32_t nr_unnamed(const struct profile *p, const struct location *l, ui
 	return n;
 }
 
+static bool has_unnamed(const struct profile *p)
+{
+	for (loc_id i = 1; i < p->locations.n; i++) {
+		const struct location *l = &p->locations.p[i];
+		bool is_pseudo = p->modules.p[l->module].kind == MODULE_PSEUDO;
+		if (!is_pseudo && nr_unnamed(p, l, l->nr_frames))
+			return true;
+	}
+	return false;
+}
+
+/* The sum over all rows of weight times number of frames; a pass over the stacks, without totals. */
+static double weight_of_frames(const struct selection *sel)
+{
+	const struct profile *p = sel->p;
+	CLEANUP(free_p) uint32_t *nr = xcalloc(p->stacks.n, sizeof(*nr)); /* up to the root */
+	double sum = 0;
+	for (stack_id id = 1; id < p->stacks.n; id++) {
+		loc_id loc = p->stacks.p[id].loc;
+		bool is_pseudo = p->modules.p[p->locations.p[loc].module].kind == MODULE_PSEUDO;
+		nr[id] = nr[p->stacks.p[id].parent] + (is_pseudo ? 0 : select_nr_frames(sel, id));
+	}
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		sum += (double)sel->rows[i].weight * nr[sel->rows[i].stack];
+	return sum;
+}
+
 void view_add_frames(struct report *r, const struct selection *sel)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	const struct profile *p = sel->p;
 	if (!sel->nr_rows)
 		return;
+	if (!has_unnamed(p)) {
+		r->frames.all += weight_of_frames(sel);
+		return;
+	}
 	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
 	double *by_module = arena_calloc(&a, p->modules.n + 1, sizeof(*by_module));
 	module_id most = 0;

@@ -23,12 +23,25 @@ void mem_die(size_t n)
 	_exit(125);
 }
 
+#define HUGE_BYTES ((size_t)2 << 20)
+#define HUGE_MIN   ((size_t)4 << 20)
+
+/* Asks for huge pages in a large block; where that fails, pages are small. */
+static void *in_huge_pages(void *p, size_t n)
+{
+	char *end = (char *)p + n;
+	char *first = (char *)p + (-(uintptr_t)p & (HUGE_BYTES - 1));
+	if (n >= HUGE_MIN && first < end)
+		(void)madvise(first, (size_t)(end - first) & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);
+	return p;
+}
+
 void *xmalloc(size_t n)
 {
 	void *p = malloc(n ? n : 1);
 	if (UNLIKELY(!p))
 		mem_die(n);
-	return p;
+	return in_huge_pages(p, n);
 }
 
 void *xcalloc(size_t nr, size_t n)
@@ -39,16 +52,9 @@ void *xcalloc(size_t nr, size_t n)
 	return p;
 }
 
-#define HUGE_BYTES ((size_t)2 << 20)
-
 void *xcalloc_huge(size_t nr, size_t n)
 {
-	char *p = xcalloc(nr, n);
-	char *end = p + nr * n;
-	char *first = p + (-(uintptr_t)p & (HUGE_BYTES - 1));
-	if (first < end) /* where it fails, pages are small */
-		(void)madvise(first, (size_t)(end - first) & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);
-	return p;
+	return in_huge_pages(xcalloc(nr, n), nr * n);
 }
 
 void *xrealloc(void *p, size_t n)
@@ -56,7 +62,7 @@ void *xrealloc(void *p, size_t n)
 	void *q = realloc(p, n ? n : 1);
 	if (UNLIKELY(!q))
 		mem_die(n);
-	return q;
+	return in_huge_pages(q, n);
 }
 
 void *xreallocarray(void *p, size_t nr, size_t n)

@@ -13,15 +13,13 @@
 
 #include "base/base.h"
 
+/* Blocks of 4 MiB or more are in huge pages, where the kernel has them: one page fault for 2 MiB. */
 void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t nr, size_t n) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));
 /* Overflow-checked realloc of nr elements of n bytes. */
 void *xreallocarray(void *p, size_t nr, size_t n) __attribute__((returns_nonnull));
-/*
- * Zeroed array in huge pages where the kernel has them: for large memory that is written from its
- * start to its end, so that there is one page fault for 2 MiB, not for 4 KiB. Released by free.
- */
+/* The same for a zeroed array that is written from its start to its end. Released by free. */
 void *xcalloc_huge(size_t nr, size_t n) __attribute__((malloc, returns_nonnull));
 char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));

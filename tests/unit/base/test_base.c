@@ -95,6 +95,24 @@ TEST(json_writer_places_commas)
 	CHECK_STR(buf_str(&b), "{\"a\":[1,-2],\"b\":\"x\"}");
 }
 
+TEST(compression_of_text_and_columns_round_trips)
+{
+	CLEANUP(buf_release) struct buf plain = {0};
+	for (int i = 0; i < 50000; i++)
+		buf_addf(&plain, "name%d\n", i / 3);
+	size_t end_of_text = plain.n;
+	for (int i = 0; i < 200000; i++)
+		buf_add_uleb(&plain, i % 7 ? 0 : (uint64_t)i * 2654435761u % 1000);
+	const size_t columns[] = {0, 1, end_of_text, plain.n};
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		CLEANUP(buf_release) struct buf z = {0};
+		CLEANUP(buf_release) struct buf back = {0};
+		CHECK(!zio_compress_gzip_columns(&z, plain.p, plain.n, columns[i], NULL));
+		CHECK(!zio_decompress(&back, ZKIND_GZIP, z.p, z.n, 1 << 30, NULL));
+		CHECK(back.n == plain.n && !memcmp(back.p, plain.p, back.n));
+	}
+}
+
 TEST(compression_round_trips_and_truncation_is_reported)
 {
 	CLEANUP(buf_release) struct buf plain = {0};
