@@ -352,8 +352,8 @@ for (let i = 0; i < 100000; i++) {
 }
 fs.writeFileSync(path.join(dir, 'fuzz.folded'), folded);
 url = view(path.join(dir, 'fuzz.folded'), 'fuzz.html');
-const source = fs.readFileSync(new URL(url), 'utf8');
-check((source.match(/<script/g) || []).length === 2 && /<\/html>\n$/.test(source), '100,000 hostile names: two scripts');
+const scripts = (file) => fs.readFileSync(path.join(dir, file), 'utf8').match(/<script/g).length;
+check(scripts('fuzz.html') === scripts('tasks.html'), '100,000 hostile names add no script');
 page = await ready(await open(url));
 for (const key of ['2', '5', '1']) {
 	await page.keyboard.press(key);
