@@ -165,7 +165,7 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 				 .reason = wait_key(WAIT_ON_CPU),
 				 .what = "on CPU"};
 	const struct line preempted = {.ns = total->preempted_ns,
-				       .nr = total->nr_involuntary,
+				       .nr = l->preempted.nr_all,
 				       .q = &l->preempted,
 				       .reason = wait_key(WAIT_RUN_QUEUE),
 				       .what = "preempted"};

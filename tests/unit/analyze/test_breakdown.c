@@ -1,0 +1,41 @@
+/* analyze/breakdown: the counts of its rows. */
+#include "base/base.h"
+#include "tap.h"
+
+#include "analyze/wait/breakdown.h"
+#include "madewaits.h"
+
+#define MS 1000000ull
+
+static const union cell *cell_of(const struct report_table *t, size_t row, const char *key)
+{
+	size_t at = 0;
+	while (at + 1 < t->nr_columns && strcmp(t->columns[at].key, key))
+		at++;
+	return &t->cells[row * t->nr_columns + at];
+}
+
+TEST(breakdown_counts_a_yield_once)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct breakdown l;
+	struct madewait w = {.comm = "a", .reason = WAIT_RUN_QUEUE, .nr = 100, .ms = 300};
+	w.detail = "yielded";
+	madewait(p, &w);
+	w.detail = "preempted";
+	w.nr = 2;
+	w.ms = 10;
+	madewait(p, &w);
+	profile_seal(p);
+	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
+	breakdown_report(r, &l);
+	CHECK(r->tables.n == 1 && r->tables.p[0].nr_rows >= 2);
+	const struct report_table *t = &r->tables.p[0];
+	CHECK_STR(cell_of(t, 0, "what")->text, "preempted");
+	CHECK_U64(cell_of(t, 0, "count")->u, 2);
+	CHECK_U64(cell_of(t, 0, "mean_ns")->u, 5 * MS);
+	CHECK_STR(cell_of(t, 1, "what")->text, "yielded the CPU");
+	CHECK_U64(cell_of(t, 1, "count")->u, 100);
+}
