@@ -124,8 +124,8 @@ static __always_inline void take_stacks(struct count_total *t, const struct coun
 	if ((c->flags & COUNT_NO_STACK) || !is_stack_sampled(t, now))
 		return;
 	k->user_ref = user_stack(COUNT_DEPTH);
-	/* Kernel threads have no user stack. */
-	if ((c->flags & COUNT_KERNEL_STACK) || (task->flags & PF_KTHREAD))
+	/* These have no user stack. */
+	if ((c->flags & COUNT_KERNEL_STACK) || (task->flags & PF_IN_KERNEL))
 		k->kernel_ref = kernel_stack(ctx, 0);
 	t->stack_ns += bpf_ktime_get_ns() - now;
 	t->nr_stacks += k->user_ref || k->kernel_ref;

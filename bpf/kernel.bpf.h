@@ -358,6 +358,10 @@ static __always_inline __u64 exec_ns_of(struct task_struct *t)
 #define PF_EXITING  0x00000004u
 #define PF_MEMALLOC 0x00000800u
 #define PF_KTHREAD  0x00200000u
+/* A worker of io_uring: a thread of the process that never runs its code. */
+#define PF_IO_WORKER 0x00000010u
+/* Threads without user registers; those of an io_uring worker are its creator's. */
+#define PF_IN_KERNEL (PF_KTHREAD | PF_IO_WORKER)
 
 static __always_inline void raise_to(__u64 *max, __u64 v)
 {

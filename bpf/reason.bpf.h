@@ -406,14 +406,19 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	return WAIT_OTHER;
 }
 
-/* A thread without user memory: a kernel thread, which is mostly idle, or one that exits. */
+/*
+ * A thread that is in no call of its program: a kernel thread or io_uring worker, which is mostly idle, or
+ * one that exits.
+ */
 static __always_inline __u8 thread_reason(struct task_struct *t, __u32 state, bool is_iowait)
 {
 	if (t->flags & PF_EXITING)
 		return WAIT_KERNEL;
-	if (!(t->flags & PF_KTHREAD))
+	if (!(t->flags & PF_IN_KERNEL))
 		return WAIT_UNKNOWN;
 	bool is_blocked = state & STATE_UNINTERRUPTIBLE && !(state & STATE_NOLOAD);
+	if (is_iowait && t->flags & PF_IO_WORKER)
+		return WAIT_FILE_OTHER;
 	return is_iowait || is_blocked ? WAIT_KERNEL : WAIT_PARK;
 }
 
@@ -426,7 +431,7 @@ static __always_inline int cause_of(struct task_struct *t, bool is_current, bool
 	struct call_regs r;
 	if (!t || !c)
 		return 0;
-	bool is_user = !(t->flags & PF_KTHREAD) && has_mm(t);
+	bool is_user = !(t->flags & PF_IN_KERNEL) && has_mm(t);
 
 	c->object = 0;
 	c->fd = WAIT_NO_FD;

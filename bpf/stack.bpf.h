@@ -208,7 +208,7 @@ static __always_inline bool stack_start_of(struct task_struct *t, struct task_st
 	struct ktables_head *h = single_elem(&tables);
 	struct pt_regs___kernel *r = regs_of(t);
 
-	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r) || !h)
+	if (t->flags & (PF_IN_KERNEL | PF_EXITING) || !REGS_IS_64(r) || !h)
 		return false;
 	struct kspace *space = space_of(h, t, st);
 	if (!space)

@@ -298,7 +298,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	if (w->now.object_kind >= OBJECT_FILE)
 		object_report(t, &w->now);
 	w->now.user_ref = 0;
-	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
+	if (wait_has_stacks && !(t->flags & (PF_IN_KERNEL | PF_EXITING)))
 		w->now.user_ref = user_stack_of(s, WAIT_DEPTH, w->now.how != HOW_BLOCKED);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_stack_cached(ctx, &w->now);
@@ -398,7 +398,7 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 	if (!current->pid)
 		return true;
 	bool is_own_stack = at - (__u64)current->stack < KERNEL_STACK_BYTES;
-	if (current->flags & PF_KTHREAD || !has_mm(current))
+	if (current->flags & PF_IN_KERNEL || !has_mm(current))
 		return !is_own_stack;
 	struct call_regs r;
 	call_regs_of(current, &r);
@@ -420,7 +420,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *b
 {
 	w->wake.tid = by->pid;
 	w->wake.tgid = by->tgid;
-	if (!wait_has_wakers || by->flags & PF_KTHREAD || !has_mm(by))
+	if (!wait_has_wakers || by->flags & PF_IN_KERNEL || !has_mm(by))
 		return;
 	struct task_state *s = state_of(by, false);
 	if (s && s->flags & TASK_IS_TARGET)
@@ -544,7 +544,7 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 	w->first.evidence |= EVIDENCE_AT_START;
 	if (w->first.object_kind >= OBJECT_FILE)
 		object_report(t, &w->first);
-	if (wait_has_stacks && !(t->flags & PF_KTHREAD) && has_mm(t))
+	if (wait_has_stacks && !(t->flags & PF_IN_KERNEL) && has_mm(t))
 		initial_stack_copy(t, &w->first);
 	barrier();
 	w->first.is_valid = 1;

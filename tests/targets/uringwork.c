@@ -1,7 +1,7 @@
 /* build: gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls */
 /*
- * Reads 4096 bytes of FILE 500 times through io_uring, sequentially, in ring_read(). Exits with 77
- * if io_uring is not available.
+ * Reads 4096 bytes of FILE 500 times through io_uring, sequentially, in ring_read(); with a second argument
+ * by io_uring's worker threads. Exits with 77 if io_uring is not available.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static void *map_ring(int ring, size_t n, off_t what)
 	exit(1);
 }
 
-__attribute__((noipa)) static void ring_read(int fd, int nr)
+__attribute__((noipa)) static void ring_read(int fd, int nr, unsigned char flags)
 {
 	struct io_uring_params p;
 	memset(&p, 0, sizeof(p));
@@ -42,6 +42,7 @@ __attribute__((noipa)) static void ring_read(int fd, int nr)
 		unsigned at = *tail & mask;
 		memset(&sqes[at], 0, sizeof(sqes[at]));
 		sqes[at].opcode = IORING_OP_READ;
+		sqes[at].flags = flags;
 		sqes[at].fd = fd;
 		sqes[at].addr = (unsigned long)block;
 		sqes[at].len = sizeof(block);
@@ -58,6 +59,6 @@ int main(int argc, char **argv)
 	int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
 	if (fd < 0)
 		return 1;
-	ring_read(fd, 500);
+	ring_read(fd, 500, argc > 2 ? IOSQE_ASYNC : 0);
 	return 0;
 }

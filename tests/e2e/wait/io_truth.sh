@@ -74,6 +74,15 @@ case $? in
 	$ASSAY report --limit 0 --json u.assay > i.json || fail "report"
 	is "reads of a ring" "$(cell io_functions reads function=ring_read)" 500
 	is "bytes of a ring" "$(cell io_files read_bytes "file=$dir/work.db")" 2048000
+	# Its worker threads have no user stack and no call of their own; without work they are idle.
+	$ASSAY offcpu --no-pictures -o w.assay -- "$TARGETS/uringwork" "$dir/work.db" async > /dev/null 2> err ||
+		fail "workers of a ring: $(cat err)"
+	if $ASSAY report --stdio --idle w.assay | tee w.page | grep -q iou-wrk; then
+		! grep -E 'truncated|\[unknown\]' w.page || fail "workers of a ring have a user stack: $(cat w.page)"
+		$ASSAY report --stdio --idle --thread iou-wrk w.assay > w.page
+		grep -q ' park ' w.page || fail "workers of a ring are never idle: $(cat w.page)"
+		! grep -E ' (fault|file_read|fsync) ' w.page || fail "workers of a ring are in a call: $(cat w.page)"
+	fi
 	;;
 77) echo "no io_uring here" ;;
 *) fail "uringwork: $(cat err)" ;;
