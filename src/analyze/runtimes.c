@@ -24,9 +24,9 @@ struct runtime {
 	const char *heap; /* objects that are no blocks of malloc, and how to see them, or NULL */
 };
 
-#define NODE_NAMES                                                                       \
-	"start node with --perf-basic-prof, for functions that V8 interprets also with " \
-	"--interpreted-frames-native-stack (a running node cannot be asked for them)"
+#define NODE_NAMES                                                                                                    \
+	"launch node with --jit-map, or start it with --perf-basic-prof, for functions that V8 interprets also with " \
+	"--interpreted-frames-native-stack"
 #define NODE_HEAP "JavaScript objects are in a heap of V8's own: start node with --heap-prof"
 #define PYTHON_HEAP                                                                        \
 	"Python objects of up to 512 bytes are in arenas of CPython's own: start it with " \
@@ -43,8 +43,8 @@ static const struct runtime runtimes[] = {
 	 .stacks = "a runtime that can keep frame pointers gives it callers"},
 	{.name = "java",
 	 .module = "libjvm.so",
-	 .names = "run 'jcmd @ Compiler.perfmap' during a capture (JDK 17 or later), or start java "
-		  "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+	 .names = "capture with --jit-map (JDK 17 or later), or start java with "
+		  "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
 	 .stacks = "start java with -XX:+PreserveFramePointer",
 	 .heap = "Java objects are in a heap of the JVM's own: 'jcmd @ GC.class_histogram' lists "
 		 "them"},

@@ -39,6 +39,7 @@ static const struct {
 	[FACT_FREQUENCY] = {"frequency_hz", DETAIL_SECOND},
 	[FACT_MODE] = {"mode", DETAIL_SECOND},
 	[FACT_STACKS] = {"stacks", DETAIL_SECOND},
+	[FACT_JIT_MAP] = {"JIT map"},
 	[FACT_PYTHON] = {"Python frames", DETAIL_SECOND},
 	[FACT_TAIL_CALLS] = {"inferred tail calls", DETAIL_ALWAYS},
 	[FACT_CPU_TIME] = {"CPU time"},

@@ -32,8 +32,9 @@ enum fact_id {
 	FACT_REDACTED,   /* what was removed before the file was shared (redact.h) */
 	FACT_EVENT,
 	FACT_FREQUENCY,
-	FACT_MODE,   /* "user only" or "user and kernel" */
-	FACT_STACKS, /* how call stacks were recorded */
+	FACT_MODE,    /* "user only" or "user and kernel" */
+	FACT_STACKS,  /* how call stacks were recorded */
+	FACT_JIT_MAP, /* with --jit-map: which map was written, or why none was */
 	FACT_PYTHON, /* why frames of Python code are missing; absent: there is none, or all are read */
 	FACT_TAIL_CALLS, /* shares of the tables whose stacks have inferred frames */
 	FACT_CPU_TIME,

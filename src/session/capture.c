@@ -33,6 +33,7 @@
 #include "ingest/symbolworker.h"
 #include "ingest/tailframes.h"
 #include "model/heapcalibrate.h"
+#include "session/jitmaps.h"
 #include "session/kernelsyms.h"
 #include "session/marksocket.h"
 #include "session/module_files.h"
@@ -82,6 +83,7 @@ struct capture {
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
 	struct cpuquota quota;
+	struct jitmaps *jitmaps;  /* NULL = none to be written */
 	struct marksocket *marks; /* NULL = marks cannot be received */
 };
 
@@ -108,6 +110,7 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 
 static void capture_release(struct capture *c)
 {
+	jitmaps_free(c->jitmaps);
 	marksocket_free(c->marks);
 	cpuquota_release(&c->quota);
 	sources_release(&c->sources);
@@ -235,9 +238,32 @@ static void drop_for_capture(const struct capture *c)
 		host_limit_calls(HOST_CALLS_CAPTURE | sources_late_calls(&c->sources));
 }
 
+/* While assay has its rights and one thread, and before it forks the command. */
+static void prepare_jit_maps(struct capture *c)
+{
+	if (!(c->options->flags & CAPTURE_JIT_MAP))
+		return;
+	if (c->options->command)
+		jitmaps_set_environment();
+	if (c->options->target)
+		c->jitmaps = jitmaps_new(c->options->target);
+}
+
+static void write_jit_maps(struct capture *c)
+{
+	if (c->jitmaps)
+		jitmaps_write(c->jitmaps, c->p);
+	else if (c->options->flags & CAPTURE_JIT_MAP)
+		profile_fact(c->p, FACT_JIT_MAP,
+			     c->options->target ? "no running java among the targets"
+						: "options for java and node in the environment");
+	jitmaps_free(TAKE(c->jitmaps));
+}
+
 static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 {
 	const struct capture_options *o = c->options;
+	prepare_jit_maps(c);
 	set_up_profile(c);
 	(void)watch_has_ended(&c->watch); /* opens its descriptor: opening the sources takes time */
 	if (o->command) {
@@ -643,6 +669,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	add_end(c, r->end);
 	if (c->options->hooks)
 		c->options->hooks->facts(c->options->hooks->ctx, c->p);
+	write_jit_maps(c);
 	sources_release(&c->sources); /* the target is not touched after this */
 	drop_all();
 	host_limit_calls(HOST_CALLS_READING);

@@ -48,6 +48,9 @@ static const struct opt capture_table[] = {
 		 "load no BPF programs; the output says what is missing without them"),
 	OPT_FLAG(0, "no-inlines", struct capture_opts, has_no_inlines,
 		 "do not resolve inlined functions"),
+	OPT_FLAG(0, "jit-map", struct capture_opts, has_jit_map,
+		 "have running java (JDK 17 or later) write the names of its JIT code at the end; "
+		 "launched java and node do by options in their environment"),
 	OPT_FLAG(0, "hashes", struct capture_opts, has_hashes,
 		 "keep hashes and disambiguators in Rust names"),
 	OPT_LIST(0, "debug-dir", struct capture_opts, debug_dirs, "DIR",
@@ -373,7 +376,7 @@ static void fill_options(struct capture_job *job)
 	if (!c->duration_ns && !c->command)
 		c->duration_ns = CAPTURE_SECONDS_DEFAULT * NS_PER_SEC;
 	c->delay_ns = o->delay_ns;
-	c->flags = (o->has_no_bpf ? CAPTURE_NO_BPF : 0u) |
+	c->flags = (o->has_no_bpf ? CAPTURE_NO_BPF : 0u) | (o->has_jit_map ? CAPTURE_JIT_MAP : 0u) |
 		   (o->share.has_arguments ? CAPTURE_WITH_ARGS : 0u);
 	c->symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0;
 	c->demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0;

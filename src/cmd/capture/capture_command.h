@@ -47,6 +47,7 @@ struct capture_opts {
 	bool has_svg;                /* also write flame graphs as single files */
 	bool has_no_bpf;             /* do not load BPF programs */
 	bool has_no_inlines;         /* do not look up inlined functions */
+	bool has_jit_map;            /* ask runtimes for the names of JIT code */
 	bool has_hashes;             /* keep hashes in demangled names (DEMANGLE_HASHES) */
 	struct opt_list debug_dirs;  /* directories with debug files */
 	struct share_opts share;     /* of the page and the files beside the recording */

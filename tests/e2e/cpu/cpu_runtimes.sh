@@ -39,7 +39,7 @@ if command -v javac > /dev/null; then
 	END
 	javac Hot.java || fail "javac"
 	$ASSAY cpu -o java.assay -- java Hot > out 2> err || fail "java: $(cat err)"
-	grep -q 'java: .*Compiler.perfmap' err || fail "java: no remedy: $(cat err)"
+	grep -q 'java: .*--jit-map' err || fail "java: no remedy: $(cat err)"
 	$ASSAY cpu -o named.assay -- java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions \
 		-XX:+DumpPerfMapAtExit Hot > out 2> err || fail "java with a map: $(cat err)"
 	rm -f "/tmp/perf-$(cut -d' ' -f1 out).map"
