@@ -39,7 +39,7 @@ ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-f
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
 # docs/internals.md has the purpose of each library. Only tests use TEST_LIBS.
 ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),-DASSAY_NO_ISAL)
-LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
+LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lncursesw -ltinfo -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
 TEST_LIBS   = -ljansson
 
 # Sources that need our BPF programs; BPF=0 replaces them by engine_none.c.

@@ -213,7 +213,6 @@ const struct opt_other other_options[] = {
 	/* reading */
 	{READERS, "-i", FILE_IN},
 	{READERS, "--input", FILE_IN},
-	{READERS, "--stdio", "text is the default: omit it"},
 	{READERS, "--tui", "text is printed: omit it, and page with less"},
 	{READERS, "--gtk", "text is printed: omit it; a picture: assay flame"},
 	{"report", "-g", "the call tree: --tree; the callers of a function: --callers REGEX"},

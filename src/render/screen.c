@@ -2,94 +2,168 @@
 #include "base/base.h"
 #include "render/screen.h"
 
+#include <errno.h>
+#include <locale.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/text/escape.h"
-#include "base/file/file.h"
-#include "base/text/lines.h"
+#define NCURSES_NOMACROS 1
+#include <curses.h>
+
 #include "base/process/term.h"
+#include "base/text/lines.h"
 
-/* ECMA-48 and xterm: alternate screen, cursor, home, erase to the end of line and screen. */
-#define ENTER      "\033[?1049h\033[?25l\033[2J"
-#define LEAVE      "\033[?25h\033[?1049l"
-#define HOME       "\033[H"
-#define ERASE_LINE "\033[K"
-#define ERASE_REST "\033[J"
+#define ESCAPE_MS 25 /* after which an escape character is a key and not the start of a sequence */
 
-static void put(const char *text, size_t n)
+static const struct {
+	short color; /* -1: the terminal's own */
+	attr_t with; /* attributes with colours */
+	attr_t without;
+} styles[SCREEN_STYLES] = {
+	[SCREEN_PLAIN] = {-1, A_NORMAL, A_NORMAL},
+	[SCREEN_BOLD] = {-1, A_BOLD, A_BOLD},
+	[SCREEN_FAINT] = {-1, A_DIM, A_NORMAL},
+	[SCREEN_BAR] = {-1, A_REVERSE, A_REVERSE},
+	[SCREEN_HOT] = {COLOR_RED, A_NORMAL, A_BOLD},
+	[SCREEN_WARM] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
+	[SCREEN_NOTICE] = {COLOR_YELLOW, A_BOLD, A_BOLD},
+};
+
+static const struct {
+	int curses;
+	int key;
+} keys[] = {
+	{KEY_UP, SCREEN_UP},       {KEY_DOWN, SCREEN_DOWN},     {KEY_LEFT, SCREEN_LEFT},
+	{KEY_RIGHT, SCREEN_RIGHT}, {KEY_PPAGE, SCREEN_PAGE_UP}, {KEY_NPAGE, SCREEN_PAGE_DOWN},
+	{KEY_HOME, SCREEN_HOME},   {KEY_END, SCREEN_END},       {KEY_BACKSPACE, SCREEN_BACKSPACE},
+	{127, SCREEN_BACKSPACE},   {'\b', SCREEN_BACKSPACE},    {KEY_BTAB, SCREEN_BACK_TAB},
+	{KEY_ENTER, SCREEN_ENTER}, {'\r', SCREEN_ENTER},        {KEY_RESIZE, SCREEN_RESIZED},
+};
+
+static void open_colors(bool has_color)
 {
-	(void)file_write_all(STDOUT_FILENO, text, n, NULL); /* fails if the terminal was closed */
+	if (!has_color || !has_colors() || start_color() == ERR)
+		return;
+	(void)use_default_colors();
+	for (short i = 0; i < SCREEN_STYLES; i++)
+		(void)init_pair((short)(i + 1), styles[i].color, -1);
 }
 
-int screen_open(struct screen *s, struct err *err)
+int screen_open(struct screen *s, bool has_color, struct err *err)
 {
 	*s = (struct screen){0};
-	if (tcgetattr(STDIN_FILENO, &s->before))
-		return err_sys(err, "cannot read the terminal settings");
-	struct termios raw = s->before;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* ISIG stays on */
-	raw.c_cc[VMIN] = 0;
-	raw.c_cc[VTIME] = 0;
-	/* In a background process group this would raise SIGTTOU and stop us: no keys then. */
-	if (tcgetpgrp(STDIN_FILENO) == getpgrp())
-		s->has_keys = !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	put(ENTER, sizeof(ENTER) - 1);
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return err_set(err, -ENOTTY, "standard input and output are not a terminal");
+	/* Changing the terminal from the background would raise SIGTTOU and stop us. */
+	if (tcgetpgrp(STDIN_FILENO) != getpgrp())
+		return err_set(err, -ENOTTY, "the terminal belongs to another process group");
+	(void)setlocale(LC_CTYPE, ""); /* by which ncurses decides whether text is UTF-8 */
+	const char *type = getenv("TERM");
+	s->terminal = newterm(type ? type : "dumb", stdout, stdin);
+	if (!s->terminal)
+		return err_set(err, -ENOTTY, "unknown type of terminal '%s' ($TERM)",
+			       type ? type : "");
+	open_colors(has_color);
+	(void)cbreak(); /* signals by keys stay on */
+	(void)noecho();
+	(void)keypad(stdscr, TRUE);
+	(void)set_escdelay(ESCAPE_MS);
+	(void)curs_set(0);
 	return 0;
 }
 
 void screen_close(struct screen *s)
 {
-	put(LEAVE, sizeof(LEAVE) - 1);
-	if (s->has_keys)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &s->before);
+	(void)endwin();
+	delscreen(s->terminal);
+	s->terminal = NULL;
 }
 
 bool screen_measure(struct screen *s)
 {
-	struct screen was = *s;
-	s->rows = term_rows(STDOUT_FILENO);
-	s->columns = term_columns(STDOUT_FILENO);
-	return s->rows != was.rows || s->columns != was.columns;
+	int rows = term_rows(STDOUT_FILENO);
+	int columns = term_columns(STDOUT_FILENO);
+	bool has_changed = rows != s->rows || columns != s->columns;
+	if (has_changed && is_term_resized(rows, columns))
+		(void)resizeterm(rows, columns);
+	s->rows = rows;
+	s->columns = columns;
+	return has_changed;
 }
 
-/* Returns the length in bytes of the first @columns characters; lines are safe UTF-8. */
-static size_t cut(struct sv line, int columns)
+void screen_clear(struct screen *s)
 {
-	size_t at = 0;
-	for (int i = 0; i < columns && at < line.n; i++) {
-		size_t n = utf8_len(sv_from_idx(line, at));
-		at += n ? n : 1;
-	}
-	return MIN(at, line.n);
+	(void)s;
+	(void)werase(stdscr);
+}
+
+static attr_t attribute(enum screen_style style)
+{
+	if (COLOR_PAIRS > SCREEN_STYLES && has_colors() && styles[style].color >= 0)
+		return styles[style].with | (attr_t)COLOR_PAIR((int)style + 1);
+	return COLOR_PAIRS > SCREEN_STYLES ? styles[style].with : styles[style].without;
+}
+
+void screen_put(struct screen *s, int row, int column, enum screen_style style, const char *text)
+{
+	if (row >= s->rows || column >= s->columns || wmove(stdscr, row, column) == ERR)
+		return;
+	(void)wattrset(stdscr, (int)attribute(style));
+	/* ncurses wraps: the length is a number of bytes, which are never fewer than columns. */
+	int left = s->columns - column;
+	size_t n = 0;
+	for (int i = 0; text[n] && i < left; i++)
+		for (n++; (text[n] & 0xc0) == 0x80; n++)
+			;
+	(void)waddnstr(stdscr, text, (int)n);
+	(void)wattrset(stdscr, A_NORMAL);
+}
+
+void screen_mark(struct screen *s, int row, int column, int columns)
+{
+	(void)s;
+	(void)mvwchgat(stdscr, row, column, columns, A_REVERSE, 0, NULL);
+}
+
+void screen_show(struct screen *s)
+{
+	(void)s;
+	(void)wrefresh(stdscr);
 }
 
 void screen_draw(struct screen *s, const struct buf *lines)
 {
-	CLEANUP(buf_release) struct buf page = {0};
 	struct lines in = lines_from(lines->p, lines->n);
 	struct sv line;
-	buf_add_str(&page, HOME);
+	screen_clear(s);
 	for (int i = 0; i < s->rows && lines_next(&in, &line); i++) {
-		if (i)
-			buf_add_str(&page, "\r\n");
-		buf_add(&page, line.p, cut(line, s->columns));
-		buf_add_str(&page, ERASE_LINE);
+		CLEANUP(buf_release) struct buf text = {0};
+		buf_add_sv(&text, line);
+		screen_put(s, i, 0, SCREEN_PLAIN, buf_str(&text));
 	}
-	buf_add_str(&page, ERASE_REST);
-	put(page.p, page.n);
+	screen_show(s);
 }
 
 int screen_fd(const struct screen *s)
 {
-	return s->has_keys ? STDIN_FILENO : -1;
+	(void)s;
+	return STDIN_FILENO;
 }
 
-char screen_key(struct screen *s)
+int screen_key(struct screen *s, int timeout_ms)
 {
-	char key = 0;
+	(void)s;
+	wtimeout(stdscr, timeout_ms);
+	int c = wgetch(stdscr);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (c == keys[i].curses)
+			return keys[i].key;
+	if (c != ERR)
+		return c < 0x100 ? c : SCREEN_NO_KEY;
+	/* Without a key: a timeout, or the end of input. */
 	struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-	if (!s->has_keys || poll(&fd, 1, 0) <= 0 || read(STDIN_FILENO, &key, 1) != 1)
-		return 0;
-	return key;
+	return poll(&fd, 1, 0) > 0 && (timeout_ms < 0 || fd.revents & (POLLHUP | POLLERR))
+		       ? SCREEN_CLOSED
+		       : SCREEN_NO_KEY;
 }

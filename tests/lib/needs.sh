@@ -4,7 +4,7 @@
 set -u
 missing=""
 command -v "$1" > /dev/null || missing=" $1"
-headers="pcre2.h libiberty/demangle.h lzma.h zstd.h zlib.h"
+headers="curses.h pcre2.h libiberty/demangle.h lzma.h zstd.h zlib.h"
 [ "$3" = 0 ] || headers="$headers isa-l/igzip_lib.h"
 if [ "$2" != - ]; then
 	for c in "$2" llvm-strip bpftool; do command -v "$c" > /dev/null || missing="$missing $c"; done

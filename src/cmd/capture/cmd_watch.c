@@ -231,7 +231,7 @@ static void show(struct run *r, const struct memreading *t)
 /* ---- the loop ------------------------------------------------------------------------------ */
 
 /* Returns true if the key asks for a reading now. */
-static bool handle_key(struct run *r, char key)
+static bool handle_key(struct run *r, int key)
 {
 	if (key == 'q' || key == 'Q')
 		stop_request();
@@ -261,7 +261,7 @@ static void wait_until(struct run *r, uint64_t until_ns)
 		if (r->has_screen && screen_measure(&r->screen))
 			draw(r);
 		stop_drain();
-		char key = r->has_screen ? screen_key(&r->screen) : 0;
+		int key = r->has_screen ? screen_key(&r->screen, 0) : SCREEN_NO_KEY;
 		if (key && handle_key(r, key))
 			return;
 	}
@@ -295,7 +295,7 @@ static int watch_shown(struct run *r, struct err *err)
 	bool wants_screen = is_printed(r) && r->lines.form == MEMLINES_TABLE &&
 			    r->lines_fd == STDOUT_FILENO && isatty(STDOUT_FILENO) &&
 			    isatty(STDIN_FILENO);
-	r->has_screen = wants_screen && !screen_open(&r->screen, NULL);
+	r->has_screen = wants_screen && !screen_open(&r->screen, false, NULL);
 	int rc = watch(r, err);
 	if (r->has_screen)
 		screen_close(&r->screen);

@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
+#include <unistd.h>
+
 #include "analyze/stacks/groupings.h"
 #include "analyze/memory/timeline.h"
 #include "analyze/stacks/named.h"
@@ -10,6 +12,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "cmd/read/inputs.h"
+#include "cmd/read/interactive.h"
 #include "cmd/capture/outputs.h"
 #include "cmd/read/memchart.h"
 #include "cmd/optgroups.h"
@@ -29,6 +32,7 @@ struct report_opts {
 	bool is_marks;
 	bool is_runs;
 	bool is_over_time;
+	bool is_text;
 	const char *chart;
 	struct share_opts share;
 };
@@ -69,6 +73,8 @@ static const struct opt view_opts[] = {
 		 "memory: keep leaf frames of allocators and of standard containers and strings"),
 	OPT_FLAG(0, "marks", struct report_opts, is_marks,
 		 "print the phases between the marks set by assay mark"),
+	OPT_FLAG(0, "stdio", struct report_opts, is_text,
+		 "print text also on a terminal, not the interactive view"),
 	OPT_FLAG(0, "runs", struct report_opts, is_runs,
 		 "each FILE is one run of the same program: mean self share of each function, with "
 		 "its spread"),
@@ -98,7 +104,10 @@ static const char details[] =
 	"\n"
 	"Self is the time in a function itself; total includes the functions that it calls, and "
 	"counts recursion once. '+-' is half of the 95 % confidence interval in percentage "
-	"points. Every report states what was lost.";
+	"points. Every report states what was lost.\n"
+	"\n"
+	"On a terminal, without an option that selects a view, the interactive view opens: tables and "
+	"trees with the keys of perf report, '?' lists them. --stdio, a pipe or -o print text.";
 
 static const char examples[] =
 	"assay report\tthe newest recording\n"
@@ -187,10 +196,37 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 	return output_report(out, r);
 }
 
+/* The terminal view has every table and tree; options that ask for one of them get it as text. */
+static bool is_interactive(const struct report_opts *o, const struct output_opts *out,
+			   bool is_weighed)
+{
+	const struct query *q = &o->query;
+	return !o->is_text && !out->path && renderer_is_text(&out->form) && !is_weighed &&
+	       q->by == QUERY_BY_NONE && !q->flags && !q->callers && !q->callees && !o->table &&
+	       !o->is_marks && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* False: the terminal cannot show it. */
+static bool show_interactive(const struct profile *p, const struct report_opts *o, const char *name)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (!interactive_run(p, &o->query, name, &err))
+		return true;
+	log_info("%s: printing text", err_msg(&err));
+	return false;
+}
+
 /* Returns the input as hints name it; NULL if a new command could not read it again. */
 static const char *input_name(const struct inputs *in)
 {
 	return in->nr == 1 && strcmp(in->paths[0], "-") ? in->paths[0] : NULL;
+}
+
+static void fill_by_choices(void)
+{
+	const struct grouping *g;
+	for (int i = 0; i < GROUPINGS_MAX && (g = groupings_at((size_t)i)); i++)
+		by_choices[i] = (struct opt_choice){g->key, i, g->help};
 }
 
 int cmd_report(int argc, char **argv)
@@ -216,9 +252,7 @@ int cmd_report(int argc, char **argv)
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};
 	int status;
-	const struct grouping *g;
-	for (int i = 0; i < GROUPINGS_MAX && (g = groupings_at((size_t)i)); i++)
-		by_choices[i] = (struct opt_choice){g->key, i, g->help};
+	fill_by_choices();
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (o.query.nearest && !o.query.callers && !o.query.callees)
@@ -253,5 +287,7 @@ int cmd_report(int argc, char **argv)
 	bool is_weighed = filter.weight || filter.spec.heap.at;
 	if (is_weighed && o.query.by == QUERY_BY_NONE) /* the first page shows all weights anyway */
 		o.query.by = BY_FUNCTION;
+	if (is_interactive(&o, &out, is_weighed) && show_interactive(p, &o, in.paths[0]))
+		return EXIT_OK;
 	return report_profile(p, &o, &filter.spec, &out, input_name(&in));
 }
