@@ -90,6 +90,7 @@ static const struct {
 	[FACT_MEMORY_PEAK_RSS] = {"memory peak RSS", DETAIL_ALWAYS},
 	[FACT_MEMORY_REFUSED] = {"memory refused"},
 	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL_ALWAYS},
+	[FACT_MEMORY_PARTS] = {"memory parts", DETAIL_ALWAYS},
 	[FACT_MEMORY_PRESSURE] = {"memory pressure"},
 	[FACT_MEMORY_CGROUP] = {"memory cgroup"},
 	[FACT_DISK_READS] = {"disk reads of the process"},

@@ -87,6 +87,7 @@ enum fact_id {
 	FACT_MEMORY_PEAK_RSS, /* bytes, of the process with most, as the kernel counted */
 	FACT_MEMORY_REFUSED,
 	FACT_MEMORY_READINGS,
+	FACT_MEMORY_PARTS, /* the RSS breakdown at the end, as text: see watchpage.c */
 	FACT_MEMORY_PRESSURE,
 	FACT_MEMORY_CGROUP,
 	/* input and output, waits, events, spans */

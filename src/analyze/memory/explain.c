@@ -73,6 +73,49 @@ void memexplain_add(struct memexplain *e, const struct memexplain_part *part)
 	add_part(&e->groups.p[id - 1].sum, part);
 }
 
+/* ---- as text ------------------------------------------------------------------------------- */
+
+#define SAVED_MAX 2000
+#define NUMBERS   7 /* of a line, before the name */
+
+void memexplain_save(struct buf *to, const struct memexplain *e)
+{
+	for (size_t i = 0; i < MIN(e->groups.n, (size_t)SAVED_MAX); i++) {
+		const struct memexplain_part *p = &e->groups.p[i].sum;
+		buf_addf(to,
+			 "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			 " ",
+			 (int)p->kind, p->nr_mappings, p->rss_bytes, p->pss_bytes, p->anon_bytes,
+			 p->swap_bytes, p->virtual_bytes);
+		for (const char *c = p->name; *c; c++)
+			buf_add_ch(to, (unsigned char)*c < ' ' ? '?' : *c);
+		buf_add_ch(to, '\n');
+	}
+}
+
+void memexplain_load(struct memexplain *e, struct sv text)
+{
+	while (text.n) {
+		struct sv line = sv_split(&text, '\n');
+		uint64_t v[NUMBERS];
+		bool is_good = true;
+		for (size_t i = 0; i < NUMBERS; i++)
+			is_good &= sv_to_u64(sv_split(&line, ' '), &v[i]);
+		if (!is_good || v[0] >= MEMEXPLAIN_NR)
+			continue;
+		CLEANUP(free_p) char *name = xasprintf("%.*s", SV_ARGS(line));
+		const struct memexplain_part part = {.kind = (enum memexplain_kind)v[0],
+						     .name = name,
+						     .nr_mappings = v[1],
+						     .rss_bytes = v[2],
+						     .pss_bytes = v[3],
+						     .anon_bytes = v[4],
+						     .swap_bytes = v[5],
+						     .virtual_bytes = v[6]};
+		memexplain_add(e, &part);
+	}
+}
+
 /* ---- parts of mappings --------------------------------------------------------------------- */
 
 static struct memexplain_part part_of(const struct memmap *one, enum memexplain_kind kind,

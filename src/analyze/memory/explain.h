@@ -12,9 +12,12 @@
 
 #include "analyze/report.h"
 #include "base/base.h"
+#include "base/buf.h"
+#include "base/sv.h"
 #include "base/vec.h"
 #include "model/memory.h"
 
+/* The numbers are stored in files. */
 enum memexplain_kind {
 	MEMEXPLAIN_HEAP = 0,  /* [heap], arenas and large blocks of malloc */
 	MEMEXPLAIN_ALLOCATOR, /* resident bytes that an allocator reports */
@@ -66,6 +69,11 @@ void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resid
  * was not queried. Call once, after all parts are added.
  */
 void memexplain_assign_likely(struct memexplain *e, const char *name);
+
+/* Appends the parts as text, for FACT_MEMORY_PARTS; at most 2,000, without control characters. */
+void memexplain_save(struct buf *to, const struct memexplain *e);
+/* Adds the parts of such a text. It is from a file: what cannot be read is left out. */
+void memexplain_load(struct memexplain *e, struct sv text);
 
 struct memexplain_sum {
 	uint64_t rss_bytes;       /* of all parts */

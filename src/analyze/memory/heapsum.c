@@ -131,6 +131,14 @@ static const char *resident_note(const struct heapfigures *f, int64_t live, int6
 			 nr_processes, live < 0 ? "" : "; ", share);
 }
 
+/* Its rings and tables are part of the process's RSS: some MiB. */
+static bool has_recorder(const struct profile *p)
+{
+	const char *method = profile_get_fact(p, FACT_HEAP_METHOD);
+	return method && (!strncmp(method, "patch", strlen("patch")) ||
+			  !strncmp(method, "hooks", strlen("hooks")));
+}
+
 /* Adds RSS at the end, and its maximum. */
 static void add_resident(const struct page *g, struct report_table *to)
 {
@@ -162,10 +170,14 @@ static void add_resident(const struct page *g, struct report_table *to)
 	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
 	struct heap_sum peak = {
 		.bytes = (int64_t)MIN(profile_get_fact_nr(p, FACT_MEMORY_PEAK_RSS), INT64_MAX)};
-	const char *peak_at =
-		arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s);
+	const char *recorder = has_recorder(p) ? "; with the recorder's memory in the process" : "";
+	const char *peak_at = arena_fmt(g->f->arena, "of one process, after %s%s",
+					moment(p, most_ns).s, recorder);
 	if (peak.bytes > most.bytes)
-		peak_at = "of one process, the kernel's own count: between two readings";
+		peak_at = arena_fmt(g->f->arena,
+				    "of one process, the kernel's own count: between "
+				    "two readings%s",
+				    recorder);
 	else
 		peak = most;
 	const struct total rows[] = {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 
-/* True if every process with live blocks has exited, its main thread included. */
+/* True if every process with live blocks has exited, its main thread included. @live: NULL: none. */
 static bool has_ended(const struct profile *p, const struct table *live)
 {
 	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
@@ -28,7 +28,7 @@ static bool has_ended(const struct profile *p, const struct table *live)
 	for (size_t t = 1; t < p->tasks.n; t++)
 		if (p->tasks.p[t].end_ns && p->tasks.p[t].tid == p->tasks.p[t].pid)
 			(void)map_put(&gone, (uint32_t)p->tasks.p[t].pid, NULL);
-	for (size_t i = 0; i < live->n; i++)
+	for (size_t i = 0; live && i < live->n; i++)
 		if (!map_get(&gone, (uint32_t)p->tasks.p[live->task[i]].pid))
 			return false;
 	return true;
@@ -58,8 +58,8 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 		l.why_unknown =
 			"the recording is incomplete: what is leaked and what was live at the "
 			"peak are known at its end only";
-	else if (live && !older_than && has_ended(p, live))
-		l.rule = LEAKS_ALL;
+	else if (!older_than && has_ended(p, live))
+		l.rule = LEAKS_ALL; /* also if nothing is live */
 	else if (live && !has_times(live))
 		l.why_unknown = "a dump has no block ages: compare two dumps with assay diff";
 	else if (live && !older_than && all.to_ns - all.from_ns < NS_PER_SEC + l.min_age_ns)

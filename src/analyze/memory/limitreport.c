@@ -177,6 +177,9 @@ static void add_memory(struct report *r, const struct limit_result *e)
 		report_add_table(r, "memory", "memory", byte_columns, ARRAY_LEN(byte_columns));
 	if (!(n->has & MEMGROUP_HAS_PEAK))
 		t->note = "this kernel has no peak counter: peak is the highest reading";
+	else if (s->has_group)
+		t->note = "charged to the command: file pages that others had in the page cache "
+			  "already are not, so its RSS can be larger";
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
 			report_add_row(r, t,

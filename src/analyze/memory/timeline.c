@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "analyze/memory/watchpage.h"
 #include "analyze/stacks/calltext.h"
 #include "analyze/stacks/calltree.h"
 #include "analyze/select/select.h"
@@ -399,6 +400,8 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 	vec_foreach(f, &p->facts) {
 		const char *key = profile_text(p, f->key);
 		enum fact_id id = fact_from_key(key);
+		if (id == FACT_MEMORY_PARTS) /* a table */
+			continue;
 		bool is_bytes = id == FACT_MEMORY_MACHINE || id == FACT_MEMORY_LIMIT;
 		report_fact_text(r, key,
 				 is_bytes ? num_bytes(profile_get_fact_nr(p, id)).s
@@ -425,5 +428,6 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 			       "the capture");
 	add_snapshots(r, &m, limits->max_rows);
 	memtime_growth_report(r, &m);
+	watchpage_saved_parts(r, p, limits->max_rows);
 	return add_tree(r, p, min_tree_pct, err);
 }

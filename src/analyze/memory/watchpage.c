@@ -87,31 +87,80 @@ static void add_heap(struct report *r, const struct memheap *h)
 		num_bytes(unused - MIN(unused, h->trimmable_bytes)).s);
 }
 
-static void explain(struct report *r, const struct watchpage *p)
+static struct memexplain *parts_of(const struct watchpage *p)
 {
-	bool is_fresh = p->maps_ns >= p->last.time_ns;
-	if (!p->nr_maps || !p->maps[0].has_rss) {
-		report_note(r, "no RSS breakdown: no permission to read the memory map of the "
-			       "process (needs root or CAP_SYS_PTRACE)");
-		return;
-	}
-	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
+	struct memexplain *e = memexplain_new();
 	for (size_t i = 0; i < p->nr_maps; i++)
 		memexplain_maps(e, &p->maps[i], p->maps_itself ? MEMEXPLAIN_NO_REFERENCES : 0);
 	if (p->allocator && p->maps_itself && p->last.allocator.is_known)
 		memexplain_allocator(e, p->allocator, p->last.allocator.resident_bytes);
 	else if (p->allocator && p->maps_itself)
 		memexplain_assign_likely(e, p->allocator);
-	memexplain_report(r, e, is_fresh ? p->last.m.rss_bytes : 0, p->last.m.page_table_bytes,
+	return e;
+}
+
+/* When the mappings were read, if the target had ended by the last reading; else 0. */
+static uint64_t stale_ns(const struct watchpage *p)
+{
+	return p->maps_ns < p->last.time_ns ? MAX(p->maps_ns - MIN(p->start_ns, p->maps_ns), 1u)
+					    : 0;
+}
+
+static void note_stale(struct report *r, uint64_t ns)
+{
+	if (ns)
+		report_note(r,
+			    "the RSS breakdown, and what is in use in malloc's heaps, was read %s "
+			    "after the start: the target has ended",
+			    num_ns(ns).s);
+}
+
+static bool has_parts(const struct watchpage *p)
+{
+	return p->nr_maps && p->maps[0].has_rss;
+}
+
+static void explain(struct report *r, const struct watchpage *p)
+{
+	uint64_t stale = stale_ns(p);
+	if (!has_parts(p)) {
+		report_note(r, "no RSS breakdown: no permission to read the memory map of the "
+			       "process (needs root or CAP_SYS_PTRACE)");
+		return;
+	}
+	CLEANUP(memexplain_free_p) struct memexplain *e = parts_of(p);
+	memexplain_report(r, e, stale ? 0 : p->last.m.rss_bytes, p->last.m.page_table_bytes,
 			  p->max_rows);
-	if (!is_fresh)
-		report_note(
-			r,
-			"the RSS breakdown was read %.1f s after the start: the target has ended",
-			(double)(p->maps_ns - MIN(p->start_ns, p->maps_ns)) / 1e9);
+	note_stale(r, stale);
 	if (p->nr_unseen)
 		report_note(r, "the stacks of %u threads were not found: the threads were running",
 			    p->nr_unseen);
+}
+
+/* "RSS PAGE_TABLES STALE_NS", then the parts, one a line. */
+void watchpage_save(struct buf *to, const struct watchpage *p)
+{
+	if (!has_parts(p))
+		return;
+	CLEANUP(memexplain_free_p) struct memexplain *e = parts_of(p);
+	buf_addf(to, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->last.m.rss_bytes,
+		 p->last.m.page_table_bytes, stale_ns(p));
+	memexplain_save(to, e);
+}
+
+void watchpage_saved_parts(struct report *r, const struct profile *p, uint64_t max_rows)
+{
+	const char *text = profile_get_fact(p, FACT_MEMORY_PARTS);
+	struct sv rest = sv_from_str(text ? text : "");
+	struct sv head = sv_split(&rest, '\n');
+	uint64_t v[3];
+	for (size_t i = 0; i < ARRAY_LEN(v); i++)
+		if (!sv_to_u64(sv_split(&head, ' '), &v[i]))
+			return;
+	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
+	memexplain_load(e, rest);
+	memexplain_report(r, e, v[2] ? 0 : v[0], v[1], max_rows);
+	note_stale(r, v[2]);
 }
 
 void watchpage_report(struct report *r, const struct watchpage *p, const struct memverdict *v)

@@ -40,4 +40,9 @@ void watchpage_set_allocator(struct watchpage *p, const struct memallocator *a);
 struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a);
 void watchpage_report(struct report *r, const struct watchpage *p, const struct memverdict *v);
 
+/* Appends the RSS breakdown as text for FACT_MEMORY_PARTS; nothing if it is not known. */
+void watchpage_save(struct buf *to, const struct watchpage *p);
+/* Adds the breakdown of a recording of `assay watch`, if it has one. */
+void watchpage_saved_parts(struct report *r, const struct profile *p, uint64_t max_rows);
+
 #endif

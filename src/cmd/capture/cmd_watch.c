@@ -446,6 +446,10 @@ static int finish(struct run *r, bool has_command)
 	r->page.nr_maps = m->maps.n;
 	r->page.maps_ns = m->maps_ns;
 	r->page.nr_unseen = m->nr_unseen;
+	CLEANUP(buf_release) struct buf parts = {0};
+	watchpage_save(&parts, &r->page);
+	if (parts.n)
+		profile_fact(r->record.p, FACT_MEMORY_PARTS, buf_str(&parts));
 	int recorded = finish_recording(r);
 	int printed = print_summary(r, has_command);
 	int drawn = write_chart(r);

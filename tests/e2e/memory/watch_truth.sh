@@ -107,7 +107,7 @@ $ASSAY watch --every 50ms -o run.assay --chart run.svg -- sh -c 'sleep 0.5; exit
 [ $? = 7 ] || fail "the command's own status: $(cat err)"
 [ ! -s out ] || fail "standard output is the command's: $(cat out)"
 $ASSAY report run.assay > report || fail "report"
-grep -q '^snapshots$' report && grep -q 'peak$' report || fail "report: $(cat report)"
+grep -q '^RSS breakdown' report && grep -q '^snapshots$' report && grep -q 'peak$' report || fail "report: $(cat report)"
 $ASSAY report run.assay --over-time --chart again.svg > /dev/null || fail "over time"
 $ASSAY flame run.assay 2> err && fail "a flame graph of no stacks"
 grep -q 'over-time' err || fail "flame: $(cat err)"

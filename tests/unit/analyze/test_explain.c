@@ -350,3 +350,32 @@ TEST(memexplain_rows_left_out_are_added_up)
 	CLEANUP(memexplain_free_p) struct memexplain *none = memexplain_new();
 	CHECK_U64(report(r, none, 0)->nr_rows, 0);
 }
+
+/* ---- in a recording ------------------------------------------------------------------------ */
+
+TEST(explain_parts_are_the_same_after_they_were_saved)
+{
+	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
+	CLEANUP(memexplain_free_p) struct memexplain *back = memexplain_new();
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf again = {0};
+	const struct memexplain_part heap = {MEMEXPLAIN_HEAP, "[heap]", 1, 4096, 4000, 96, 1, 8192};
+	const struct memexplain_part file = {
+		MEMEXPLAIN_FILES, "/data/a file\nof two lines", 3, 100, 50, 0, 0, 200};
+	memexplain_add(e, &heap);
+	memexplain_add(e, &file);
+	memexplain_save(&text, e);
+	memexplain_load(back, buf_sv(&text));
+	memexplain_save(&again, back);
+	CHECK_STR(buf_str(&again), buf_str(&text));
+	CHECK_U64(memexplain_sum(back).rss_bytes, 4196);
+	CHECK(strstr(text.p, "/data/a file?of two lines\n") != NULL);
+}
+
+TEST(explain_leaves_out_what_a_file_made_up)
+{
+	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
+	memexplain_load(e, sv_from_str("0 1 2 3\n99 1 1 1 1 1 1 kind\nx\n-1 1 1 1 1 1 1 a\n\n"
+				       "0 1 10 1 1 1 1 good\n0 1 7 1 1 1 1"));
+	CHECK_U64(memexplain_sum(e).rss_bytes, 17); /* the last one without a name */
+}

@@ -126,6 +126,17 @@ TEST(heapweights_what_a_killed_program_held_is_not_all_leaked)
 	CHECK_U64(leaked_with(FACT_HEAP_KILLED, "1"), 7 * MIB);
 }
 
+TEST(heapweights_of_a_program_that_freed_everything_knows_that_nothing_leaked)
+{
+	struct profile *p = madeheap_new(2, 0);
+	madeheap_block(p, &(struct madeheap){.size = 8, .nr = 9, .stack = "main a"}, 1);
+	struct leak_limit l;
+	profile_fact(p, FACT_HEAP_ENDED, "yes");
+	CHECK(!leaks_limit(p, NULL, &l, NULL));
+	CHECK(l.rule == LEAKS_ALL);
+	profile_free(p);
+}
+
 TEST(heapweights_a_capture_shorter_than_its_resolution_knows_no_leaks)
 {
 	CLEANUP(arena_release) struct arena a = {0};
