@@ -271,6 +271,61 @@ for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['4', 'memory'],
 	await frame();
 	check((await state()).view === title, `${key} opens ${title}`);
 }
+const all = await page.evaluate(() => window.assay.shownSum());
+await page.evaluate(() => window.assay.set({ zoom: 0, selected: window.assay.P.tree.name.indexOf('parse') }));
+const keyed = async (key, text, is) => {
+	await page.keyboard.press(key);
+	await frame();
+	check(await page.evaluate(is), text);
+};
+await keyed('c', 'c draws callers above and callees below', () => {
+	const { tree: d, weights } = window.assay.model, name = (i) => window.assay.symName(d.sym[i]);
+	const up = [...d.parent.keys()].filter((i) => d.isUp[i] && d.parent[i] === 1);
+	return name(1) === 'parse' && name(up[0]) === 'handle_request' && d.n > 3 &&
+		Math.abs(weights.total[1] - up.reduce((sum, i) => sum + weights.total[i], 0)) < 1;
+});
+await keyed('f', 'f keeps what the function calls', () => window.assay.symName(window.assay.model.tree.sym[1]) ===
+	'parse' && window.assay.model.tree.n > 1 && !window.assay.model.tree.isUp);
+await keyed('f', 'and again: all', () => window.assay.root === null);
+await keyed('x', 'x hides the stacks with it', () => window.assay.hidden.size === 1 &&
+	/without parse/.test(document.querySelector('.selection').textContent));
+check(await page.evaluate(() => window.assay.shownSum()) < all, 'and their weight');
+await page.locator('.selection .chip').first().click();
+await frame();
+check(await page.evaluate(() => window.assay.hidden.size === 0 && window.assay.shownSum()) === all,
+	'a click on what is said removes it');
+await keyed('h', 'h shows the heat map', () => document.querySelector('.heat canvas').width > 0 &&
+	!document.querySelector('.heat').hidden);
+await keyed('h', 'and hides it', () => document.querySelector('.heat').hidden);
+await keyed('?', '? lists the keys', () => document.querySelector('dialog').open);
+await keyed('?', 'and closes the list', () => !document.querySelector('dialog').open);
+await page.locator('.axis .legend .chip').nth(1).click();
+await frame();
+check(await page.evaluate(() => window.assay.state !== null && window.assay.shownSum()) < all,
+	'a state of the legend shows only its time');
+await page.locator('.axis .legend .chip').nth(1).click();
+await frame();
+const strips = await page.evaluate(() => document.querySelector('.layers canvas').clientHeight);
+await page.mouse.click(axis.x + axis.width * 0.5, axis.y + strips - 20 - 16 * 2 - 8);
+await frame();
+check(await page.evaluate(() => window.assay.groups.size === 1) && /released by|ended by|Waits/.test(
+	await page.textContent('.details')), 'a click on a strip selects its threads and says who ended their waits');
+await page.evaluate(() => window.assay.set({ groups: null, range: [200, 900] }));
+await frame();
+await page.keyboard.press('z');
+await page.waitForFunction(() => /Whole capture/.test(document.querySelector('.axis').textContent));
+check(true, 'z stretches the range over the axis');
+await page.keyboard.press('2');
+await frame();
+await page.locator('thead button').nth(2).click();
+check(await page.locator('th[aria-sort=descending]:visible').count() === 1, 'a head of a column sorts');
+await page.locator('tbody button').first().click();
+await frame();
+check(await page.evaluate(() => window.assay.selected >= 0) &&
+	await page.locator('tr.on').count() === 1, 'a click on a function selects it');
+await page.keyboard.press('z');
+await page.keyboard.press('0');
+await frame();
 const before = (await state()).text;
 await page.keyboard.press('i');
 await frame();
