@@ -51,7 +51,7 @@ OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*.*))
 # The script of the HTML page: one function, in this order.
 PAGE_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js) $(addprefix src/render/assets/page/,text.js data.js weigh.js \
-                engine.js state.js timeaxis.js flameview.js tableviews.js details.js main.js)
+                engine.js state.js timeaxis.js flameview.js tableviews.js details.js lines.js main.js)
 PAGE_CSS := $(addprefix src/render/assets/page/,page.css diff.css)
 # That of the page of a comparison: the script of a flame graph, then that of the tables.
 FLAME_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js flame.js)

@@ -320,6 +320,24 @@ static int add_streams(struct maker *m, struct err *err)
 	return 0;
 }
 
+/* Of the rows that the page shows first. */
+static int add_lines(struct maker *m, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	const struct view *v = views_default(m->p);
+	const struct select_spec spec = {0};
+	struct selection sel;
+	struct view_pictures list = {0};
+	if (v->pictures)
+		list = v->pictures(&a, v, m->p, &spec, 0);
+	if (!list.n)
+		return 0;
+	TRY(views_select(&a, m->p, &list.p[0].spec, &sel, err));
+	m->page->lines_weight = sel.weight;
+	m->page->nr_lines = pagelines_make(&m->page->arena, &sel, &m->page->lines);
+	return 0;
+}
+
 /* Nodes were numbered in order of their creation; the finished tree has others. */
 static void finish_tree(struct maker *m)
 {
@@ -456,6 +474,7 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 		add_marks(page, p);
 		add_spans(&m);
 		rc = add_streams(&m, err);
+		rc = rc ? rc : add_lines(&m, err);
 	}
 	if (rc) {
 		page_release(page);

@@ -14,6 +14,7 @@
 #ifndef ASSAY_ANALYZE_PAGE_PAGEDATA_H
 #define ASSAY_ANALYZE_PAGE_PAGEDATA_H
 
+#include "analyze/page/pagelines.h"
 #include "analyze/page/waitbins.h"
 #include "analyze/report.h"
 #include "base/arena.h"
@@ -111,6 +112,9 @@ struct page {
 	VEC(struct page_series) series;
 	VEC(struct page_mark) marks;
 	VEC(struct page_span) spans;
+	struct page_line *lines; /* of the default view, without idle time (pagelines.h) */
+	size_t nr_lines;
+	uint64_t lines_weight; /* of all rows of that view */
 };
 
 /* @input: file name for commands on the page. Errors as those of views_page. */

@@ -196,8 +196,7 @@ void outputs_print_cost(const struct capture_result *r)
 	log_note("%s", buf_str(&text));
 }
 
-/* The line that copies the page to the machine at the other end of an ssh connection. */
-static void print_copy(const char *page)
+bool outputs_print_copy(const char *page)
 {
 	/* "CLIENT PORT SERVER PORT" */
 	struct sv rest = sv_from_str(getenv("SSH_CONNECTION") ?: "");
@@ -207,7 +206,7 @@ static void print_copy(const char *page)
 	(void)sv_split(&rest, ' ');
 	struct sv server = sv_split(&rest, ' ');
 	if (!server.n || !path)
-		return;
+		return false;
 	bool is_ip6 = sv_index(server, ':') >= 0;
 	const char *user = getenv("USER");
 	buf_addf(&word, "%s%s%s%.*s%s:%s", user ? user : "", user ? "@" : "", is_ip6 ? "[" : "",
@@ -215,6 +214,7 @@ static void print_copy(const char *page)
 	CLEANUP(buf_release) struct buf quoted = {0};
 	escape_shell(&quoted, buf_sv(&word));
 	log_note("copy it:     scp %s .", buf_str(&quoted));
+	return true;
 }
 
 static void print_page(const struct outputs *o)
@@ -223,7 +223,7 @@ static void print_page(const struct outputs *o)
 		return;
 	CLEANUP(free_p) char *page = store_path(&o->place, PAGE_SUFFIX);
 	log_note("page:        %s (for a browser)", page);
-	print_copy(page);
+	(void)outputs_print_copy(page); /* not over ssh */
 }
 
 static void print_flames(const struct outputs *o)

@@ -76,6 +76,11 @@ int outputs_print(const struct outputs *o, const struct report *r);
 void outputs_print_disk_error(const struct outputs *o, const struct capture_result *r);
 /* Prints the CPU time that assay used. */
 void outputs_print_cost(const struct capture_result *r);
+/*
+ * Over ssh, prints the line that copies a page to the machine at the other end. Returns false if
+ * this is no ssh connection.
+ */
+bool outputs_print_copy(const char *page);
 /* Prints the files written and a suggested next command. */
 void outputs_print_files(const struct outputs *o, const struct capture_result *r);
 

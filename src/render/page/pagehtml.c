@@ -4,6 +4,7 @@
 
 #include "base/file/zio.h"
 #include "base/text/escape.h"
+#include "base/text/json.h"
 #include "page_hash.h"
 #include "render/assets.h"
 #include "base/text/base64.h"
@@ -68,6 +69,71 @@ static void add_data(struct buf *to, const struct page *page,
 	buf_add_str(to, "</script>\n");
 }
 
+/* Those that are worth a look; files are numbered in the order of their first line. */
+#define LINES_MIN_SHARE 10000
+
+static size_t skip_small(const struct page *page, size_t i)
+{
+	while (i < page->nr_lines && page->lines[i].total < page->lines_weight / LINES_MIN_SHARE)
+		i++;
+	return i;
+}
+
+static void add_functions(struct json *j, const struct page *page, struct intern *files)
+{
+	const struct page_line *last = NULL;
+	json_put_arr(j, "functions");
+	for (size_t i = skip_small(page, 0); i < page->nr_lines; i = skip_small(page, i + 1)) {
+		const struct page_line *l = &page->lines[i];
+		bool is_same = last && !strcmp(last->function, l->function) &&
+			       !strcmp(last->module, l->module);
+		if (!is_same) {
+			if (last) {
+				json_end(j);
+				json_end(j);
+			}
+			json_arr(j);
+			json_str(j, l->function);
+			json_str(j, l->module);
+			json_arr(j);
+		}
+		last = l;
+		json_arr(j);
+		json_u64(j, intern_add_str(files, l->file) - 1);
+		json_u64(j, l->line);
+		json_u64(j, l->self);
+		json_u64(j, l->total);
+		json_end(j);
+	}
+	if (last) {
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* Source lines of functions, read when one is selected. */
+static void add_lines(struct buf *to, const struct page *page)
+{
+	CLEANUP(intern_release) struct intern files = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	struct json j = json_to(&text);
+	if (skip_small(page, 0) >= page->nr_lines)
+		return;
+	json_obj(&j);
+	json_put_str(&j, "title", page->streams.n ? page->streams.p[0].title : "");
+	json_put_u64(&j, "all", page->lines_weight);
+	add_functions(&j, page, &files);
+	json_put_arr(&j, "files");
+	for (size_t i = 1; i < intern_count(&files); i++)
+		json_str(&j, intern_str(&files, (uint32_t)i));
+	json_end(&j);
+	json_end(&j);
+	buf_add_str(to, "<script type=\"application/x-assay-lines\" id=\"lines\">");
+	add_zipped(to, buf_sv(&text));
+	buf_add_str(to, "</script>\n");
+}
+
 /* What makes the page a recording; its own script does not read it. */
 static void add_recording(struct buf *to, const struct pagehtml_options *options)
 {
@@ -83,6 +149,7 @@ void pagehtml_write(struct buf *to, const struct page *page, const struct pageht
 	add_head(to, page);
 	add_static(to, page, options);
 	add_data(to, page, options);
+	add_lines(to, page);
 	buf_add_str(to, "<script>");
 	buf_add_sv(to, asset_page_js());
 	buf_add_str(to, "</script>\n");

@@ -232,6 +232,27 @@ await settled(page);
 check(/keccak/.test(await page.textContent('.offscreen')), 'Enter goes to the widest match');
 await page.close();
 
+/* ---- source lines ---- */
+
+const faults = path.join(fixtures, 'calls/faults.assay');
+const byLine = JSON.parse(execFileSync(assay, ['report', '-q', '--json', '--by', 'line', '-n', '0', faults],
+	{ encoding: 'utf8' })).tables[0].rows.filter((r) => /:\d+$/.test(r.line));
+page = await ready(await open(view(faults, 'lines.html')));
+for (const row of byLine.slice(0, 5)) {
+	await page.evaluate((f) => {
+		window.assay.set({ selected: window.assay.P.tree.name.indexOf(f) });
+	}, row.function);
+	await settled(page);
+	const name = row.line.slice(row.line.lastIndexOf('/') + 1);
+	const shown = await page.waitForFunction(([n, f]) => document.querySelector('.details h2').textContent === f &&
+		[...document.querySelectorAll('.lines li')].map((li) => li.textContent).find((t) => t.includes(n)),
+	[name, row.function]).then((h) => h.jsonValue());
+	check(Math.abs(parseFloat(shown) - row.total_pct) < 0.06 &&
+		Math.abs(parseFloat((shown.split(' self ')[1] || '0')) - row.self_pct) < 0.06,
+	`line ${name}: ${shown}`);
+}
+await page.close();
+
 /* ---- mouse, keyboard, address ---- */
 url = view(path.join(fixtures, 'waits/hotcold.assay'), 'b.html');
 page = await ready(await open(url));

@@ -37,3 +37,17 @@ for c in script 'convert --to perfdata -o p.data' 'convert --to perfscript'; do
 	grep -q 'waits\.assay' err || fail "$c does not name the recording: $(cat err)"
 done
 ! "$ASSAY" view waits.html 2> err && grep -q 'replace its input' err || fail "view replaces its input"
+# --open: the program gets the page once it is written; over ssh the line that copies it is printed instead.
+printf '#!/bin/sh\n[ -s "$1" ] && echo "$1" > %s/opened\n' "$PWD" > xdg-open && chmod +x xdg-open
+PATH=$PWD:$PATH "$ASSAY" view --open -o opened.html waits.assay > out 2> err || fail "--open: $(cat err)"
+wait_for test -s opened
+[ "$(cat opened)" = "$PWD/opened.html" ] || fail "--open opened $(cat opened)"
+rm opened
+SSH_CONNECTION="10.0.0.1 5000 10.0.0.2 22" PATH=$PWD:$PATH "$ASSAY" view --open -o opened.html waits.assay > out 2> err
+grep -q "scp .*10.0.0.2:$PWD/opened.html" err && [ ! -e opened ] || fail "--open over ssh: $(cat err)"
+"$ASSAY" view -o - - < waits.assay > stdin.html && [ -s stdin.html ] || fail "view -"
+! "$ASSAY" view - < waits.assay > out 2> err && grep -q 'missing name' err || fail "view - without -o"
+for input in waits.folded stdin.html "waits.assay heap.assay"; do
+	# shellcheck disable=SC2086
+	"$ASSAY" view -o any.html $input > out 2> err && [ -s any.html ] || fail "view $input: $(cat err)"
+done

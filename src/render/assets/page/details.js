@@ -100,6 +100,7 @@ Details.prototype.drawFunction = function (f) {
 	this.list('Callees', f.callees, f.total);
 	if (f.waits && f.waits.length)
 		this.drawWaits(f.waits, []);
+	this.drawLines(sym);
 	this.drawCommand(sym);
 };
 
