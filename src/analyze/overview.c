@@ -162,6 +162,29 @@ static void add_hints(struct report *r, const struct report_table *functions, co
 	}
 }
 
+/* A profile without a path that has half of the time still has a hottest function. */
+static void answer_without_path(struct report *r, const struct selection *sel)
+{
+	const struct report_table *t = vec_last(&r->tables);
+	if (r->findings.n || !view_is_cpu_time(sel) || t->has_counts || !t->nr_rows)
+		return;
+	const union cell *row = t->cells;
+	const char *function = NULL;
+	double pct = 0;
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		if (!strcmp(t->columns[c].key, "self_pct"))
+			pct = row[c].d;
+		else if (!strcmp(t->columns[c].key, "function"))
+			function = row[c].text;
+	}
+	if (function)
+		report_finding(
+			r,
+			"no path of calls has half of the CPU time; the hottest function is %s "
+			"with %s %% (self time)",
+			view_name(r, function), num_pct(pct).s);
+}
+
 void overview_report(struct report *r, const struct selection *sel, const char *input,
 		     const struct view_limits *limits)
 {
@@ -172,8 +195,12 @@ void overview_report(struct report *r, const struct selection *sel, const char *
 		shortlived_note(r, sel);
 	}
 	top_report(r, sel, BY_FUNCTION, limits);
+	answer_without_path(r, sel);
 	top_report(r, sel, BY_CRATE, &few);
 	thread_groups_report(r, sel, &few);
+	/* Where waits follow, they are more than a second grouping of the same samples. */
+	for (size_t i = 1; i < r->tables.n; i++)
+		r->tables.p[i].is_detail = hotcold_exists(sel->p) && sel->id == TABLE_SAMPLES;
 	if (input && sel->nr_samples)
 		add_hints(r, &r->tables.p[0], input);
 }

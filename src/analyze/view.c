@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/num.h"
+#include "base/text/shortname.h"
 #include "base/stat.h"
 #include "model/tables.h"
 
@@ -375,6 +376,13 @@ uint64_t view_nr_out(const struct selection *sel)
 	for (enum select_out i = 0; i < SELECT_OUT_NR; i++)
 		nr += i == SELECT_OUT_IDLE ? 0 : sel->nr_out[i];
 	return nr;
+}
+
+const char *view_name(struct report *r, const char *name)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	shortname_add(&text, sv_from_str(name), 48);
+	return arena_strdup(&r->arena, buf_str(&text));
 }
 
 const char *view_of_selection(struct report *r, const struct selection *sel, const char *value)

@@ -87,6 +87,8 @@ void view_add_frames(struct report *r, const struct selection *sel);
 /* Adds a note: what of the selection's table is shown, and what each filter left out. */
 void view_note_filtered(struct report *r, const struct selection *sel);
 
+/* Returns a name as sentences have it: shortened to 48 columns (base/text/shortname.h). */
+const char *view_name(struct report *r, const char *name);
 /* Marks the value of a fact as one of the selection, if filters left something out. */
 const char *view_of_selection(struct report *r, const struct selection *sel, const char *value);
 /* Samples that filters left out; idle waits, which are hidden by default, are not counted. */

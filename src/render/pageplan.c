@@ -15,19 +15,34 @@ static const struct {
 	size_t other;
 } rounds[] = {{3, 3}, {8, 3}, {10, 5}, {SIZE_MAX, 8}, {SIZE_MAX, SIZE_MAX}};
 
-/* Whether all percentages of a row would be shown as 0.00. */
+/* Whether a cell is shown as 0 or not at all. */
+static bool is_zero(enum cell_kind kind, const union cell *v)
+{
+	if (kind == CELL_PERCENT || kind == CELL_FLOAT)
+		return isnan(v->d) || fabs(v->d) < LEAST_PCT;
+	return kind == CELL_TEXT || kind == CELL_ID || !v->u || v->u == UINT64_MAX;
+}
+
+/*
+ * Whether a row says nothing: all its percentages would be shown as 0.00, or, in a table without
+ * percentages, all its numbers as 0. Estimates are totals, of which 0 is worth a row.
+ */
 static bool is_nil(const struct report_table *t, size_t row)
 {
-	bool has_any = false;
+	bool has_pct = false;
+	bool is_nothing = true;
+	const union cell *cells = &t->cells[row * t->nr_columns];
+	for (size_t c = 0; c < t->nr_columns; c++)
+		has_pct |= t->columns[c].kind == CELL_PERCENT && cells_has_column(t, c) &&
+			   !isnan(cells[c].d);
 	for (size_t c = 0; c < t->nr_columns; c++) {
-		double pct = t->cells[row * t->nr_columns + c].d;
-		if (t->columns[c].kind != CELL_PERCENT || !cells_has_column(t, c) || isnan(pct))
-			continue;
-		if (fabs(pct) >= LEAST_PCT)
+		enum cell_kind kind = t->columns[c].kind;
+		if (cell_form(kind) != CELL_PLAIN)
 			return false;
-		has_any = true;
+		if (has_pct ? kind == CELL_PERCENT && cells_has_column(t, c) : kind != CELL_TEXT)
+			is_nothing &= is_zero(kind, &cells[c]);
 	}
-	return has_any;
+	return is_nothing && (has_pct || t->nr_columns > 1);
 }
 
 struct counts {

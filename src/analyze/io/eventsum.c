@@ -368,6 +368,7 @@ static void add_events(struct report *r, const struct summary *s)
 {
 	struct report_table *t =
 		report_add_table(r, "events", "events", event_columns, ARRAY_LEN(event_columns));
+	t->is_detail = r->tables.n > 1; /* the summary has the same counts */
 	for (size_t i = 0; i < s->n; i++) {
 		struct event_count *e = &s->events[i];
 		if (!e->nr)
@@ -467,6 +468,24 @@ static void begin(struct report *r, const struct summary *s)
 	view_note_incomplete(r, p);
 }
 
+static void add_answer(struct report *r, const struct summary *s)
+{
+	const struct event_count *most = NULL;
+	for (size_t i = 0; i < s->n; i++)
+		if (!most || s->events[i].nr > most->nr)
+			most = &s->events[i];
+	if (!most || !most->nr)
+		return;
+	const char *rate =
+		s->seconds > 0
+			? arena_fmt(&r->arena, ", %s a second",
+				    num_count((uint64_t)((double)most->nr / s->seconds + 0.5)).s)
+			: "";
+	report_finding(r, "most frequent: %s, %s times%s (%s %% of the events)", most->name,
+		       num_count(most->nr).s, rate,
+		       num_double(view_pct(most->nr, r->nr_samples), 0).s);
+}
+
 int eventsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		    const char *input, const struct view_limits *limits, unsigned flags,
 		    struct err *err)
@@ -484,6 +503,7 @@ int eventsum_report(struct report *r, const struct profile *p, const struct sele
 	begin(r, &s);
 	add_summary(r, &s);
 	add_events(r, &s);
+	add_answer(r, &s);
 	TRY(event_places_report(r, p, spec, &places, err));
 	add_notes(r, &s);
 	note_absent(r, &s);

@@ -7,6 +7,7 @@
 
 #include "analyze/io/taggroups.h"
 #include "analyze/wait/frames.h"
+#include "base/text/num.h"
 
 enum { MAJOR = 0, MINOR = 1 };
 
@@ -98,6 +99,50 @@ static void add_table(struct faultsum *s, const struct tag_table *table, struct 
 	tag_report(groups, s->r, table, s->limits->max_rows, s->seconds);
 }
 
+static uint64_t nr_major(const struct tag_group *g)
+{
+	return g->amounts[MAJOR].nr;
+}
+
+static uint64_t nr_minor(const struct tag_group *g)
+{
+	return g->amounts[MINOR].nr;
+}
+
+static const char *most_text(struct report *r, const struct tag_groups *groups,
+			     uint64_t (*nr)(const struct tag_group *g))
+{
+	const struct tag_group *most = NULL;
+	vec_foreach(g, &groups->groups)
+		if (!most || nr(g) > nr(most))
+			most = g;
+	return most && most->texts[0] && *most->texts[0] ? view_name(r, most->texts[0])
+							 : "[unknown]";
+}
+
+/* Major faults wait for the disk, so they are named first, however few. */
+static void add_answer(struct faultsum *s, const struct tag_groups *objects,
+		       const struct tag_groups *functions)
+{
+	struct amount all[2] = {0};
+	vec_foreach(g, &objects->groups)
+		for (size_t i = 0; i < ARRAY_LEN(all); i++)
+			amount_merge(&all[i], &g->amounts[i]);
+	if (all[MAJOR].nr)
+		report_finding(
+			s->r, "%s major faults read pages from disk and took %s; most in %s, by %s",
+			num_count(all[MAJOR].nr).s, num_ns(all[MAJOR].ns).s,
+			most_text(s->r, objects, nr_major), most_text(s->r, functions, nr_major));
+	else
+		report_finding(s->r, "no major fault: no page was read from disk");
+	if (all[MINOR].nr)
+		report_finding(s->r,
+			       "%s minor faults (page new or in memory) took %s; most in %s, by %s",
+			       num_count(all[MINOR].nr).s, num_ns(all[MINOR].ns).s,
+			       most_text(s->r, objects, nr_minor),
+			       most_text(s->r, functions, nr_minor));
+}
+
 /* ---- faults ------------------------------------------------------------------------------- */
 
 static int add_faults(struct faultsum *s, const struct select_spec *spec, struct err *err)
@@ -119,6 +164,7 @@ static int add_faults(struct faultsum *s, const struct select_spec *spec, struct
 		amount_add(&tag_groups_at(&objects, &object, 1)->amounts[which], &row);
 		amount_add(&tag_groups_at(&functions, texts, 2)->amounts[which], &row);
 	}
+	add_answer(s, &objects, &functions);
 	add_table(s, &kinds_table, &kinds);
 	add_table(s, &objects_table, &objects);
 	add_table(s, &functions_table, &functions);

@@ -8,6 +8,7 @@
 #include "analyze/io/taggroups.h"
 #include "analyze/wait/frames.h"
 #include "base/iocalls.h"
+#include "base/text/num.h"
 
 enum { READS = 0, WRITES = 1, SYNCS = 2 };
 
@@ -34,7 +35,7 @@ static uint64_t weight_of_bytes(const struct tag_group *g)
 	return bytes ? MIN(bytes, UINT64_MAX >> 1) + (1ull << 40) : MIN(nr, 1ull << 40);
 }
 
-static uint64_t weight_of_time(const struct tag_group *g)
+static uint64_t time_of(const struct tag_group *g)
 {
 	return g->amounts[READS].ns + g->amounts[WRITES].ns + g->amounts[SYNCS].ns;
 }
@@ -182,7 +183,7 @@ static const struct tag_table functions_table = {
 	TAG_TABLE("io_functions", "I/O by function, sorted by bytes", function_columns),
 	.weight = weight_of_bytes};
 static const struct tag_table syncs_table = {TAG_TABLE("io_syncs", "fsync calls", sync_columns),
-					     .weight = weight_of_time};
+					     .weight = time_of};
 static const struct tag_table block_table = {
 	TAG_TABLE("block", "block device requests (whole machine)", block_columns),
 	.weight = weight_of_bytes};
@@ -229,6 +230,44 @@ static void add_ratio(struct iosum *s)
 	report_fact(s->r, FACT_READ_WRITE, view_of_selection(s->r, s->sel, buf_str(&text)));
 }
 
+static const struct tag_group *largest(const struct tag_groups *groups,
+				       uint64_t (*weight)(const struct tag_group *g))
+{
+	const struct tag_group *most = NULL;
+	vec_foreach(g, &groups->groups)
+		if (!most || weight(g) > weight(most))
+			most = g;
+	return most;
+}
+
+/* Where most of the time in calls is, and most of the bytes. */
+static void add_answer(struct iosum *s)
+{
+	const struct amount *rd = &s->total[READS];
+	const struct amount *wr = &s->total[WRITES];
+	uint64_t ns = rd->ns + wr->ns + s->total[SYNCS].ns;
+	const struct tag_group *call = largest(&s->calls, time_of);
+	const struct tag_group *file = largest(&s->files, time_of);
+	if (!call || !ns)
+		return;
+	const struct amount *of = call->amounts;
+	report_finding(s->r,
+		       "%s in I/O calls, %s %% of it in %s (%s calls, %s on average); most (%s %%) "
+		       "with %s",
+		       num_ns(ns).s, num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
+		       num_count(of->nr).s, num_ns(of->nr ? of->ns / of->nr : 0).s,
+		       num_double(view_pct(time_of(file), ns), 0).s,
+		       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
+							 : "files without a name");
+	file = largest(&s->files, weight_of_bytes);
+	if (s->seconds > 0 && rd->bytes + wr->bytes)
+		report_finding(s->r, "%s/s read, %s/s written; most bytes with %s",
+			       num_bytes((uint64_t)((double)rd->bytes / s->seconds)).s,
+			       num_bytes((uint64_t)((double)wr->bytes / s->seconds)).s,
+			       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
+								 : "files without a name");
+}
+
 static void add_notes(struct iosum *s, const char *input)
 {
 	uint64_t nr_blind = s->nr_libaio + (s->has_uring_rows ? 0 : s->nr_uring);
@@ -260,6 +299,7 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 	while (tag_rows_next(&rows, &row))
 		add_row(s, &row);
 	add_ratio(s);
+	add_answer(s);
 	add_table(s, &calls_table, &s->calls);
 	add_table(s, &files_table, &s->files);
 	add_table(s, &functions_table, &s->functions);

@@ -261,6 +261,7 @@ static void add_totals(const struct page *g)
 	struct report_table *to =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
 	to->hide_first = hide_first;
+	to->nr_first = 6;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
 			add_total(g, to, &rows[i]);
@@ -438,6 +439,51 @@ static void add_hints(struct report *r, const struct heapfigures *f, const char 
 	add_capture_hints(r, f);
 }
 
+static double share_of(int64_t part, int64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)MAX(part, 0) / (double)whole : 0;
+}
+
+/* Where most of the memory is, or where most of it is allocated. */
+static void answer_sites(const struct page *g, enum heap_sum_id of, const char *what)
+{
+	const struct heap_sum *all = &g->f->total.of[of];
+	const struct heap_group *most = NULL;
+	vec_foreach(s, &g->f->functions.rows)
+		if (!most || s->f.of[of].bytes > most->f.of[of].bytes)
+			most = s;
+	if (!most || all->bytes <= 0)
+		return;
+	report_finding(g->r, "%s: %s, most (%s %%) by %s", what, num_bytes((uint64_t)all->bytes).s,
+		       num_double(share_of(most->f.of[of].bytes, all->bytes), 0).s,
+		       view_name(g->r, heapframe_name(g->f->p, &most->frame)));
+}
+
+/* Estimates from a few samples are no answer. */
+static bool is_vague(const struct heap_sum *s)
+{
+	return stat_estimate_error((double)s->bytes, s->variance) > (double)s->bytes;
+}
+
+static void add_answer(const struct page *g)
+{
+	const struct heap_sum *of = g->f->total.of;
+	if (has_no_sample(g->f))
+		return;
+	if (of[HEAP_SUM_LIVE].bytes > 0 && !is_vague(&of[HEAP_SUM_LIVE]))
+		answer_sites(g, HEAP_SUM_LIVE,
+			     g->f->p->is_incomplete ? "live where the data end"
+						    : "live at the end");
+	else if (of[HEAP_SUM_PEAK].bytes > 0 && !is_vague(&of[HEAP_SUM_PEAK]))
+		answer_sites(g, HEAP_SUM_PEAK, "live at the peak");
+	if (of[HEAP_SUM_ALLOCATED].bytes > 0 && g->seconds > 0)
+		answer_sites(g, HEAP_SUM_ALLOCATED,
+			     arena_fmt(&g->r->arena, "allocated, %s/s",
+				       num_bytes((uint64_t)((double)of[HEAP_SUM_ALLOCATED].bytes /
+							    g->seconds))
+					       .s));
+}
+
 static int add_page(struct page *g, const struct select_spec *spec, const char *input,
 		    const struct view_limits *limits, struct err *err)
 {
@@ -449,6 +495,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	heapviews_functions(g->r, g->f, limits);
 	if (!heap_sum_is_none(&of[HEAP_SUM_LEAKED]))
 		TRY(leaktable_add(g->r, g->f, spec, &few, err));
+	add_answer(g);
 	add_hints(g->r, g->f, input);
 	if (of[HEAP_SUM_TEMPORARY].nr > 0)
 		heapviews_temporary(g->r, g->f, &few);

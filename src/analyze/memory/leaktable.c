@@ -192,7 +192,8 @@ static void note_leak(struct report *r, const struct heapfigures *f, const struc
 			       : "";
 	report_finding(r,
 		       "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
-		       heapframe_name(f->p, &s->frame), num_bytes((uint64_t)g->per_min).s,
+		       view_name(r, heapframe_name(f->p, &s->frame)),
+		       num_bytes((uint64_t)g->per_min).s,
 		       num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
 		       num_bytes((uint64_t)MIN(g->per_min + g->per_min_error, 9e18)).s, more);
 }

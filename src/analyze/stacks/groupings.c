@@ -36,7 +36,8 @@ GROUPING_OF_ROWS(by_thread, threads_report(r, sel, limits))
 GROUPING_OF_ROWS(by_thread_group, thread_groups_report(r, sel, limits))
 GROUPING_OF_ROWS(by_process, processes_report(r, sel, limits))
 GROUPING_OF_ROWS(by_reason, waits_table(r, sel, WAITS_REASONS, limits))
-GROUPING_OF_ROWS(by_waiter, waits_table(r, sel, WAITS_FUNCTIONS, limits))
+GROUPING_OF_ROWS(by_waiter, (waits_table(r, sel, WAITS_FUNCTIONS, limits),
+			     waits_table(r, sel, WAITS_RUN_QUEUE, limits)))
 GROUPING_OF_ROWS(by_stack, waits_table(r, sel, WAITS_STACKS, limits))
 GROUPING_OF_ROWS(by_waker, waits_table(r, sel, WAITS_WAKERS, limits))
 

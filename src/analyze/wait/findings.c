@@ -100,7 +100,8 @@ static const char *most_in(const struct findings *f, enum wait_reason reason)
 	for (size_t i = 0; t && i < t->nr_rows; i++) {
 		const union cell *row = &t->cells[i * t->nr_columns];
 		if (!strcmp(row[at].text, wait_key(reason)))
-			return arena_fmt(&f->r->arena, "; most in %s", row[at + 1].text);
+			return arena_fmt(&f->r->arena, "; most in %s",
+					 view_name(f->r, row[at + 1].text));
 	}
 	return "";
 }
@@ -137,7 +138,8 @@ static int longest_idle(struct findings *f, const char **ret_text, struct err *e
 			continue;
 		most = sums[*at];
 		*ret_text = arena_fmt(&f->r->arena, ", most in %s (%s)",
-				      waitframe_name(f->p, &frame), wait_key(row->reason));
+				      view_name(f->r, waitframe_name(f->p, &frame)),
+				      wait_key(row->reason));
 	}
 	return 0;
 }

@@ -110,6 +110,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	waits_table(r, sel, WAITS_EXECUTORS, &few);
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
+	waits_table(r, sel, WAITS_RUN_QUEUE, &few);
 	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	if (pg.scope != SELECT_ROWS) /* sentences on the whole of threads' time */
 		TRY(findings_report(r, sel, &l, spec, err));

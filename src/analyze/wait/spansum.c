@@ -432,6 +432,51 @@ static void add_notes(struct spansum *s, const char *input)
 				    HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_SPAN_TIME)}}});
 }
 
+static const struct report_table *table_of(const struct report *r, const char *key)
+{
+	vec_foreach(t, &r->tables)
+		if (!strcmp(t->key, key))
+			return t;
+	return NULL;
+}
+
+static const union cell *cell_of(const struct report_table *t, size_t row, const char *key)
+{
+	size_t c = 0;
+	while (c + 1 < t->nr_columns && strcmp(t->columns[c].key, key) != 0)
+		c++;
+	return &t->cells[row * t->nr_columns + c];
+}
+
+/* "; 98 % of the time in sleep": the largest part of a span's time. */
+static const char *largest_part(const struct spansum *s, const char *span)
+{
+	const struct report_table *t = table_of(s->r, "span_breakdown");
+	size_t most = SIZE_MAX;
+	for (size_t i = 0; t && i < t->nr_rows; i++)
+		if (!strcmp(cell_of(t, i, "span")->text, span) &&
+		    (most == SIZE_MAX || cell_of(t, i, "pct")->d > cell_of(t, most, "pct")->d))
+			most = i;
+	return most == SIZE_MAX ? ""
+				: arena_fmt(&s->r->arena, "; %s %% of the time: %s",
+					    num_double(cell_of(t, most, "pct")->d, 0).s,
+					    cell_of(t, most, "what")->text);
+}
+
+/* The spans with most time, and what it is. */
+static void add_answer(struct spansum *s)
+{
+	const struct report_table *t = table_of(s->r, "spans");
+	for (size_t i = 0; t && i < MIN(t->nr_rows, (size_t)2); i++) {
+		const char *span = cell_of(t, i, "span")->text;
+		report_finding(
+			s->r, "%s: %s calls, half of them within %s, 99 %% within %s, longest %s%s",
+			view_name(s->r, span), num_count(cell_of(t, i, "calls")->u).s,
+			num_ns(cell_of(t, i, "p50_ns")->u).s, num_ns(cell_of(t, i, "p99_ns")->u).s,
+			num_ns(cell_of(t, i, "longest_ns")->u).s, largest_part(s, span));
+	}
+}
+
 int spansum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err)
 {
@@ -464,6 +509,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	if (stacks.groups.n)
 		tag_report(&stacks, r, &waits_table, limits->max_rows, s.seconds);
 	add_histogram(&s);
+	add_answer(&s);
 	add_notes(&s, input);
 	return 0;
 }

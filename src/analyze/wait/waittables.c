@@ -53,6 +53,19 @@ static bool texts_of_function(struct maker *m, const struct select_tagged *row,
 	return true;
 }
 
+static bool texts_of_blocked(struct maker *m, const struct select_tagged *row,
+			     const char **ret_texts)
+{
+	return row->reason != WAIT_RUN_QUEUE && texts_of_function(m, row, ret_texts);
+}
+
+/* Without the reason, which is the same for all. */
+static bool texts_of_runnable(struct maker *m, const struct select_tagged *row,
+			      const char **ret_texts)
+{
+	return row->reason == WAIT_RUN_QUEUE && texts_of_function(m, row, ret_texts - 1);
+}
+
 /* The reason is that of the call, which is why the task blocks: sleep instead of executor. */
 static bool texts_of_executor(struct maker *m, const struct select_tagged *row,
 			      const char **ret_texts)
@@ -126,7 +139,15 @@ static const struct {
 					{"module", "module"}},
 			      .other_at = 1,
 			      .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES},
-			     texts_of_function},
+			     texts_of_blocked},
+	[WAITS_RUN_QUEUE] = {{.key = "run_queue",
+			      .title = "run queue (runnable, no CPU free)",
+			      .note = QUANTILE_NOTE,
+			      .texts = {{"function", "function"},
+					{"in", "after waiting in"},
+					{"module", "module"}},
+			      .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES},
+			     texts_of_runnable},
 	[WAITS_EXECUTORS] = {{.key = "blocked_executors",
 			      .title = "blocked executors (calls that block below the poll of an "
 				       "async task)",
@@ -185,16 +206,21 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 	struct waitgroups g = waitgroups_new(&a, &kinds[kind].table);
 	struct maker m = {.sel = sel, .frames = waitframes_new(&a, sel->p)};
 	static const struct view_limits none;
+	uint64_t of_ns = 0;
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *row = &sel->tagged[i];
 		const char *texts[TAG_TEXTS] = {wait_key(row->reason)};
 		if (!kinds[kind].texts(&m, row, texts + 1))
 			continue;
 		add_row(waitgroups_at(&g, texts, row->task), sel, row);
+		of_ns += (uint64_t)MAX(row->values[sel->p->tables.p[sel->table].weight_column], 0);
 	}
 	buf_release(&m.text);
-	bool is_optional = kind == WAITS_OBJECTS || kind == WAITS_EXECUTORS;
-	if (is_optional && !g.g.groups.n)
+	bool is_part = kind == WAITS_FUNCTIONS || kind == WAITS_RUN_QUEUE;
+	bool is_optional = kind == WAITS_OBJECTS || kind == WAITS_EXECUTORS || is_part;
+	/* An empty selection of waits still has one table that says so. */
+	if (is_optional && !g.g.groups.n && (kind != WAITS_FUNCTIONS || sel->nr_tagged))
 		return;
-	waitgroups_report(r, &g, sel->weight, kind == WAITS_REASONS ? &none : limits);
+	waitgroups_report(r, &g, is_part ? of_ns : sel->weight,
+			  kind == WAITS_REASONS ? &none : limits);
 }

@@ -18,9 +18,11 @@ enum waits_table {
 	WAITS_REASONS, /* "reasons": time, share, waits, mean, p50, p99, longest; limits do not apply */
 	/*
 	 * "waiting_functions": by reason, the program's innermost function, and the function of
-	 * libc, a runtime or a locking library that it called (frames.h).
+	 * libc, a runtime or a locking library that it called (frames.h). Without the run queue, which
+	 * is no wait for anything in the program; none: no table.
 	 */
 	WAITS_FUNCTIONS,
+	WAITS_RUN_QUEUE, /* "run_queue": the same of the run queue only; none: no table */
 	/* "blocked_executors": the same of reason_blocks_executor; none: no table. */
 	WAITS_EXECUTORS,
 	WAITS_STACKS,  /* "waiting_stacks": by reason and stack, leaf first */

@@ -338,14 +338,19 @@ TEST(waits_tables_add_up_to_what_is_in_view)
 	struct view_limits two = {.max_rows = 2};
 	waits_table(f.r, &f.sel, WAITS_REASONS, &two);
 	waits_table(f.r, &f.sel, WAITS_FUNCTIONS, &two);
+	waits_table(f.r, &f.sel, WAITS_RUN_QUEUE, &two);
 	waits_table(f.r, &f.sel, WAITS_STACKS, &two);
-	static const char *const keys[] = {"reasons", "waiting_functions", "waiting_stacks"};
+	static const char *const keys[] = {"reasons", "waiting_stacks"};
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const struct report_table *t = find_table(f.r, keys[i]);
 		CHECK_U64(sum_of(t, "time_ns"), f.sel.weight);
 		CHECK_U64(sum_of(t, "waits"), f.sel.nr_samples);
 	}
 	const struct report_table *t = find_table(f.r, "waiting_functions");
+	const struct report_table *queue = find_table(f.r, "run_queue");
+	CHECK_U64(sum_of(t, "time_ns") + sum_of(queue, "time_ns"), f.sel.weight);
+	CHECK_U64(sum_of(t, "waits") + sum_of(queue, "waits"), f.sel.nr_samples);
+	CHECK_U64(sum_of(queue, "waits"), 450);
 	CHECK_STR(cell_at(t, 0, "function")->text, "log_append");
 	CHECK_STR(cell_at(t, 0, "in")->text, "pthread_mutex_lock");
 	CHECK_STR(cell_at(t, 0, "reason")->text, "lock");
