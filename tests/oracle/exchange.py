@@ -7,6 +7,7 @@ exchange.py ASSAY RECORDING EVENT COLUMN TOOL FILE WHAT: WHAT is how FILE names 
     protoc     protoc decodes FILE strictly, by the documented field numbers
     firefox    FILE is checked here for what the Firefox Profiler relies on: samples, markers, allocations
     dot        Graphviz reads FILE
+    speedscope     FILE is checked here for what speedscope's schema requires
     profiler-cli   the Firefox Profiler's own code, as $PROFILER_CLI, reads FILE: timing, native-allocations
 
 The truth is summed up here from `assay convert --to json`, which holds all rows: for each function its
@@ -244,12 +245,32 @@ def of_profiler_cli(path, what):
     return {n: (own[n], v) for n, v in rows.items() if v}
 
 
+def of_speedscope(path, what):
+    """Checked by what its file-format-schema.json requires; the first profile has all threads."""
+    d = json.load(open(path))
+    check(d['$schema'] == 'https://www.speedscope.app/file-format-schema.json', '$schema')
+    frames, sums = d['shared']['frames'], Sums()
+    check(all(set(f) <= {'name', 'file', 'line'} and f['name'] for f in frames), 'frames')
+    for p in d['profiles']:
+        check(set(p) == {'type', 'name', 'unit', 'startValue', 'endValue', 'samples', 'weights'}, 'keys')
+        check(p['type'] == 'sampled' and p['unit'] in ('none', 'nanoseconds', 'bytes'), 'type, unit')
+        check(p['startValue'] == 0 and p['endValue'] == sum(p['weights']), 'endValue')
+        check(len(p['samples']) == len(p['weights']) and all(w > 0 for w in p['weights']), 'weights')
+        check(all(stack and 0 <= i < len(frames) for stack in p['samples'] for i in stack), 'samples')
+    first, threads = d['profiles'][0], d['profiles'][1:]
+    check(not threads or sum(p['endValue'] for p in threads) == first['endValue'], 'all threads')
+    check([p['endValue'] for p in threads] == sorted((p['endValue'] for p in threads), reverse=True), 'order')
+    for stack, weight in zip(first['samples'], first['weights']):
+        sums.add([frames[i]['name'] for i in reversed(stack)], weight)
+    return sums.rows()
+
+
 def of_dot(path, what):
     g = json.loads(run('dot', '-Tdot_json', path))
     return {n['tooltip']: (int(n['self']), int(n['total'])) for n in g['objects'] if 'total' in n}
 
 
-TOOLS = {'dot': of_dot, 'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
+TOOLS = {'dot': of_dot, 'speedscope': of_speedscope, 'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
 
 
 def main():

@@ -1,7 +1,8 @@
 /*
  * A profile for speedscope (https://www.speedscope.app): its JSON file format, "sampled" profiles.
- * One profile per thread that has rows, largest first; samples by time, with the event's
- * weight (ns, bytes or counts); frames have file and line where they are known. Only written.
+ * First all threads, then one profile per thread that has rows, largest first; samples by time, with
+ * the event's weight (ns, bytes or counts); frames have file and line where they are known. Only
+ * written.
  *
  * What it cannot hold: losses, intervals of uncertainty, marks, tags (reasons of waits).
  * docs/formats/speedscope.md
@@ -17,9 +18,10 @@
 #include "base/vec.h"
 #include "format/textframes.h"
 
-/* The rows of one thread, in the order of the table (by time). */
+/* The rows of one thread, or of all (the first one), in the order of the table (by time). */
 struct thread {
 	task_id task;
+	bool is_all;
 	uint64_t weight;
 	VEC(uint32_t) rows;
 };
@@ -87,7 +89,7 @@ static void add_location(struct speedscope_writer *w, loc_id loc)
 	if (l->nr_frames)
 		return;
 	CLEANUP(buf_release) struct buf name = {0};
-	text_add_unsymbolized(&name, w->p, loc, TEXT_ADDRS);
+	text_add_unsymbolized(&name, w->p, loc, 0);
 	size_t id = intern_add(&w->keys, name.p, name.n); /* keeps the text */
 	uint32_t frame = (uint32_t)id - 1;
 	if (frame == w->frames.n)
@@ -123,12 +125,15 @@ static int by_weight(const void *x, const void *y)
 {
 	const struct thread *a = x;
 	const struct thread *b = y;
-	return COMPARE(b->weight, a->weight) ?: COMPARE(a->task, b->task);
+	return COMPARE(b->is_all, a->is_all)
+		       ?: COMPARE(b->weight, a->weight)
+		       ?: COMPARE(a->task, b->task);
 }
 
 static void collect_threads(struct speedscope_writer *w)
 {
 	CLEANUP(free_p) uint32_t *thread_of = xcalloc(w->p->tasks.n, sizeof(*thread_of));
+	vec_push(&w->threads, (struct thread){.is_all = true});
 	for (uint32_t i = 0; i < w->t->n; i++) {
 		task_id task = w->t->task[i];
 		uint64_t weight = weight_of(w->t, i);
@@ -141,10 +146,16 @@ static void collect_threads(struct speedscope_writer *w)
 		struct thread *t = &w->threads.p[thread_of[task] - 1];
 		t->weight += weight;
 		vec_push(&t->rows, i);
+		w->threads.p[0].weight += weight;
+		vec_push(&w->threads.p[0].rows, i);
 		set_path(w, w->t->stack[i]); /* collects all frames, which come first in the file */
 	}
-	if (w->threads.n)
-		qsort(w->threads.p, w->threads.n, sizeof(*w->threads.p), by_weight);
+	if (w->threads.n == 2) { /* one thread is all of them */
+		vec_release(&w->threads.p[0].rows);
+		w->threads.p[0] = w->threads.p[1];
+		w->threads.n = 1;
+	}
+	qsort(w->threads.p, w->threads.n, sizeof(*w->threads.p), by_weight);
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -180,13 +191,20 @@ static const char *unit_of(const struct table *t)
 	return "none";
 }
 
-/* "redis 12/13: cpu-clock", without what is not known. */
-static void add_thread_name(struct buf *to, const struct speedscope_writer *w, task_id id)
+/* "redis 12/13: cpu-clock", without what is not known; "redis 12/12 (main): cpu-clock". */
+static void add_thread_name(struct buf *to, const struct speedscope_writer *w,
+			    const struct thread *t)
 {
+	task_id id = t->task;
 	const struct task *task = &w->p->tasks.p[id];
+	if (t->is_all) {
+		buf_addf(to, "all threads: %s", profile_text(w->p, w->t->event));
+		return;
+	}
 	buf_add_str(to, profile_text(w->p, task->comm));
 	if (id && (task->pid >= 0 || task->tid >= 0))
-		buf_addf(to, " %d/%d", task->pid, task->tid);
+		buf_addf(to, " %d/%d%s", task->pid, task->tid,
+			 task->pid == task->tid ? " (main)" : "");
 	buf_addf(to, "%s%s", to->n ? ": " : "", profile_text(w->p, w->t->event));
 }
 
@@ -194,7 +212,7 @@ static int add_thread(struct speedscope_writer *w, const struct thread *t, struc
 {
 	struct json *j = &w->j;
 	CLEANUP(buf_release) struct buf name = {0};
-	add_thread_name(&name, w, t->task);
+	add_thread_name(&name, w, t);
 	json_obj(j);
 	json_put_str(j, "type", "sampled");
 	json_put_str(j, "name", buf_str(&name));
@@ -234,6 +252,7 @@ int speedscope_write(struct format_output *to, const struct profile *p,
 	json_obj(j);
 	json_put_str(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_put_str(j, "exporter", "assay");
+	json_put_u64(j, "activeProfileIndex", 0);
 	add_frames(&w);
 	json_put_arr(j, "profiles");
 	vec_foreach(t, &w.threads)
