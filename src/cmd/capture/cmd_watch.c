@@ -30,6 +30,8 @@
 #include "session/memrecord.h"
 
 #define EVERY_MIN_NS (10 * NS_PER_MS)
+#define END_TRIES    100
+#define END_WAIT_MS  2
 /* Readings kept for redrawing the live page. */
 #define SHOWN_MAX 500
 
@@ -398,11 +400,20 @@ static void print_cost(const struct run *r)
 		log_note("%u of %zu processes have exited", m->nr_exited, m->processes.n);
 }
 
+static bool has_ended(struct run *r)
+{
+	return r->child ? spawn_has_ended(r->child) : watch_has_ended(&r->target);
+}
+
+/* How it ended is known once it is a zombie, a moment after its memory is gone. */
 static struct procend end_of(struct run *r)
 {
-	if (r->child && spawn_has_ended(r->child))
-		return procend_from_status(r->child->wait_status);
-	return watch_has_ended(&r->target) ? watch_end(&r->target) : (struct procend){0};
+	bool is_gone = r->memory.nr_exited == r->memory.processes.n;
+	for (unsigned i = 0; is_gone && i < END_TRIES && !has_ended(r); i++)
+		(void)poll(NULL, 0, END_WAIT_MS);
+	if (!has_ended(r))
+		return (struct procend){0};
+	return r->child ? procend_from_status(r->child->wait_status) : watch_end(&r->target);
 }
 
 static int finish_recording(struct run *r)

@@ -29,7 +29,7 @@ grep -q 'killed by the OOM killer at the limit, 64.0 MiB: [56][0-9.]* MiB of it 
 # with the heap of that moment: three quarters of it by big()
 $ASSAY limit -m 64M --heap -o h.assay -- "$TARGETS/eats" 256 1000 > text 2>&1
 [ $? = 137 ] || fail "exit status of a killed command: $(cat text)"
-grep -q 'killed by the OOM killer at the limit, 64.0 MiB.*; largest allocators: big [345]' text || fail "whose was it: $(cat text)"
+tr -s '\n ' ' ' < text | grep -q 'killed by the OOM killer at the limit, 64.0 MiB.*; largest allocators: big [345]' || fail "whose was it: $(cat text)"
 $ASSAY report --json h.assay > l.json || fail "report"
 live=$(cell memory bytes what=live)
 counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)
