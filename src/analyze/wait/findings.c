@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/text/num.h"
 
 /* Thresholds, as shares of non-idle thread time. */
@@ -433,6 +434,23 @@ static void find_culprits(struct findings *f)
 		      top.doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(top.doing)));
 }
 
+/* Findings on the report are of CPU samples: behind those of longer waits, before the others. */
+static void add_findings(struct findings *f, double cpu_pct)
+{
+	struct report *r = f->r;
+	size_t nr_cpu = r->findings.n;
+	CLEANUP(free_p) const char **cpu = xmemdup(r->findings.p, nr_cpu * sizeof(*cpu));
+	size_t nr_longer = 0;
+	vec_foreach(one, &f->all) {
+		report_finding(r, "%s", one->text);
+		nr_longer += one->pct > cpu_pct;
+	}
+	if (!nr_cpu || !nr_longer)
+		return;
+	memmove(r->findings.p, r->findings.p + nr_cpu, nr_longer * sizeof(*cpu));
+	memcpy(r->findings.p + nr_longer, cpu, nr_cpu * sizeof(*cpu));
+}
+
 int findings_report(struct report *r, const struct selection *sel, const struct breakdown *l,
 		    const struct select_spec *spec, struct err *err)
 {
@@ -460,8 +478,7 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 	}
 	if (f.all.n)
 		qsort(f.all.p, f.all.n, sizeof(*f.all.p), by_share);
-	vec_foreach(one, &f.all)
-		report_finding(r, "%s", one->text);
+	add_findings(&f, view_pct(l->total.ns[WAIT_ON_CPU], f.active_ns));
 	vec_release(&f.all);
 	return rc;
 }

@@ -11,7 +11,10 @@
 #include "analyze/wait/breakdown.h"
 #include "base/base.h"
 
-/* @r has the tables of waits already, of whose first rows the sentences are made. */
+/*
+ * @r has the tables of waits already, of whose first rows the sentences are made. Findings that it has
+ * are taken for those of the CPU time.
+ */
 int findings_report(struct report *r, const struct selection *sel, const struct breakdown *l,
 		    const struct select_spec *spec, struct err *err);
 

@@ -69,6 +69,40 @@ TEST(findings_come_largest_share_first)
 }
 
 /* 100 ms of 4 s of an idle thread: its waits for a CPU are no shortage that anybody feels. */
+TEST(findings_of_cpu_time_come_behind_longer_waits)
+{
+	struct madewait rows[] = {{.comm = "a",
+				   .tid = 2,
+				   .reason = WAIT_FSYNC,
+				   .stack = "main app;commit app",
+				   .nr = 500,
+				   .ms = 2100},
+				  {.comm = "a",
+				   .tid = 2,
+				   .reason = WAIT_FILE_READ,
+				   .stack = "main app;load app",
+				   .nr = 500,
+				   .ms = 900}};
+	for (unsigned cpu_ms = 1000; cpu_ms <= 3000; cpu_ms += 2000) {
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(4);
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+			madewait(p, &rows[i]);
+		madewait(p, &(struct madewait){.comm = "a",
+					       .tid = 2,
+					       .reason = WAIT_ON_CPU,
+					       .nr = 1000,
+					       .ms = cpu_ms});
+		CLEANUP(report_free_p) struct report *r = report_new();
+		profile_seal(p);
+		report_finding(r, "hottest path");
+		CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
+		CHECK(r->findings.n >= 3);
+		CHECK(!!strstr(r->findings.p[cpu_ms == 1000 ? 1 : 0], "hottest path"));
+		CHECK(!!strstr(r->findings.p[cpu_ms == 1000 ? 0 : 1], "fsync"));
+		CHECK(!!strstr(r->findings.p[2], "file reads"));
+	}
+}
+
 TEST(findings_call_little_waiting_for_a_cpu_no_shortage)
 {
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(4);
