@@ -25,7 +25,7 @@ say     = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 comma   := ,
 empty   :=
 space   := $(empty) $(empty)
-variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)$(if $(filter 0,$(ISAL)),-noisal)
+variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)$(if $(STATIC),,$(if $(filter 0,$(ISAL)),-noisal))
 O       = build/$(variant)
 
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
