@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "render/svg.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/text/escape.h"
@@ -88,7 +89,10 @@ static void add_coord(struct buf *to, const char *key, double v)
 static void lay_out(struct svg *s)
 {
 	const struct report_tree *t = s->t;
-	double scale = s->f.width[0] ? (s->width - 2 * PAD_PX) / (double)s->f.width[0] : 0;
+	double inner = s->width - 2 * PAD_PX;
+	double scale = s->f.width[0] ? inner / (double)s->f.width[0] : 0;
+	double min_width =
+		s->o->min_width_pct > 0 ? inner * s->o->min_width_pct / 100 : s->min_width;
 	uint64_t *at = xcalloc(t->nr_nodes, sizeof(*at)); /* where the next child starts */
 	size_t i = 0;
 	while (i < t->nr_nodes && s->f.width[0]) {
@@ -98,7 +102,7 @@ static void lay_out(struct svg *s)
 		if (i)
 			at[n->parent] += s->f.width[i];
 		at[i] = start;
-		if (w < s->min_width && i) {
+		if (w < min_width && i) {
 			for (i++; i < t->nr_nodes && t->nodes[i].depth > n->depth;)
 				i++;
 			continue;
@@ -127,6 +131,13 @@ static void add_part(struct buf *to, const char *text)
 	buf_add_str(to, text);
 }
 
+/* A weight as it is shown. */
+static uint64_t factored(const struct svg *s, uint64_t v)
+{
+	double by = s->o->factor;
+	return by > 0 ? (uint64_t)llrint(MIN((double)v * by, 9e18)) : v;
+}
+
 static const char *count_name(const struct svg *s)
 {
 	return s->o->count_name ? s->o->count_name : s->t->count_name;
@@ -136,7 +147,7 @@ static void add_total(struct buf *to, const struct svg *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	uint64_t total = s->t->nodes[0].total;
-	cells_add_number(&b, s->t->unit, total);
+	cells_add_number(&b, s->t->unit, factored(s, total));
 	if (s->t->unit == UNIT_COUNT || s->o->count_name)
 		buf_addf(&b, " %s", count_name(s));
 	bool is_of_samples = !s->r->noun || !strcmp(s->r->noun, "samples");
@@ -295,7 +306,10 @@ static void add_style(struct svg *s)
 	buf_add_str(s->to, "@media screen and (prefers-color-scheme:dark){\n");
 	add_background(s, true);
 	add_colors(s, true);
-	buf_add_str(s->to, "}\n</style>\n");
+	buf_add_str(s->to, "}\n");
+	if (s->o->match)
+		buf_addf(s->to, ".assay-flame{--match:%s}\n", s->o->match);
+	buf_add_str(s->to, "</style>\n");
 }
 
 /* ---- frames ------------------------------------------------------------------------------- */
@@ -318,7 +332,7 @@ static double share_of(uint64_t part, uint64_t whole)
 static void add_weight(struct svg *s, uint64_t v)
 {
 	enum unit unit = s->o->count_name ? UNIT_COUNT : s->t->unit;
-	cells_add_number(s->to, unit, v);
+	cells_add_number(s->to, unit, factored(s, v));
 	if (unit != UNIT_COUNT)
 		return;
 	buf_add_ch(s->to, ' ');
@@ -492,6 +506,10 @@ static void add_settings(struct svg *s)
 	add_coord(s->to, "data-row", s->row);
 	add_coord(s->to, "data-font", s->font);
 	add_coord(s->to, "data-min", s->min_width);
+	if (o->min_width_pct > 0)
+		buf_addf(s->to, " data-min-pct=\"%s\"", num_double(o->min_width_pct, 6).s);
+	if (o->factor > 0)
+		buf_addf(s->to, " data-factor=\"%s\"", num_double(o->factor, 9).s);
 	add_coord(s->to, "data-top", s->top);
 	add_coord(s->to, "data-pad", PAD_PX);
 	add_coord(s->to, "data-foot", s->foot);

@@ -34,10 +34,14 @@ struct svg_options {
 	const char *background; /* see palette_background; NULL: white, dark where preferred */
 	double font_px;         /* 0 = 12 */
 	double min_width_px;    /* frames narrower than this are not drawn; negative = 0.3 */
-	unsigned width_px;      /* 0: as wide as the window */
-	unsigned row_px;        /* height of a frame; 0 = 17 */
-	unsigned flags;         /* enum svg_flags */
-	const char *palette;    /* see palette_names; NULL: the tree's */
+	double min_width_pct;   /* the same in per cent of the whole width; 0: min_width_px */
+	double factor;          /* numbers are shown multiplied by this; 0 = 1 */
+	uint64_t total;      /* weight of 100 %, if that is more than the tree has; 0: the tree's */
+	const char *match;   /* "#rrggbb", colour of frames that a search finds; NULL = magenta */
+	unsigned width_px;   /* 0: as wide as the window */
+	unsigned row_px;     /* height of a frame; 0 = 17 */
+	unsigned flags;      /* enum svg_flags */
+	const char *palette; /* see palette_names; NULL: the tree's */
 };
 
 void svg_write(struct buf *to, const struct report *r, const struct report_tree *t,

@@ -249,6 +249,10 @@ int picture_make(struct report *r, const struct picture *pic, const struct repor
 	if (!t->nodes[0].total && !(t->before && t->before[0].total))
 		return err_set(err, -ENODATA, "%s",
 			       d.why_empty ? d.why_empty : "no samples to draw");
+	if (pic->total > t->nodes[0].total) { /* the rest is of the root itself */
+		t->nodes[0].self += pic->total - t->nodes[0].total;
+		t->nodes[0].total = pic->total;
+	}
 	t->palette = d.palette;
 	r->title = default_title(&d);
 	if (t->is_differential)

@@ -25,6 +25,7 @@ struct picture {
 	struct select_spec spec;
 	unsigned tree_flags; /* enum calltree_flags */
 	bool is_blame;       /* draw wait time attributed to its cause (analyze/wait/blame.h) */
+	uint64_t total;      /* weight of the root, if more than the stacks have; 0: theirs */
 	VEC(struct picture_input) inputs;
 };
 

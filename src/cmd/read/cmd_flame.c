@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <strings.h>
 
 #include "analyze/stacks/calltree.h"
 #include "analyze/views.h"
@@ -17,6 +18,8 @@ struct flame_opts {
 	const char *output;
 	struct svg_options svg; /* bound to the options, completed by finish_svg */
 	const char *width;
+	const char *min_width;
+	const char *encoding;
 	uint64_t row_px;
 	unsigned tree_flags; /* enum calltree_flags */
 	int root;            /* one of the CALLTREE_ROOT_ flags, or 0 */
@@ -69,6 +72,12 @@ static const struct opt tree_opts[] = {
 };
 static const struct opt_group tree_group = {"Flame graph", tree_opts};
 
+#define SAME_COLORS(name)                                                         \
+	{                                                                         \
+		.kind = OPT_KIND_BITS, .long_name = name,                         \
+		.at = offsetof(struct flame_opts, svg.flags), .flags = OPT_HIDDEN \
+	}
+
 static const struct opt look_opts[] = {
 	OPT_BITS('i', "inverted", struct flame_opts, svg.flags, SVG_INVERTED,
 		 "icicle graph: draw the root at the top"),
@@ -81,8 +90,8 @@ static const struct opt look_opts[] = {
 		"width in pixels (default 100%, the width of the window)"),
 	OPT_U64_IN(0, "height", struct flame_opts, row_px, 4, 200, "PX",
 		   "height of a frame in pixels (default 17)"),
-	OPT_DOUBLE(0, "min-width", struct flame_opts, svg.min_width_px, "PX",
-		   "draw narrower frames only when zoomed, in pixels (default 0.3)"),
+	OPT_STR(0, "min-width", struct flame_opts, min_width, "WIDTH",
+		"draw narrower frames only when zoomed: pixels, or a share like 0.1% (default 0.3)"),
 	OPT_STR(0, "font", struct flame_opts, svg.font, "FAMILY", "font (default: the system's)"),
 	OPT_DOUBLE(0, "fontsize", struct flame_opts, svg.font_px, "PX",
 		   "font size in pixels (default 12)"),
@@ -95,28 +104,82 @@ static const struct opt look_opts[] = {
 		"unit in details (default: samples, ns or bytes)"),
 	OPT_STR(0, "nametype", struct flame_opts, svg.name_type, "TEXT",
 		"text before function names in details"),
+	OPT_DOUBLE(0, "factor", struct flame_opts, svg.factor, "N",
+		   "multiply the numbers that are shown by N (1000 for counts of thousands)"),
+	OPT_U64(0, "total", struct flame_opts, svg.total, "N",
+		"weight of the whole width, if more than the stacks have: graphs of one scale"),
+	OPT_STR(0, "search-color", struct flame_opts, svg.match, "COLOR",
+		"colour of frames that a search finds: #rrggbb"),
+	OPT_STR(0, "encoding", struct flame_opts, encoding, "NAME",
+		"only UTF-8, which the file always has: bytes that are none are shown as \\xNN"),
 	OPT_BITS(0, "static", struct flame_opts, svg.flags, SVG_STATIC,
 		 "write no script: no zoom, no search"),
-	/* Options of flamegraph.pl, accepted for scripts; --hash has no effect. */
+	/*
+	 * Options of flamegraph.pl and inferno, accepted for scripts. Those of the choice of colours have
+	 * no effect: colours always follow from the names.
+	 */
+	SAME_COLORS("hash"),
+	SAME_COLORS("random"),
+	SAME_COLORS("cp"),
+	SAME_COLORS("deterministic"),
 	{.kind = OPT_KIND_BITS,
-	 .long_name = "hash",
+	 .long_name = "no-javascript",
 	 .at = offsetof(struct flame_opts, svg.flags),
+	 .value = SVG_STATIC,
 	 .flags = OPT_HIDDEN},
 	{.kind = OPT_KIND_STR,
 	 .long_name = "fonttype",
 	 .at = offsetof(struct flame_opts, svg.font),
 	 .flags = OPT_HIDDEN},
-	{.kind = OPT_KIND_DOUBLE,
+	{.kind = OPT_KIND_STR,
 	 .long_name = "minwidth",
-	 .at = offsetof(struct flame_opts, svg.min_width_px),
+	 .at = offsetof(struct flame_opts, min_width),
 	 .flags = OPT_HIDDEN},
 	OPT_END,
 };
 static const struct opt_group look_group = {"Appearance", look_opts};
 
+static bool is_hex_color(const char *text)
+{
+	uint64_t v;
+	return text[0] == '#' && strlen(text) == 7 && sv_to_hex(sv_from_str(text + 1), &v);
+}
+
+/* "0.5": pixels; "0.1%": of the whole width. */
+static int parse_min_width(struct svg_options *svg, const char *text, struct err *err)
+{
+	struct sv s = sv_from_str(text);
+	bool is_pct = sv_has_suffix(s, SV("%"));
+	double v;
+	s.n -= is_pct;
+	if (!sv_to_double(s, &v) || !(v >= 0) || v > (is_pct ? 100 : SVG_WIDTH_MAX))
+		return err_set(err, -EINVAL,
+			       "minimum width '%s' is no number of pixels, and no share like 0.1%%",
+			       text);
+	svg->min_width_px = is_pct ? -1 : v;
+	svg->min_width_pct = is_pct ? v : 0;
+	return 0;
+}
+
+static int check_texts(struct flame_opts *o, struct err *err)
+{
+	struct svg_options *svg = &o->svg;
+	if (o->min_width)
+		TRY(parse_min_width(svg, o->min_width, err));
+	if (svg->match && !is_hex_color(svg->match))
+		return err_set(err, -EINVAL, "search colour '%s' is not #rrggbb", svg->match);
+	if (o->encoding && strcasecmp(o->encoding, "utf-8") && strcasecmp(o->encoding, "utf8"))
+		return err_set(err, -EINVAL, "encoding '%s': the file is always UTF-8",
+			       o->encoding);
+	if (svg->factor < 0 || svg->factor > 1e12 || svg->factor != svg->factor)
+		return err_set(err, -EINVAL, "factor %g is not in 0..1e12", svg->factor);
+	return 0;
+}
+
 static int finish_svg(struct flame_opts *o, struct err *err)
 {
 	struct svg_options *svg = &o->svg;
+	TRY(check_texts(o, err));
 	if (svg->palette && palette_from_name(svg->palette) < 0)
 		return err_set(err, -EINVAL, "unknown palette '%s', known are %s", svg->palette,
 			       palette_names());

@@ -9,8 +9,10 @@ int flamegraph_svg(struct buf *to, const struct picture *pic, const struct svg_o
 		   struct err *err)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
+	struct picture wide = *pic;
 	const struct report_tree *t;
-	TRY(picture_make(r, pic, &t, err));
+	wide.total = svg ? svg->total : 0;
+	TRY(picture_make(r, &wide, &t, err));
 	svg_write(to, r, t, svg ? svg : &(struct svg_options){.min_width_px = -1});
 	return 0;
 }

@@ -20,6 +20,7 @@ function setting(name) {
 }
 
 var ROW = +setting('row'), FONT = +setting('font'), MIN = +setting('min'), PAD = +setting('pad');
+var MIN_PCT = +setting('min-pct'), FACTOR = +setting('factor') || 1;
 var THIN = +setting('thin'), FOOT = +setting('foot'), HEAD = +setting('top');
 var UNIT = +setting('unit'), COUNT = setting('count'), TYPE = setting('type');
 
@@ -76,6 +77,8 @@ function grouped(v) {
 }
 
 function countText(i) {
+	if (FACTOR !== 1)
+		return grouped(Math.round(T.total[i] * FACTOR));
 	return grouped(T.isBig ? T.exact[i] : T.total[i]);
 }
 
@@ -106,7 +109,7 @@ function kindText(flags) {
 function details(i) {
 	var s = T.sym[i], name = (TYPE ? TYPE + ' ' : '') + T.name[s];
 	var where = T.module[s] ? T.module[s] : '';
-	var weight = weightText(T.total[i]);
+	var weight = weightText(T.total[i] * FACTOR);
 	var text = countText(i) + ' ' + COUNT + (weight ? ' (' + weight + ')' : '') + ' \u00b7 ' +
 		percent(T.total[i], T.total[0]) + ' of total';
 	if (i)
@@ -117,7 +120,7 @@ function details(i) {
 	if (T.isDiff) {
 		var now = T.total[0] ? 100 * T.total[i] / T.total[0] : 0;
 		var was = T.before[0] ? 100 * T.before[i] / T.before[0] : 0;
-		text += ' \u00b7 before ' + grouped(T.before[i]) + ' (' + was.toFixed(2) + ' %), ' +
+		text += ' \u00b7 before ' + grouped(Math.round(T.before[i] * FACTOR)) + ' (' + was.toFixed(2) + ' %), ' +
 			(now >= was ? '+' : '\u2212') + Math.abs(now - was).toFixed(2) + ' points' +
 			(!T.before[i] ? ', new' : !T.total[i] ? ', removed' : '');
 	}
@@ -212,6 +215,7 @@ function layOut() {
 		if (!i)
 			break;
 	}
+	var min = MIN_PCT ? inner * MIN_PCT / 100 : MIN;
 	var width = widths(), scale = width[z] ? inner / width[z] : 0, at = [];
 	maxDepth = d = T.depth[z];
 	at[d + 1] = PAD;
@@ -219,7 +223,7 @@ function layOut() {
 		d = T.depth[i];
 		var w = width[i] * scale, x = at[d];
 		at[d] = x + w;
-		if (w < MIN || !w) {
+		if (w < min || !w) {
 			i = T.end[i];
 			continue;
 		}
@@ -562,8 +566,9 @@ function drawSearch() {
 	if (!result)
 		return;
 	found.textContent = hits.length ? 'Matched ' + percent(result.sum, sums()[0]) : 'No match';
-	found.setAttribute('title', grouped(result.exact) + ' of ' +
-		(side === 'before' ? grouped(T.before[0]) : countText(0)) + ' ' + COUNT +
+	found.setAttribute('title', (FACTOR === 1 ? grouped(result.exact) :
+		grouped(Math.round(result.sum * FACTOR))) + ' of ' +
+		(side === 'before' ? grouped(Math.round(T.before[0] * FACTOR)) : countText(0)) + ' ' + COUNT +
 		(result.isText ? ' (invalid regular expression: searched as plain text)' : ''));
 }
 

@@ -124,6 +124,13 @@ await page.click('.tools button:has-text("\u203a")');
 check(await page.locator('.labels text').count() >= 2, 'and drawn on the way to them');
 await page.close();
 
+page = await open('file://' + draw('--min-width', '50%', '--factor', '7', '-o', path.join(dir, 'half.svg'),
+	path.join(dir, 'many.folded')));
+check(await page.locator('.flame rect').count() === 3, 'a minimum width is a share');
+await page.locator('.flame rect').last().hover();
+check((await page.textContent('.info')).includes('7,00'), 'numbers are multiplied');
+await page.close();
+
 /* ---- places ---- */
 const text = fs.readFileSync(svg, 'utf8');
 const dataUrl = 'data:image/svg+xml;base64,' + Buffer.from(text).toString('base64');
