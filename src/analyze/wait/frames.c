@@ -13,6 +13,7 @@ struct waitframes {
 	bool has_python;
 	uint8_t *by_func;
 	uint8_t *by_module;
+	uint8_t *sync; /* by function: 1 + enum sync_kind, 0: not yet looked up */
 };
 
 /* Files of the C and C++ runtimes. */
@@ -73,6 +74,7 @@ struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
 	wf->has_python = python_is_seen(p);
 	wf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	wf->by_module = arena_calloc(a, p->modules.n + 1, 1);
+	wf->sync = arena_calloc(a, p->functions.n + 1, 1);
 	return wf;
 }
 
@@ -87,12 +89,20 @@ static bool is_module_runtime(struct waitframes *wf, module_id id)
 	return wf->by_module[id] == IS_RUNTIME;
 }
 
+/* Names are compared with some hundred patterns: once for each function. */
+static bool is_sync(struct waitframes *wf, func_id id)
+{
+	if (!wf->sync[id])
+		wf->sync[id] =
+			1 + (uint8_t)sync_kind_of(profile_sv(wf->p, wf->p->functions.p[id].name));
+	return wf->sync[id] != 1 + SYNC_UNKNOWN;
+}
+
 static bool is_func_runtime(struct waitframes *wf, func_id id)
 {
 	if (wf->by_func[id] == NOT_YET) {
 		struct sv name = profile_sv(wf->p, wf->p->functions.p[id].name);
-		bool is_runtime = is_runtime_crate(crate_from_name(name)) ||
-				  sync_kind_of(name) != SYNC_UNKNOWN;
+		bool is_runtime = is_runtime_crate(crate_from_name(name)) || is_sync(wf, id);
 		wf->by_func[id] = is_runtime ? IS_RUNTIME : IS_OWN;
 	}
 	return wf->by_func[id] == IS_RUNTIME;
@@ -131,7 +141,7 @@ static void meet_runtime(struct waitframes *wf, struct met *m, const struct wait
 		m->any = here;
 	if (!m->named.own && !is_module_runtime(wf, module))
 		m->named = here;
-	if (sync_kind_of(profile_sv(wf->p, here.own)) != SYNC_UNKNOWN)
+	if (is_sync(wf, func))
 		m->waiting = here;
 }
 
