@@ -8,6 +8,7 @@ exchange.py ASSAY RECORDING EVENT COLUMN TOOL FILE WHAT: WHAT is how FILE names 
     firefox    FILE is checked here for what the Firefox Profiler relies on: samples, markers, allocations
     dot        Graphviz reads FILE
     speedscope     FILE is checked here for what speedscope's schema requires
+    speedscope-page    FILE has the rows that speedscope's page shows
     profiler-cli   the Firefox Profiler's own code, as $PROFILER_CLI, reads FILE: timing, native-allocations
 
 The truth is summed up here from `assay convert --to json`, which holds all rows: for each function its
@@ -265,12 +266,36 @@ def of_speedscope(path, what):
     return sums.rows()
 
 
+UNITS = {'ns': 1, '\u00b5s': 1e3, 'ms': 1e6, 's': 1e9, 'B': 1, 'KB': 1024, 'MB': 1024 ** 2, 'GB': 1024 ** 3, '': 1}
+
+
+class Rounded:
+    """A number as a page prints it, equal to all that it stands for."""
+
+    def __init__(self, text):
+        digits, unit = re.match(r'([\d.,]+) ?([^\s(]*)', text).groups()
+        digits = digits.replace(',', '')
+        self.value = float(digits) * UNITS[unit]
+        self.half = 0.5001 * UNITS[unit] / 10 ** len(digits.partition('.')[2])
+
+    def __eq__(self, other):
+        return abs(self.value - other) <= self.half
+
+    def __repr__(self):
+        return '%g' % self.value
+
+
+def of_speedscope_page(path, what):
+    return {name: (Rounded(self), Rounded(total)) for name, total, self in json.load(open(path))}
+
+
 def of_dot(path, what):
     g = json.loads(run('dot', '-Tdot_json', path))
     return {n['tooltip']: (int(n['self']), int(n['total'])) for n in g['objects'] if 'total' in n}
 
 
-TOOLS = {'dot': of_dot, 'speedscope': of_speedscope, 'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
+TOOLS = {'dot': of_dot, 'speedscope': of_speedscope,
+         'speedscope-page': of_speedscope_page, 'pprof': of_pprof, 'protoc': of_protoc, 'firefox': of_firefox, 'profiler-cli': of_profiler_cli}
 
 
 def main():
@@ -278,7 +303,7 @@ def main():
     ours, theirs = truth(assay, recording, event, column), TOOLS[tool](path, what)
     if not ours:
         sys.exit('nothing to compare')
-    bad = [n for n in set(ours) | set(theirs) if ours.get(n) != theirs.get(n)]
+    bad = [n for n in set(ours) | set(theirs) if not theirs.get(n) == ours.get(n)]
     for n in bad[:5]:
         print('%s: assay %s, %s %s' % (n, ours.get(n), tool, theirs.get(n)))
     print('%s, %s of %s: %d functions, %d differ' % (tool, what, recording, len(ours), len(bad)))

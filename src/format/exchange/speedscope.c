@@ -1,7 +1,7 @@
 /*
  * A profile for speedscope (https://www.speedscope.app): its JSON file format, "sampled" profiles.
  * First all threads, then one profile per thread that has rows, largest first; samples by time, with
- * the event's weight (ns, bytes or counts); frames have file and line where they are known. Only
+ * the event's weight (ns, bytes or counts); frames have their file where it is known. Only
  * written.
  *
  * What it cannot hold: losses, intervals of uncertainty, marks, tags (reasons of waits).
@@ -26,11 +26,13 @@ struct thread {
 	VEC(uint32_t) rows;
 };
 
-/* A frame of the file; the same name at several addresses is one frame. */
+/*
+ * A frame of the file; the same name at several addresses is one frame. Without lines: speedscope
+ * would take each line of a function for a function of its own.
+ */
 struct shared_frame {
 	const char *name; /* borrowed from the profile or interned */
 	str_id file;
-	uint32_t line;
 };
 
 struct speedscope_writer {
@@ -38,7 +40,7 @@ struct speedscope_writer {
 	const struct table *t;
 	struct format_output *to;
 	struct json j;
-	struct intern keys; /* "name\1file\1line" -> frame */
+	struct intern keys; /* "name\1file" -> frame */
 	VEC(struct shared_frame) frames;
 	uint32_t *first_of_loc;   /* by loc_id: index in loc_frames + 1; 0 = not used yet */
 	VEC(uint32_t) loc_frames; /* runs: innermost first, as in the profile */
@@ -66,14 +68,13 @@ static uint64_t weight_of(const struct table *t, size_t row)
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-static uint32_t shared_frame(struct speedscope_writer *w, const char *name, str_id file,
-			     uint32_t line)
+static uint32_t shared_frame(struct speedscope_writer *w, const char *name, str_id file)
 {
 	CLEANUP(buf_release) struct buf key = {0};
-	buf_addf(&key, "%s\1%u\1%u", name, file, line);
+	buf_addf(&key, "%s\1%u", name, file);
 	size_t idx = intern_add(&w->keys, key.p, key.n) - 1u;
 	if (idx == w->frames.n)
-		vec_push(&w->frames, (struct shared_frame){name, file, line});
+		vec_push(&w->frames, (struct shared_frame){name, file});
 	return (uint32_t)idx;
 }
 
@@ -83,7 +84,7 @@ static void add_location(struct speedscope_writer *w, loc_id loc)
 	w->first_of_loc[loc] = (uint32_t)w->loc_frames.n + 1;
 	for (size_t i = 0; i < l->nr_frames; i++) {
 		const struct frame *f = &w->p->frames.p[l->first_frame + i];
-		uint32_t frame = shared_frame(w, profile_frame_name(w->p, f), f->file, f->line);
+		uint32_t frame = shared_frame(w, profile_frame_name(w->p, f), f->file);
 		vec_push(&w->loc_frames, frame);
 	}
 	if (l->nr_frames)
@@ -93,8 +94,7 @@ static void add_location(struct speedscope_writer *w, loc_id loc)
 	size_t id = intern_add(&w->keys, name.p, name.n); /* keeps the text */
 	uint32_t frame = (uint32_t)id - 1;
 	if (frame == w->frames.n)
-		vec_push(&w->frames,
-			 (struct shared_frame){intern_str(&w->keys, (uint32_t)id), 0, 0});
+		vec_push(&w->frames, (struct shared_frame){intern_str(&w->keys, (uint32_t)id), 0});
 	vec_push(&w->loc_frames, frame);
 }
 
@@ -116,7 +116,7 @@ static void set_path(struct speedscope_writer *w, stack_id stack)
 			vec_push(&w->path, w->loc_frames.p[first + i]);
 	}
 	if (!stack)
-		vec_push(&w->path, shared_frame(w, "[no stack]", 0, 0));
+		vec_push(&w->path, shared_frame(w, "[no stack]", 0));
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
@@ -170,8 +170,6 @@ static void add_frames(struct speedscope_writer *w)
 		json_put_str(j, "name", f->name);
 		if (f->file)
 			json_put_sv(j, "file", profile_sv(w->p, f->file));
-		if (f->line)
-			json_put_u64(j, "line", f->line);
 		json_end(j);
 	}
 	json_end(j);
