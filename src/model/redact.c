@@ -86,7 +86,7 @@ static const enum fact_id harmless[] = {
 
 static bool ends_path(char c)
 {
-	return !c || isspace((unsigned char)c) || strchr("'\"<>(){}[],;", c);
+	return !c || strchr("'\"<>(){}[],;", c);
 }
 
 /* Length of the folders of a path that begins at @s; 0: none begins there. */
@@ -106,7 +106,10 @@ static size_t folders_at(struct sv s, size_t at)
 	return end - at;
 }
 
-/* Appends a text without the folders of the paths in it. Names with blanks lose their last part. */
+/*
+ * Appends a text without the folders of the paths in it. Names of folders may have blanks, so of two
+ * paths with a blank between them only the name of the last file is left.
+ */
 static void add_without_folders(struct buf *to, struct sv s)
 {
 	for (size_t i = 0; i < s.n;) {

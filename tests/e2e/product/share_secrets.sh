@@ -40,6 +40,7 @@ all() { # INPUT: every output of a recording; "$@" options
 run -o plain.assay
 "$ASSAY" convert --to json plain.assay > plain.json || fail "$(cat err)"
 all plain.assay
+"$ASSAY" convert --to json -o o.page.json plain.html || fail "the page is no recording"
 for word in t0ken s3cret-value; do
 	found=$(python3 planted.py $word out plain.html plain.folded plain.svg plain.json plain.assay o.*)
 	[ -z "$found" ] || fail "$word is in $found"
@@ -56,6 +57,8 @@ mv redacted.assay whole.assay
 rm -f o.*
 all whole.assay --redact
 mv o.assay o.kept
+# The recording within the page is packed once more.
+"$ASSAY" convert --to json -o o.page.json redacted.html && "$ASSAY" report -v redacted.html > o.page.txt || fail "the page is no recording"
 for word in s3cret t0ken; do
 	found=$(python3 planted.py $word redacted.* o.*)
 	[ -z "$found" ] || fail "--redact: $word is in $found"

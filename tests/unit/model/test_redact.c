@@ -34,7 +34,7 @@ static struct profile *profile_with_secrets(void)
 	profile_fact(p, FACT_TARGET, SECRET);
 	profile_fact(p, FACT_DUMPS, "/tmp/" SECRET);
 	profile_fact_text(p, "cmdline of another program", SECRET);
-	profile_fact(p, FACT_HEAP_ALLOCATOR, "jemalloc of /opt/" SECRET "/libjemalloc.so");
+	profile_fact(p, FACT_HEAP_ALLOCATOR, "jemalloc of /opt/a " SECRET "/libjemalloc.so");
 	profile_mark(p, p->start_ns, SECRET);
 	profile_mark(p, p->start_ns + 1, SECRET " again");
 	profile_seal(p);
