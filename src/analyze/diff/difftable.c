@@ -117,8 +117,11 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 	static const enum cell_kind amounts[] = {[UNIT_COUNT] = CELL_COUNT_ESTIMATE,
 						 [UNIT_NS] = CELL_NS_ESTIMATE,
 						 [UNIT_BYTES] = CELL_BYTES_ESTIMATE};
-	static const char *const hide_first[] = {"total_change_error_points", "total_change_points",
-						 "total_after_pct", "module", NULL};
+	/* A row that is marked for its total needs that column to the last. */
+	static const char *const hide_first[] = {"module",          "change_pct",
+						 "total_after_pct", "total_change_error_points",
+						 "before",          "after",
+						 "before_pct",      NULL};
 	enum unit unit = d->spec.runs[DIFF_AFTER]->unit;
 	enum cell_kind change = changes[unit];
 	const struct report_column columns[] = {
