@@ -262,12 +262,12 @@ static const struct report_column command_columns[] = {
 	{"command", "command", CELL_TEXT, NULL},
 	{"target", "target", CELL_TEXT, NULL},
 	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
-	{"because", "because", CELL_TEXT, NULL},
 	{"remedy", "remedy", CELL_TEXT, "number in the table of remedies"},
+	{"because", "because", CELL_TEXT, .is_prose = true},
 };
 static const struct report_column remedy_columns[] = {
 	{"number", "no.", CELL_TEXT, NULL},
-	{"remedy", "remedy", CELL_TEXT, NULL},
+	{"remedy", "remedy", CELL_TEXT, .is_prose = true},
 };
 
 struct rights_page {
@@ -298,7 +298,7 @@ static void add_row(struct rights_page *p, const char *command, const char *of, 
 	if (n)
 		buf_addf(&nr, "(%zu)", n);
 	report_add_texts(p->r, &p->r->tables.p[p->commands], command, of, verdicts[j->verdict],
-			 buf_str(&j->why), buf_str(&nr));
+			 buf_str(&nr), buf_str(&j->why));
 }
 
 /* Adds one row per kind of target, or a single row if all are equal. */
@@ -324,7 +324,7 @@ static void add_command(struct rights_page *p, const struct command *c)
 static const struct report_column least_columns[] = {
 	{"command", "command", CELL_TEXT, NULL},
 	{"capabilities", "capabilities", CELL_TEXT, NULL},
-	{"container", "flags of docker and podman", CELL_TEXT, NULL},
+	{"container", "flags of docker and podman", CELL_TEXT, .is_prose = true},
 };
 
 static void add_least(struct report *r)
@@ -384,7 +384,7 @@ bool rights_report(struct report *r, const struct features *f, bool has_least)
 static const struct report_column host_columns[] = {
 	{"feature", "feature", CELL_TEXT, NULL},
 	{"state", "state", CELL_TEXT, NULL},
-	{"meaning", "meaning", CELL_TEXT, NULL},
+	{"meaning", "meaning", CELL_TEXT, .is_prose = true},
 };
 
 static const char *tried(struct arena *a, int rc)

@@ -133,10 +133,19 @@ static void hide_columns(struct layout *l, size_t width)
 		l->columns[c].is_hidden = true;
 }
 
-/* Shortens the widest text columns until the line fits. */
-static void fit_widths(struct layout *l, size_t width)
+#define PROSE_MIN 30 /* columns of wrapped prose, before other texts are shortened */
+
+/* Narrows wrapped prose, which loses nothing, then shortens the widest text columns. */
+static void fit_widths(struct layout *l, size_t width, bool is_wrapped)
 {
 	size_t sum = least_width(l, SIZE_MAX);
+	struct cell_column *last = &l->columns[l->t->nr_columns - 1];
+	bool is_prose = l->t->columns[l->t->nr_columns - 1].is_prose;
+	if (is_wrapped && is_prose && !last->is_hidden && sum > width && last->width > PROSE_MIN) {
+		size_t cut = MIN(sum - width, last->width - PROSE_MIN);
+		last->width -= cut;
+		sum -= cut;
+	}
 	while (sum > width) {
 		struct cell_column *most = NULL;
 		size_t next = 1; /* the width of the second widest, to which the widest shrinks */
@@ -202,7 +211,7 @@ static void lay_out(struct layout *l, const struct text_style *style)
 	}
 	if (style->width) {
 		hide_columns(l, style->width);
-		fit_widths(l, style->width);
+		fit_widths(l, style->width, !style->max_lines);
 	}
 	for (size_t c = 0; c < t->nr_columns; c++)
 		if (l->columns[c].is_text && !t->columns[c].is_prose)

@@ -125,7 +125,7 @@ static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 static const struct report_column allocator_columns[] = {
 	{"what", "memory", CELL_TEXT, NULL},
 	{"is", "state", CELL_TEXT, NULL},
-	{"note", "note", CELL_TEXT, NULL},
+	{"note", "note", CELL_TEXT, .is_prose = true},
 };
 
 static void add_jemalloc(struct report *r, struct report_table *t, const struct heaptarget *h)

@@ -184,6 +184,28 @@ TEST(times_of_a_column_have_one_unit)
 	}
 }
 
+TEST(prose_is_wrapped_except_on_pages)
+{
+	static const struct report_column of[] = {
+		{"name", "name", CELL_TEXT, NULL},
+		{"flags", "flags", CELL_TEXT, .is_prose = true},
+	};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	struct report_table *t = report_add_table(r, "t", "rows", of, ARRAY_LEN(of));
+	report_add_texts(r, t, "a_name_of_26_characters_000",
+			 "--cap-drop ALL --cap-add BPF --cap-add PERFMON --pid=host");
+	text_add_tables(&b, r, NULL, &(struct text_style){.width = 64});
+	CHECK_STR(buf_str(&b), "\nrows\n"
+			       "  name                         flags\n"
+			       "  a_name_of_26_characters_000  --cap-drop ALL --cap-add BPF\n"
+			       "                               --cap-add PERFMON --pid=host\n");
+	buf_clear(&b);
+	text_add_tables(&b, r, NULL, &(struct text_style){.width = 64, .max_lines = 40});
+	CHECK(strstr(buf_str(&b), "--cap-drop ALL") && !strstr(buf_str(&b), "--pid=host"));
+	CHECK(strstr(buf_str(&b), "..\n"));
+}
+
 TEST(rows_of_nothing_are_not_on_pages)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
