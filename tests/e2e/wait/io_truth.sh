@@ -77,9 +77,9 @@ case $? in
 	# Its worker threads have no user stack and no call of their own; without work they are idle.
 	$ASSAY offcpu --no-pictures -o w.assay -- "$TARGETS/uringwork" "$dir/work.db" async > /dev/null 2> err ||
 		fail "workers of a ring: $(cat err)"
-	if $ASSAY report --stdio --idle w.assay | tee w.page | grep -q iou-wrk; then
+	if $ASSAY report --idle w.assay | tee w.page | grep -q iou-wrk; then
 		! grep -E 'truncated|\[unknown\]' w.page || fail "workers of a ring have a user stack: $(cat w.page)"
-		$ASSAY report --stdio --idle --thread iou-wrk w.assay > w.page
+		$ASSAY report --idle --thread iou-wrk w.assay > w.page
 		grep -q ' park ' w.page || fail "workers of a ring are never idle: $(cat w.page)"
 		! grep -E ' (fault|file_read|fsync) ' w.page || fail "workers of a ring are in a call: $(cat w.page)"
 	fi
