@@ -140,6 +140,12 @@ static uint64_t per_s(uint64_t v, double seconds)
 	return seconds > 0 ? (uint64_t)((double)v / seconds) : 0;
 }
 
+/* Of calls that succeeded: none of rows whose calls all failed. */
+static union cell quantile_cell(const struct quantile *q, double share)
+{
+	return (union cell){.u = q->nr_all ? quantile_at(q, share) : CELL_NS_NONE};
+}
+
 static union cell cell_of(enum tag_measure m, const struct amount *a, double seconds)
 {
 	uint64_t nr_good = a->nr > a->nr_failed ? a->nr - a->nr_failed : a->nr;
@@ -163,13 +169,13 @@ static union cell cell_of(enum tag_measure m, const struct amount *a, double sec
 	case TAG_MEAN_NS:
 		return (union cell){.u = a->nr ? a->ns / a->nr : 0};
 	case TAG_P50_NS:
-		return (union cell){.u = quantile_at(&a->q, 0.5)};
+		return quantile_cell(&a->q, 0.5);
 	case TAG_P90_NS:
-		return (union cell){.u = quantile_at(&a->q, 0.9)};
+		return quantile_cell(&a->q, 0.9);
 	case TAG_P99_NS:
-		return (union cell){.u = quantile_at(&a->q, 0.99)};
+		return quantile_cell(&a->q, 0.99);
 	case TAG_LONGEST_NS:
-		return (union cell){.u = a->q.longest_ns};
+		return (union cell){.u = a->q.nr_all ? a->q.longest_ns : CELL_NS_NONE};
 	case TAG_PAGES:
 		return (union cell){.u = a->pages};
 	}
