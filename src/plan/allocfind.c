@@ -354,6 +354,17 @@ static void decide(struct finder *f)
 		      by_vaddr);
 }
 
+/* A jemalloc without symbols and prefix: the functions that the binary exports are its own. */
+static void claim_exported(struct allocfind *f)
+{
+	const struct allocfind_jemalloc *j = &f->jemalloc;
+	if (j->prefix || !j->variable || strcmp(j->variable, "MALLOC_CONF"))
+		return;
+	vec_foreach(fn, &f->functions)
+		if (fn->kind == HEAP_ALLOCATOR_OTHER)
+			fn->kind = HEAP_ALLOCATOR_JEMALLOC;
+}
+
 int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debug, struct elf *mini,
 		    struct err *err)
 {
@@ -365,6 +376,7 @@ int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debu
 	TRY(mini ? add_symbols(&f, mini, SHT_SYMTAB, err) : 0);
 	decide(&f);
 	alloccode_facts(&found, image);
+	claim_exported(&found);
 	if (found.jemalloc.prefix)
 		alloccode_ranges(&found, debug ? debug : mini ? mini : image);
 	else if (found.jemalloc.version_text)

@@ -42,6 +42,11 @@ struct allocfind_jemalloc {
 	char *version_text;  /* "5.3.0-0-g54ea..."; owned; NULL = not found */
 	bool has_prof;       /* built with profiling */
 	bool is_stripped;    /* found by its strings only; prefix is derived from variable */
+	/*
+	 * Its contiguous code, link-time, if it is_stripped: `code` also has functions of a static C
+	 * library that it calls.
+	 */
+	struct heap_range span;
 };
 
 struct allocfind {

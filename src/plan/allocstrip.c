@@ -9,6 +9,7 @@
 #include "base/sv.h"
 #include "base/vec.h"
 #include "object/ehframe.h"
+#include "object/x86insn.h"
 
 #define NODE_WORDS     5 /* named, name, number of children, children, function */
 #define DATA_BYTES_MAX ((uint64_t)64 << 20)
@@ -31,6 +32,8 @@ struct function {
 	uint64_t end;
 	bool is_own;
 	bool is_called; /* called, not only jumped to as cold parts are */
+	bool has_names; /* searches a dot, as in "stats.allocated", or calls a function that does */
+	bool has_node_call; /* calls by a register, as the function of a node of the tree */
 };
 
 struct edge { /* a direct call or jump to a function's start */
@@ -322,13 +325,50 @@ static void add_callers(const struct stripped *s, uint32_t to, struct indexes *l
 		add_index(l, e[i].from);
 }
 
-/* Among functions that are the only caller of one of @inner: the one with the most calls. */
+/* Whether a function searches for '.': mov $0x2e, %esi for strchr. */
+static bool has_dot(const struct stripped *s, const struct function *f)
+{
+	static const char code[] = {(char)0xbe, 0x2e, 0, 0, 0};
+	return memmem(code_at(s, f->start), (size_t)(f->end - f->start), code, sizeof(code));
+}
+
+/* call *%reg or jmp *%reg */
+static bool has_register_call(const struct stripped *s, const struct function *f)
+{
+	const uint8_t *p = code_at(s, f->start);
+	size_t n = (size_t)(f->end - f->start);
+	for (size_t i = 0; i + 1 < n; i++)
+		if (p[i] == 0xff && ((p[i + 1] & 0xf8) == 0xd0 || (p[i + 1] & 0xf8) == 0xe0))
+			return true;
+	return false;
+}
+
+static void classify(const struct stripped *s)
+{
+	CLEANUP(free_p) bool *dots = xcalloc(s->functions.n + 1, sizeof(*dots));
+	for (size_t i = 0; i < s->functions.n; i++) {
+		dots[i] = has_dot(s, &s->functions.p[i]);
+		s->functions.p[i].has_names = dots[i];
+		s->functions.p[i].has_node_call = has_register_call(s, &s->functions.p[i]);
+	}
+	vec_foreach(e, &s->edges)
+		s->functions.p[e->from].has_names |= dots[e->to];
+}
+
+/*
+ * Among functions that are the only caller of one of @inner: the one with the most calls. ctl_byname
+ * looks a name up and calls the function of its node; ctl_nametomib only does the one, ctl_bymib the
+ * other.
+ */
 static bool best_caller(const struct stripped *s, const struct indexes *inner, uint32_t *ret_idx)
 {
 	size_t most = CALLS_MIN - 1;
 	bool is_found = false;
 	vec_foreach(f, &inner->v) {
 		CLEANUP(vec_free_p) struct indexes outer = {0};
+		const struct function *by_name = &s->functions.p[*f];
+		if (!by_name->has_names || !by_name->has_node_call)
+			continue;
 		add_callers(s, *f, &outer);
 		if (outer.v.n != 1) /* ctl_byname has one: mallctl */
 			continue;
@@ -346,6 +386,7 @@ static bool best_caller(const struct stripped *s, const struct indexes *inner, u
 static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t *ret_idx)
 {
 	CLEANUP(vec_free_p) struct indexes by_name = {0};
+	classify(s);
 	for (size_t i = 0; i < s->functions.n; i++) {
 		const struct function *f = &s->functions.p[i];
 		for (uint64_t at = f->start; at < f->end; at++)
@@ -366,7 +407,15 @@ static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t
 /* A function with syscall instructions belongs to the C library, not to jemalloc. */
 static bool makes_syscalls(const struct stripped *s, const struct function *f)
 {
-	return memmem(code_at(s, f->start), (size_t)(f->end - f->start), "\x0f\x05", 2) != NULL;
+	const uint8_t *p = code_at(s, f->start);
+	size_t n = (size_t)(f->end - f->start);
+	struct x86_insn insn;
+	if (!memmem(p, n, "\x0f\x05", 2)) /* else it may be a part of another instruction */
+		return false;
+	for (size_t i = 0; i < n; i += insn.nr_bytes)
+		if (!x86_decode(p + i, n - i, &insn) || (insn.map == 1 && insn.opcode == 0x05))
+			return true;
+	return false;
 }
 
 static bool mark_own(const struct stripped *s, uint64_t start)
@@ -417,27 +466,52 @@ static bool is_hot(const struct function *f)
 }
 
 /*
+ * The functions around mallctl up to the nearest one with syscall instructions on each side: in a static
+ * program the C library begins there. Before _start linkers put the cold parts of all objects, and main.
+ */
+static void find_window(const struct stripped *s, uint32_t mallctl, size_t *ret_from,
+			size_t *ret_to)
+{
+	uint64_t entry = elf_entry(s->e);
+	size_t from = mallctl;
+	size_t to = mallctl + 1;
+	while (from > 0 && s->functions.p[from - 1].start != entry &&
+	       !makes_syscalls(s, &s->functions.p[from - 1]))
+		from--;
+	while (to < s->functions.n && !makes_syscalls(s, &s->functions.p[to]))
+		to++;
+	*ret_from = from;
+	*ret_to = to;
+}
+
+/*
  * Objects of an archive are linked contiguously, so all code between the functions found so far is
  * jemalloc's, too (including malloc and free, which jemalloc does not call). Outliers are ignored.
  */
-static void add_between(struct allocfind *to, const struct stripped *s)
+static void add_between(struct allocfind *to, const struct stripped *s, uint32_t mallctl)
 {
+	size_t from;
+	size_t end;
 	size_t nr = 0;
-	vec_foreach(f, &s->functions)
-		nr += is_hot(f);
+	find_window(s, mallctl, &from, &end);
+	for (size_t i = from; i < end; i++)
+		nr += is_hot(&s->functions.p[i]);
 	struct heap_range all = {0, 0};
-	size_t i = 0;
-	vec_foreach(f, &s->functions) {
+	size_t n = 0;
+	for (size_t i = from; i < end; i++) {
+		const struct function *f = &s->functions.p[i];
 		if (!is_hot(f))
 			continue;
-		if (i == nr / OUTLIERS)
+		if (n == nr / OUTLIERS)
 			all.start = f->start;
-		if (i == nr - 1 - nr / OUTLIERS)
+		if (n == nr - 1 - nr / OUTLIERS)
 			all.end = f->end;
-		i++;
+		n++;
 	}
-	if (all.end > all.start)
-		vec_push(&to->code, all);
+	if (all.end <= all.start)
+		return;
+	vec_push(&to->code, all);
+	to->jemalloc.span = all;
 }
 
 static void add_code(struct allocfind *to, const struct stripped *s)
@@ -445,16 +519,6 @@ static void add_code(struct allocfind *to, const struct stripped *s)
 	vec_foreach(f, &s->functions)
 		if (f->is_own)
 			vec_push(&to->code, (struct heap_range){f->start, f->end});
-}
-
-static bool has_interp(const struct elf *e)
-{
-	size_t nr;
-	const struct elf_segment *seg = elf_segments(e, &nr);
-	for (size_t i = 0; i < nr; i++)
-		if (seg[i].type == PT_INTERP)
-			return true;
-	return false;
 }
 
 /* "_rjem_" of "_RJEM_MALLOC_CONF". */
@@ -483,8 +547,7 @@ bool allocstrip_find(struct allocfind *f, struct elf *e)
 		return false;
 	mark_reached(&s, mallctl);
 	add_code(f, &s);
-	if (has_interp(e)) /* statically linked: reachable functions include the C library's */
-		add_between(f, &s);
+	add_between(f, &s, mallctl);
 	f->jemalloc.mallctl = s.functions.p[mallctl].start;
 	f->jemalloc.is_stripped = true;
 	f->jemalloc.prefix = prefix_of(f->jemalloc.variable);

@@ -7,9 +7,10 @@
  *	super_root_node { named, "", n, root_node, NULL }
  *	root_node[]     { named, "version", 0, NULL, version_ctl } { named, "epoch", ... } ...
  *
- * The function that refers to super_root_node is ctl_byname, ctl_nametomib, or ctl_lookup, which
- * both call. mallctl is the only caller of ctl_byname and has many callers in the code that prints
- * statistics. Function starts are those of .eh_frame.
+ * The function that refers to super_root_node is ctl_byname, ctl_nametomib, ctl_bymib, or ctl_lookup,
+ * which the first two call. Only ctl_byname both searches dots in a name and calls the function of a
+ * node. mallctl is its only caller and has many callers in the code that prints statistics. Function
+ * starts are those of .eh_frame.
  *
  * The result is very likely, not certain: the caller must verify it by reading "version".
  */

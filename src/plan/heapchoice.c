@@ -193,6 +193,21 @@ static void add_code(struct heap_plan *p, const struct heaptarget *h)
 	}
 }
 
+static void set_skip(struct heap_plan *p, const struct heaptarget *h)
+{
+	const struct heaptarget_image *m = heaptarget_jemalloc(h);
+	if (m && m->found->jemalloc.span.end) {
+		const struct heap_range *span = &m->found->jemalloc.span;
+		p->skip = (struct heap_range){span->start + m->bias, span->end + m->bias};
+		return;
+	}
+	p->skip.start = p->allocator_code.n ? UINT64_MAX : 0;
+	vec_foreach(r, &p->allocator_code) {
+		p->skip.start = MIN(p->skip.start, r->start);
+		p->skip.end = MAX(p->skip.end, r->end);
+	}
+}
+
 static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 {
 	const struct heaptarget_image *m = heaptarget_jemalloc(h);
@@ -291,10 +306,15 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 		buf_add_str(why,
 			    "its jemalloc has no symbols and can be queried only while it runs: "
 			    "start it, then run `assay heap NAME`");
-	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl)
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl && !has_sites)
 		buf_add_str(why, "its jemalloc has no symbols, and its functions were not found by "
 				 "its data tables");
-	else if (p->allocator == HEAP_ALLOCATOR_NONE || !nr_heap_sites(p))
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !has_sites &&
+		 !heapchoice_has_hooks(p->version))
+		buf_add_str(why, "its jemalloc has no symbols, and no hooks, which are in versions "
+				 "5.2.0 to 5.3.1");
+	else if (p->allocator == HEAP_ALLOCATOR_NONE ||
+		 (p->allocator != HEAP_ALLOCATOR_JEMALLOC && !nr_heap_sites(p)))
 		buf_add_str(why, "no allocator's functions were found in it");
 	if (!why->n)
 		return false;
@@ -358,6 +378,9 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 		 h->is_held ? "before the target starts" : "while the target runs");
 	if (p->is_all_or_none)
 		buf_add_str(&why, "; this slows the target down less than jemalloc's hooks");
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !has_all_functions(h))
+		buf_add_str(&why, "; its jemalloc has no symbols: calls of mallocx and the like, "
+				  "if it makes any, are not recorded");
 	set_reason(p, HEAP_METHOD_PATCH, &why);
 }
 
@@ -440,6 +463,7 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 	}
 	add_functions(&p, h, true);
 	add_code(&p, h);
+	set_skip(&p, h);
 	if (forced == HEAP_METHOD_NONE)
 		choose(&p, h);
 	else

@@ -71,6 +71,8 @@ struct heap_plan {
 	VEC(struct heap_function) functions; /* to be patched or probed */
 	/* Code of allocators. A thread with a frame in it must not be made to call the allocator. */
 	struct heap_ranges allocator_code;
+	struct heap_range
+		skip; /* HOOKS, PROF: code of jemalloc, whose frames are omitted from stacks */
 	/* jemalloc: address of mallctl; 0 = not found. */
 	uint64_t mallctl;
 	/*

@@ -425,18 +425,6 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 	return rc;
 }
 
-/* For hooks: the range of jemalloc's code, whose frames are omitted. */
-static void set_skip_range(const struct heapinject *h, struct heap_local *l)
-{
-	if (h->method == HEAP_METHOD_PATCH || !h->avoid.n)
-		return;
-	l->skip_lo = UINT64_MAX;
-	vec_foreach(a, &h->avoid) {
-		l->skip_lo = MIN(l->skip_lo, a->start);
-		l->skip_hi = MAX(l->skip_hi, a->end);
-	}
-}
-
 void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 {
 	const struct heap_plan *plan = h->spec->plan;
@@ -493,7 +481,10 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.wait_tsc =
 			per_us * ((h->spec->wait_ns ? h->spec->wait_ns : RING_WAIT_NS) / NS_PER_US),
 	};
-	set_skip_range(h, &l);
+	if (h->method != HEAP_METHOD_PATCH) {
+		l.skip_lo = h->spec->plan->skip.start;
+		l.skip_hi = h->spec->plan->skip.end;
+	}
 	h->may_syscall &= !h->has_filter;
 	if (h->may_syscall)
 		l.flags |= HEAP_SYSCALLS_ALLOWED;

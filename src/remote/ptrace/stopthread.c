@@ -66,6 +66,12 @@ static bool is_input_wait(int64_t nr)
 	return false;
 }
 
+/* In these waits no allocator holds a lock. */
+static bool is_idle_wait(int64_t nr)
+{
+	return is_input_wait(nr) || nr == SYS_nanosleep || nr == SYS_clock_nanosleep;
+}
+
 static int by_rank(const void *a, const void *b)
 {
 	const struct candidate *x = a;
@@ -125,7 +131,7 @@ static bool is_candidate(const struct stopped_thread *t, int32_t tid, bool is_st
 		return true;
 	if (is_input_wait(w.nr))
 		*ret_w = w.nr == SYS_poll ? RANK_POLL : RANK_INPUT;
-	if (!t->avoid.n || (!is_strict && *ret_w <= RANK_POLL))
+	if (!t->avoid.n || (!is_strict && is_idle_wait(w.nr)))
 		return true;
 	return !is_avoided(t, w.pc) && is_stack_safe(t, w.sp);
 }
@@ -274,8 +280,8 @@ static int try_thread(struct stopped_thread *t, const struct candidate *c, bool 
 		return err_set(err, rc, "thread %d of pid %d does not stop (it waits for a device)",
 			       t->tid, t->pid);
 	}
-	bool is_input = (int64_t)t->regs.rax < 0 && is_input_wait((int64_t)t->regs.orig_rax);
-	rc = stopthread_prepare(t, is_strict || !is_input);
+	bool is_idle = (int64_t)t->regs.rax < 0 && is_idle_wait((int64_t)t->regs.orig_rax);
+	rc = stopthread_prepare(t, is_strict || !is_idle);
 	if (!rc)
 		return 0;
 	tracee_release(t->tid, t->was_traced);

@@ -1,7 +1,7 @@
 # mallctl in the running process: statistics equal those that jemalloc prints itself, a dump has jeprof's
 # total and symbols, a series keeps the newest dumps; disabled profiling is reported with the remedy.
 . "$LIB/share.sh"
-for t in jestats rjem allocmix; do [ -x "$TARGETS/$t" ] || skip "needs $t (libjemalloc-dev, rustc)"; done
+for t in jestats rjem allocmix heaptruth_je; do [ -x "$TARGETS/$t" ] || skip "needs $t (libjemalloc-dev, rustc)"; done
 command -v jeprof > /dev/null || skip "needs jeprof (libjemalloc-dev)"
 
 # start NAME ENV COMMAND...: starts a target that waits for a line on the FIFO NAME; sets $pid
@@ -95,5 +95,27 @@ start naked "" ./bare
 "$ASSAY" heap --stats --json -p "$pid" > bare.json || fail "nothing of a stripped jemalloc"
 want=$(sed -n 's/^allocated=\([0-9]*\) .*/\1/p' naked.out)
 [ "$(json bare.json "d['tables'][0]['rows'][0]['bytes']")" = "$want" ] || fail "stripped: not $want"
-"$ASSAY" doctor -p "$pid" | grep -q 'jemalloc 5.*without symbols' || fail "the doctor does not see it"
+"$ASSAY" doctor -p "$pid" | grep -q 'jemalloc 5.*symbols' || fail "the doctor does not see it"
 stop
+
+# The same in a static program, where the C library follows jemalloc: recorded by its hooks, with whole
+# stacks, whose names come from a debug file that the plan does not read. A realloc that moves is two calls.
+id=$(readelf -n "$TARGETS/heaptruth_je" | sed -n 's/.*Build ID: //p')
+mkdir -p "debug/.build-id/$(echo $id | cut -c 1-2)"
+objcopy --only-keep-debug "$TARGETS/heaptruth_je" "debug/.build-id/$(echo $id | cut -c 1-2)/$(echo $id | cut -c 3-).debug"
+strip -o truthful "$TARGETS/heaptruth_je"
+./truthful wait go > truth &
+pid=$!
+"$ASSAY" heap --all-allocations --no-pictures --debug-dir debug -o truthful.assay -p $pid 60 > page 2> err &
+capture=$!
+begun $capture
+touch go
+wait_for grep -q older truth
+kill -INT $capture
+wait $capture || fail "capture: $(cat err)"
+rm go
+wait $pid || fail "the stripped program failed"
+grep -q 'its hooks are called' err || fail "not by hooks: $(cat err)"
+"$ASSAY" convert truthful.assay --to json > truthful.json
+python3 "$LIB/heap_truth.py" exact truthful.json truth | grep -v 'chains: temporary' && fail "stripped static jemalloc"
+exit 0

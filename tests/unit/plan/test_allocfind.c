@@ -176,6 +176,22 @@ TEST(allocfind_reads_versions_with_and_without_a_commit)
 	}
 }
 
+TEST(allocfind_takes_the_exported_functions_of_a_stripped_jemalloc_for_its_own)
+{
+	static const struct made_function exported[] = {{"malloc", 0x1300, 16, false},
+							{"calloc", 0x1400, 16, false},
+							{"realloc", 0x1500, 16, false},
+							{"free", 0x1600, 16, false}};
+	CLEANUP(allocfind_release) struct allocfind f = {0};
+	find_in(&f, exported, ARRAY_LEN(exported), SV("5.2.1-0-g0\0MALLOC_CONF\0"), NULL);
+	CHECK(named(&f, "malloc")->kind == HEAP_ALLOCATOR_JEMALLOC);
+
+	/* a jemalloc with a prefix beside a malloc */
+	CLEANUP(allocfind_release) struct allocfind g = {0};
+	find_in(&g, exported, ARRAY_LEN(exported), SV("5.2.1-0-g0\0_RJEM_MALLOC_CONF\0"), NULL);
+	CHECK(g.jemalloc.version_text && named(&g, "malloc")->kind == HEAP_ALLOCATOR_OTHER);
+}
+
 TEST(allocfind_wants_more_than_a_function_called_mallctl)
 {
 	static const struct made_function lone[] = {{"my_mallctl", 0x1100, 16, false},
@@ -307,10 +323,10 @@ TEST(allocfind_finds_mallctl_in_a_stripped_binary)
 	CHECK(!allocfind_image(&f, e, NULL, NULL, NULL));
 	CHECK(f.jemalloc.is_stripped && f.jemalloc.has_prof);
 	CHECK_STR(f.jemalloc.prefix, "_rjem_");
-	CHECK_U64(f.jemalloc.mallctl, 0x1090);
+	CHECK_U64(f.jemalloc.mallctl, 0x1140);
 	bool has_own = false;
 	vec_foreach(r, &f.code)
-		has_own |= r->start <= 0x1090 && r->end > 0x1090;
+		has_own |= r->start <= 0x1140 && r->end > 0x1140;
 	CHECK(has_own);
 }
 
