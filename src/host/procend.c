@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "host/procend.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@ struct pidfd_answer {
 };
 _Static_assert(sizeof(struct pidfd_answer) == 64, "PIDFD_INFO_SIZE_VER0");
 #define GET_PIDFD_INFO _IOWR(0xFF, 11, struct pidfd_answer)
+#define TRIES          100
 #define INFO_EXIT      (1u << 3)
 
 struct procend procend_from_status(int wait_status)
@@ -39,14 +41,11 @@ static struct procend from_pidfd(int pid_fd)
 	return procend_from_status(a.exit_code);
 }
 
+/* The kernel shows 0 to those who may not trace the process: that is not known to be an exit. */
 static struct procend from_zombie(int32_t pid)
 {
 	uint64_t status;
-	uint32_t uid;
-	if (!proc_zombie_status(pid, &status))
-		return (struct procend){0};
-	/* 0 is also what those see who may not trace it. */
-	if (!status && (proc_uid(pid, &uid, NULL) || uid != geteuid()))
+	if (!proc_zombie_status(pid, &status) || !status)
 		return (struct procend){0};
 	return procend_from_status((int)status);
 }
@@ -61,13 +60,27 @@ static bool is_same(int pid_fd, int32_t pid)
 	       sv_to_u64(proc_status_field(&text, "Pid"), &shown) && shown == (uint64_t)pid;
 }
 
-struct procend procend_read(int pid_fd, int32_t pid)
+static struct procend read_once(int pid_fd, int32_t pid)
 {
 	struct procend end = from_pidfd(pid_fd);
 	if (end.is_known)
 		return end;
 	end = from_zombie(pid);
 	return end.is_known && is_same(pid_fd, pid) ? end : from_pidfd(pid_fd);
+}
+
+struct procend procend_read(int pid_fd, int32_t pid)
+{
+	struct pollfd fd = {.fd = pid_fd, .events = POLLIN};
+	struct procend end = {0};
+	/* While its parent reaps it, neither /proc nor the pidfd tells. */
+	for (unsigned i = 0; i < TRIES && poll(&fd, 1, 0) > 0; i++) {
+		end = read_once(pid_fd, pid);
+		if (end.is_known)
+			break;
+		(void)poll(NULL, 0, 1);
+	}
+	return end;
 }
 
 void procend_add(struct buf *to, const struct procend *end)
