@@ -72,9 +72,18 @@ uint64_t module_bias(const struct ingest_module *m, uint64_t start, uint64_t pgo
 static bool is_anonymous(const char *path)
 {
 	struct sv s = sv_from_str(path);
-	return !s.n || s.p[0] != '/' || sv_has_prefix(s, SV("//anon")) ||
-	       sv_has_prefix(s, SV("/dev/zero")) || sv_has_prefix(s, SV("/SYSV")) ||
-	       sv_has_prefix(s, SV("/anon_hugepage")) || sv_has_prefix(s, SV("/[aio]"));
+	static const char *const paths[] = {"//anon", "/dev/zero", "/SYSV",  "/anon_hugepage",
+					    "/[aio]", "[anon",     "[heap]", "[stack"};
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (sv_has_prefix(s, sv_from_str(paths[i])))
+			return true;
+	return !s.n;
+}
+
+/* Pages of the kernel in a process: "[uprobes]" (copies of probed instructions), "[vvar]". */
+static bool is_kernel_page(const char *path)
+{
+	return path[0] != '/';
 }
 
 static struct ingest_module *new_module(const struct module *shape, module_id id, const char *path)
@@ -333,6 +342,8 @@ struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const stru
 		return note_jitdump(m, pid, map->path);
 	if (is_anonymous(map->path))
 		return add_jit(m, pid, "//anon");
+	if (is_kernel_page(map->path))
+		return add_of_process(m, MODULE_UNKNOWN, pid, map->path);
 	uint64_t h = identity_hash(map);
 	struct ingest_module *im = find_file(m, map, h);
 	if (im)
@@ -356,7 +367,7 @@ struct ingest_module *modules_kernel(struct modules *m)
 
 struct ingest_module *modules_unknown(struct modules *m, int32_t pid)
 {
-	return add_of_process(m, MODULE_UNKNOWN, pid, "[unknown]");
+	return add_of_process(m, MODULE_UNKNOWN, pid, MODULES_UNKNOWN);
 }
 
 static void restore_file(struct modules *m, struct ingest_module *im, const struct module *shape)

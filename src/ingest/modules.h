@@ -84,7 +84,8 @@ void modules_retry(struct modules *m, void (*loaded)(void *ctx, struct ingest_mo
 		   void *ctx);
 /* Returns the kernel's module. */
 struct ingest_module *modules_kernel(struct modules *m);
-/* Returns the module for addresses of a process that are in no mapping. */
+#define MODULES_UNKNOWN "[unknown]"
+/* Returns the module for addresses of a process that are in no mapping: its path is the above. */
 struct ingest_module *modules_unknown(struct modules *m, int32_t pid);
 /* Returns runtime minus link-time address for a mapping at @start with file offset @pgoff. */
 uint64_t module_bias(const struct ingest_module *m, uint64_t start, uint64_t pgoff);

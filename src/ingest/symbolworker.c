@@ -289,6 +289,22 @@ static void symbolize_jit(struct symbolworker *sw, struct batch *b)
 	}
 }
 
+/* Names addresses in one of the kernel's pages by that page: it has no functions. */
+static void symbolize_unknown(struct symbolworker *sw, struct batch *b)
+{
+	struct sv page = sv_from_str(b->module->path);
+	if (sv_eq(page, SV(MODULES_UNKNOWN))) {
+		all_unnamed(b, LOSS_UNSYM_NO_MAP);
+		return;
+	}
+	struct named_frame *frame = arena_calloc(&b->arena, 1, sizeof(*frame));
+	frame->name = keep(sw, page);
+	for (size_t i = 0; i < b->locs.n; i++) {
+		b->results[i].frames = frame;
+		b->results[i].nr = 1;
+	}
+}
+
 static void symbolize_batch(struct symbolworker *sw, struct batch *b)
 {
 	b->results = arena_calloc(&b->arena, b->locs.n, sizeof(*b->results));
@@ -305,7 +321,7 @@ static void symbolize_batch(struct symbolworker *sw, struct batch *b)
 		symbolize_jit(sw, b);
 		break;
 	case MODULE_UNKNOWN:
-		all_unnamed(b, LOSS_UNSYM_NO_MAP);
+		symbolize_unknown(sw, b);
 		break;
 	case MODULE_NONE:
 	case MODULE_PSEUDO:

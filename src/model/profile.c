@@ -532,10 +532,10 @@ const char *profile_module_name(const struct profile *p, module_id id)
 	case MODULE_JIT:
 		return "[jit]";
 	case MODULE_NONE:
-	case MODULE_UNKNOWN:
 		return "[unknown]";
 	case MODULE_PSEUDO:
 		return "";
+	case MODULE_UNKNOWN:
 	case MODULE_ELF:
 	case MODULE_KMODULE:
 	case MODULE_NAMED:

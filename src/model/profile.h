@@ -44,7 +44,7 @@ enum module_kind {
 	MODULE_KMODULE = 3, /* kernel module; offset = absolute address */
 	MODULE_VDSO = 4,    /* offset = byte offset in the vDSO image */
 	MODULE_JIT = 5,     /* anonymous executable memory of one process; offset = address */
-	MODULE_UNKNOWN = 6, /* address in no mapping of one process; offset = address */
+	MODULE_UNKNOWN = 6, /* of one process: no mapping, or "[uprobes]"; offset = address */
 	MODULE_PSEUDO = 7,  /* frames that are not code: [truncated], event names, thread names */
 	MODULE_NAMED = 8,   /* frames of a text format that has symbol names only */
 };

@@ -203,6 +203,46 @@ TEST(naming_of_jit_code_waits_and_is_by_process)
 	profile_free(p);
 }
 
+static void expect_mapped_at(const char *path, const char *module, const char *name)
+{
+	struct profile *p = profile_new();
+	const struct file_access nothing = {.open = open_nothing};
+	struct modules modules = {.p = p, .files = &nothing};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, &nothing, &(struct symbolworker_options){0});
+	struct event_map map = {.start = 0x1000, .len = 0x1000, .is_exec = true, .path = path};
+	module_id id = modules_for_map(&modules, 1, &map)->unwind.id;
+	loc_id loc = profile_location(p, id, 0x1008, 0);
+	symbolworker_submit(n);
+	symbolworker_submit_jit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
+	CHECK_STR(profile_module_name(p, id), module);
+	CHECK_STR(name_of(p, loc), name);
+	CHECK_U64(p->locations.p[loc].unsym, name[0] == '-' ? LOSS_UNSYM_JIT : 0);
+	symbolworker_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
+
+TEST(naming_takes_anonymous_memory_for_jit_code_and_no_page_of_the_kernel)
+{
+	static const char *const anonymous[] = {
+		"",
+		"//anon",
+		"/dev/zero (deleted)",
+		"/memfd:doublemapper (deleted)",
+		"[heap]",
+		"[anon:.NET code]",
+		"[stack]",
+		"/SYSV00000000 (deleted)",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(anonymous); i++)
+		expect_mapped_at(anonymous[i], "[jit]", "-");
+	expect_mapped_at("[uprobes]", "[uprobes]", "[uprobes]");
+	expect_mapped_at("[vvar]", "[vvar]", "[vvar]");
+	expect_mapped_at("anon_inode:[x]", "anon_inode:[x]", "anon_inode:[x]");
+}
+
 TEST(naming_says_why_there_is_no_name)
 {
 	struct profile *p = profile_new();
