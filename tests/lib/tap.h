@@ -1,5 +1,6 @@
 /*
- * Unit test harness: each test is forked, so a crash fails one test; output is TAP.
+ * Unit test harness: each test is forked, so a crash fails one test; as many run at a time as there are
+ * CPUs, at most four. Output is TAP, in the order of the tests.
  *
  *	TEST(names_keep_semicolons_out)
  *	{
