@@ -77,8 +77,7 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 					       "%s samples of varying periods are as exact as %.0f "
 					       "of equal ones",
 					       num_count(n).s, ceil(effective))
-				   : arena_fmt(&r->arena, "only %s sample%s", num_count(n).s,
-					       n == 1 ? "" : "s");
+				   : arena_fmt(&r->arena, "only %s", num_noun(n, "samples").s);
 	report_note(r, "%s%s: the 95 %% confidence interval of a 50 %% share is +-%s points%s",
 		    what, effective < VIEW_FEW_SAMPLES ? ", too few for percentages" : "",
 		    num_pct(stat_share_pct_error(effective / 2, effective)).s, cause);

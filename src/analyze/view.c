@@ -399,8 +399,9 @@ void view_note_filtered(struct report *r, const struct selection *sel)
 	for (size_t i = 0; i < SELECT_OUT_NR; i++) {
 		if (!sel->nr_out[i])
 			continue;
-		buf_addf(&b, "%s%s%s%s %s", b.n ? ", " : "", num_count(sel->nr_out[i]).s,
-			 is_wait_time ? " " : "", is_wait_time ? select_noun(sel) : "",
+		buf_addf(&b, "%s%s %s", b.n ? ", " : "",
+			 is_wait_time ? num_noun(sel->nr_out[i], select_noun(sel)).s
+				      : num_count(sel->nr_out[i]).s,
 			 select_out_text((enum select_out)i));
 		nr_out += sel->nr_out[i];
 	}
@@ -410,8 +411,8 @@ void view_note_filtered(struct report *r, const struct selection *sel)
 		report_note(r, "shown: %s of %s of wait time (filters: %s)", num_ns(sel->weight).s,
 			    num_ns(sel->weight + sel->weight_out).s, buf_str(&b));
 	else
-		report_note(r, "shown: %s of %s %s (filters: %s)", num_count(sel->nr_samples).s,
-			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
+		report_note(r, "shown: %s of %s (filters: %s)", num_count(sel->nr_samples).s,
+			    num_noun(sel->nr_samples + nr_out, select_noun(sel)).s, buf_str(&b));
 }
 
 void view_note_incomplete(struct report *r, const struct profile *p)

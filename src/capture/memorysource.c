@@ -185,10 +185,9 @@ static void memory_facts(const void *self, struct profile *p)
 	profile_fact_nr(p, FACT_MEMORY_PEAK_RSS, ((const struct memory *)self)->peak_bytes);
 	if (i->nr_walks)
 		profile_factf(p, FACT_MEMORY_READINGS,
-			      "%" PRIu64 " reading%s, %" PRIu64
-			      " read%s of smaps and smaps_rollup: %s, longest %s",
-			      i->nr_readings, i->nr_readings == 1 ? "" : "s", i->nr_walks,
-			      i->nr_walks == 1 ? "" : "s", num_ns(i->walks_ns).s,
+			      "%s, %s of smaps and smaps_rollup: %s, longest %s",
+			      num_noun(i->nr_readings, "readings").s,
+			      num_noun(i->nr_walks, "reads").s, num_ns(i->walks_ns).s,
 			      num_ns(i->longest_ns).s);
 }
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "base/text/num.h"
 #include "host/bpfrights.h"
 #include "host/privileges.h"
 #include "host/proc.h"
@@ -374,7 +375,8 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 		set_reason(p, HEAP_METHOD_HOOKS, &why);
 		return;
 	}
-	buf_addf(&why, "%zu functions of the target's allocator are patched %s", nr_heap_sites(p),
+	buf_addf(&why, "%s of the target's allocator %s patched %s",
+		 num_noun(nr_heap_sites(p), "functions").s, nr_heap_sites(p) == 1 ? "is" : "are",
 		 h->is_held ? "before the target starts" : "while the target runs");
 	if (p->is_all_or_none)
 		buf_add_str(&why, "; this slows the target down less than jemalloc's hooks");

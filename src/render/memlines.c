@@ -299,9 +299,9 @@ void memlines_head(struct buf *to, const struct memlines *l, const struct memrea
 		buf_addf(to, ": process %d, ", pid);
 	else
 		buf_addf(to, ": %u processes, ", t->m.nr_processes);
-	buf_addf(to, "%u thread%s; %s   q quit, m mappings, space now\npage tables %s",
-		 t->m.nr_threads, t->m.nr_threads == 1 ? "" : "s",
-		 num_ns(t->time_ns - l->start_ns).s, num_bytes(t->m.page_table_bytes).s);
+	buf_addf(to, "%s; %s   q quit, m mappings, space now\npage tables %s",
+		 num_noun(t->m.nr_threads, "threads").s, num_ns(t->time_ns - l->start_ns).s,
+		 num_bytes(t->m.page_table_bytes).s);
 	if (t->has_pss)
 		buf_addf(to, "; private %s, huge pages %s",
 			 num_bytes(t->m.private_clean_bytes + t->m.private_dirty_bytes).s,

@@ -152,7 +152,7 @@ static void add_total(struct buf *to, const struct svg *s)
 		buf_addf(&b, " %s", count_name(s));
 	bool is_of_samples = !s->r->noun || !strcmp(s->r->noun, "samples");
 	if (!is_of_samples && s->t->unit != UNIT_COUNT) {
-		buf_addf(&b, " in %s %s", num_count(s->r->nr_samples).s, s->r->noun);
+		buf_addf(&b, " in %s", num_noun(s->r->nr_samples, s->r->noun).s);
 		add_part(to, buf_str(&b));
 		return;
 	}
@@ -160,7 +160,7 @@ static void add_total(struct buf *to, const struct svg *s)
 	if (s->t->unit == UNIT_COUNT || !s->r->nr_samples)
 		return;
 	buf_clear(&b);
-	buf_addf(&b, "%s samples", num_count(s->r->nr_samples).s);
+	buf_addf(&b, "%s", num_noun(s->r->nr_samples, "samples").s);
 	add_part(to, buf_str(&b));
 }
 

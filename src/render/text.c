@@ -68,7 +68,7 @@ static void add_samples(struct buf *to, const struct report *r)
 			buf_addf(to, ", %s %s", num_count(nr).s, rest[i].text);
 	}
 	if (l->nr[LOSS_THROTTLED])
-		buf_addf(to, "; throttled %" PRIu64 " times", l->nr[LOSS_THROTTLED]);
+		buf_addf(to, "; throttled %s", num_noun(l->nr[LOSS_THROTTLED], "times").s);
 	buf_add_ch(to, '\n');
 	add_causes(to, l, LOSS_CLASS_TRUNC, "truncated stacks: ", losses_truncated(l));
 	add_causes(to, l, LOSS_CLASS_UNSYM, "unsymbolized leaf: ", losses_unsymbolized(l));
@@ -129,8 +129,8 @@ static void add_parts(struct buf *to, const struct report *r, bool *ret_has_less
 		if (nr[kinds[i].kind])
 			add_part(to, nr[kinds[i].kind], nr[LOSS_SEEN], kinds[i].text);
 	if (nr[LOSS_THROTTLED])
-		buf_addf(to, "%sthrottled %s times", to->n ? ", " : "",
-			 num_count(nr[LOSS_THROTTLED]).s);
+		buf_addf(to, "%sthrottled %s", to->n ? ", " : "",
+			 num_noun(nr[LOSS_THROTTLED], "times").s);
 	const uint64_t sums[] = {losses_truncated(&r->losses), losses_unsymbolized(&r->losses)};
 	static const char *const texts[] = {"truncated stacks", "unsymbolized leaf"};
 	static const enum loss_class classes[] = {LOSS_CLASS_TRUNC, LOSS_CLASS_UNSYM};
@@ -380,7 +380,7 @@ static void add_left_out(struct buf *to, const struct report *r, const struct pa
 	CLEANUP(buf_release) struct buf text = {0};
 	const char *sep = "with --details: ";
 	if (nr_notes) {
-		buf_addf(&text, "%s%zu more note%s", sep, nr_notes, nr_notes == 1 ? "" : "s");
+		buf_addf(&text, "%s%s", sep, num_noun(nr_notes, "more notes").s);
 		sep = ", ";
 	}
 	for (size_t i = 0; i < r->tables.n; i++) {

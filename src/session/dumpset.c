@@ -235,9 +235,9 @@ static void say_others(struct dumpset *set, const char *process)
 			buf_addf(&b, "%s%d", b.n ? ", " : "", f->pid);
 	}
 	if (nr)
-		set->not_selected = xasprintf("%zu other process%s dumps there%s%s", nr,
-					      nr == 1 ? " has" : "es have", b.n ? ", by PID: " : "",
-					      buf_str(&b));
+		set->not_selected =
+			xasprintf("%s %s dumps there%s%s", num_noun(nr, "other processes").s,
+				  nr == 1 ? "has" : "have", b.n ? ", by PID: " : "", buf_str(&b));
 }
 
 static void keep_chosen(struct dumpset *set, const struct choice *c, const char *process)

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "session/pythonfacts.h"
 
+#include "base/text/num.h"
 #include "model/facts.h"
 
 static const struct ingest_module *find(const struct modules *m, enum pyruntime_kind kind)
@@ -42,8 +43,7 @@ void python_facts(struct profile *p, const struct modules *m, const struct engin
 	} else if (!e) {
 		profile_fact(p, FACT_PYTHON, "not read: that takes BPF programs (assay doctor)");
 	} else if (e->nr_pythons_partly) {
-		profile_factf(p, FACT_PYTHON,
-			      "some are missing in %" PRIu64 " of %" PRIu64 " stacks",
-			      e->nr_pythons_partly, e->nr_pythons);
+		profile_factf(p, FACT_PYTHON, "some are missing in %" PRIu64 " of %s",
+			      e->nr_pythons_partly, num_noun(e->nr_pythons, "stacks").s);
 	}
 }

@@ -224,15 +224,15 @@ static void add_finding(struct report *r, const struct diff *d)
 	if (nr > NAMED_MAX)
 		buf_add_str(&names, ", ...");
 	if (nr) {
-		report_finding(
-			r, "%s of %s %s changed (self), the interval of the change excludes 0%s",
-			num_count(nr).s, num_count(d->n).s, plural, buf_str(&names));
+		report_finding(r,
+			       "%s of %s changed (self), the interval of the change excludes 0%s",
+			       num_count(nr).s, num_noun(d->n, plural).s, buf_str(&names));
 		return;
 	}
 	if (d->spec.how == DIFF_SHARES)
 		buf_addf(&names, "; the widest interval is +-%s points", num_double(widest, 2).s);
-	report_finding(r, "none of %s %s changed (self): the interval of each change includes 0%s",
-		       num_count(d->n).s, plural, names.n ? buf_str(&names) : "");
+	report_finding(r, "none of %s changed (self): the interval of each change includes 0%s",
+		       num_noun(d->n, plural).s, names.n ? buf_str(&names) : "");
 }
 
 static void add_notes(struct report *r, const struct diff *d)
@@ -257,8 +257,8 @@ static void add_notes(struct report *r, const struct diff *d)
 	if (d->has_spread)
 		report_note(r,
 			    "amounts are means of the runs; +- covers the spread between runs "
-			    "(%s degrees of freedom) and sampling",
-			    num_count((uint64_t)spread_degrees(&d->spread[0])).s);
+			    "(%s of freedom) and sampling",
+			    num_noun((uint64_t)spread_degrees(&d->spread[0]), "degrees").s);
 	if (before->variance || after->variance || d->spec.how == DIFF_SHARES || d->has_spread)
 		report_note(r,
 			    "+-: half width of the confidence interval of the change, so wide that "
@@ -307,8 +307,8 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 	}
 	size_t nr_zero = d->n - t->nr_rows_total;
 	if (nr_zero)
-		t->note = arena_fmt(&r->arena, "left out: %s row%s without a change",
-				    num_count(nr_zero).s, nr_zero == 1 ? "" : "s");
+		t->note = arena_fmt(&r->arena, "left out: %s without a change",
+				    num_noun(nr_zero, "rows").s);
 	if (!nr_left)
 		return;
 	other.total = other.self; /* total amounts of several rows overlap */

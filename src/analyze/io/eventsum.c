@@ -461,9 +461,10 @@ static void begin(struct report *r, const struct summary *s)
 	r->total = r->nr_samples;
 	if (nr_out)
 		report_note(r,
-			    "shown: %s of %s events; those without a call stack or thread pass no "
+			    "shown: %s of %s; those without a call stack or thread pass no "
 			    "filter on it",
-			    num_count(r->nr_samples).s, num_count(r->nr_samples + nr_out).s);
+			    num_count(r->nr_samples).s,
+			    num_noun(r->nr_samples + nr_out, "events").s);
 	r->unit = UNIT_COUNT;
 	view_note_incomplete(r, p);
 }
@@ -481,8 +482,8 @@ static void add_answer(struct report *r, const struct summary *s)
 			? arena_fmt(&r->arena, ", %s a second",
 				    num_count((uint64_t)((double)most->nr / s->seconds + 0.5)).s)
 			: "";
-	report_finding(r, "most frequent: %s, %s times%s (%s %% of the events)", most->name,
-		       num_count(most->nr).s, rate,
+	report_finding(r, "most frequent: %s, %s%s (%s %% of the events)", most->name,
+		       num_noun(most->nr, "times").s, rate,
 		       num_double(view_pct(most->nr, r->nr_samples), 0).s);
 }
 

@@ -129,16 +129,15 @@ static void add_answer(struct faultsum *s, const struct tag_groups *objects,
 		for (size_t i = 0; i < ARRAY_LEN(all); i++)
 			amount_merge(&all[i], &g->amounts[i]);
 	if (all[MAJOR].nr)
-		report_finding(
-			s->r, "%s major faults read pages from disk and took %s; most in %s, by %s",
-			num_count(all[MAJOR].nr).s, num_ns(all[MAJOR].ns).s,
-			most_text(s->r, objects, nr_major), most_text(s->r, functions, nr_major));
+		report_finding(s->r, "%s read pages from disk and took %s; most in %s, by %s",
+			       num_noun(all[MAJOR].nr, "major faults").s, num_ns(all[MAJOR].ns).s,
+			       most_text(s->r, objects, nr_major),
+			       most_text(s->r, functions, nr_major));
 	else
 		report_finding(s->r, "no major fault: no page was read from disk");
 	if (all[MINOR].nr)
-		report_finding(s->r,
-			       "%s minor faults (page new or in memory) took %s; most in %s, by %s",
-			       num_count(all[MINOR].nr).s, num_ns(all[MINOR].ns).s,
+		report_finding(s->r, "%s (page new or in memory) took %s; most in %s, by %s",
+			       num_noun(all[MINOR].nr, "minor faults").s, num_ns(all[MINOR].ns).s,
 			       most_text(s->r, objects, nr_minor),
 			       most_text(s->r, functions, nr_minor));
 }

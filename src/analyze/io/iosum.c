@@ -252,10 +252,10 @@ static void add_answer(struct iosum *s)
 		return;
 	const struct amount *of = call->amounts;
 	report_finding(s->r,
-		       "%s in I/O calls, %s %% of it in %s (%s calls, %s on average); most (%s %%) "
+		       "%s in I/O calls, %s %% of it in %s (%s, %s on average); most (%s %%) "
 		       "with %s",
 		       num_ns(ns).s, num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
-		       num_count(of->nr).s, num_ns(of->nr ? of->ns / of->nr : 0).s,
+		       num_noun(of->nr, "calls").s, num_ns(of->nr ? of->ns / of->nr : 0).s,
 		       num_double(view_pct(time_of(file), ns), 0).s,
 		       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
 							 : "files without a name");

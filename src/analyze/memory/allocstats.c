@@ -178,8 +178,8 @@ static void note_sum(struct report *r, const struct allocstats *s, uint64_t rss_
 		    num_bytes(s->resident_bytes).s, num_bytes(used).s,
 		    num_pct(view_pct(used, s->resident_bytes)).s);
 	if (is_much(s, s->metadata_bytes, ACCOUNTS_PCT))
-		report_note(r, "%s are allocator metadata (%u arenas)",
-			    num_bytes(s->metadata_bytes).s, s->nr_arenas);
+		report_note(r, "%s are allocator metadata (%s)", num_bytes(s->metadata_bytes).s,
+			    num_noun(s->nr_arenas, "arenas").s);
 	uint64_t absent = rss_bytes ? minus(s->resident_bytes, rss_bytes) : 0;
 	if (is_much(s, absent, UNUSED_PCT))
 		report_note(r,
@@ -201,7 +201,8 @@ void allocstats_report(struct report *r, const struct allocstats_of *of, const s
 	report_fact(r, FACT_PROCESS, of->process);
 	report_fact(r, FACT_ALLOCATOR, of->allocator);
 	report_fact(r, FACT_ARENAS,
-		    arena_fmt(&r->arena, "%u, of %u threads", s->nr_arenas, s->nr_threads));
+		    arena_fmt(&r->arena, "%u, of %s", s->nr_arenas,
+			      num_noun(s->nr_threads, "threads").s));
 	struct allocstats_class *sorted =
 		arena_dup(&r->arena, s->classes.p, s->classes.n * sizeof(*sorted));
 	if (s->classes.n)

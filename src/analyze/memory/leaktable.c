@@ -187,9 +187,9 @@ static void note_leak(struct report *r, const struct heapfigures *f, const struc
 		      size_t nr_growing)
 {
 	const struct leak_growth *g = &s->growth;
-	const char *more =
-		nr_growing > 1 ? arena_fmt(f->arena, "; %zu more sites are growing", nr_growing - 1)
-			       : "";
+	const char *more = nr_growing > 1 ? arena_fmt(f->arena, "; also growing: %s",
+						      num_noun(nr_growing - 1, "more sites").s)
+					  : "";
 	report_finding(r,
 		       "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
 		       view_name(r, heapframe_name(f->p, &s->frame)),

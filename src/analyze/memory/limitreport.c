@@ -118,7 +118,7 @@ void limit_facts(struct profile *p, const struct limit_spec *spec, const struct 
 	CLEANUP(buf_release) struct buf b = {0};
 	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
 	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
-	profile_factf(p, FACT_AT_LIMIT, "%" PRIu64 " times", s->numbers.nr_at_limit);
+	profile_factf(p, FACT_AT_LIMIT, "%s", num_noun(s->numbers.nr_at_limit, "times").s);
 	const struct limit_result end = {.spec = spec,
 					 .outcome = s}; /* functions are not symbolized yet */
 	kill_sentence(&b, &end);
@@ -315,10 +315,8 @@ static void add_notes(struct report *r, const struct limit_result *e)
 		report_note(r, "swap was not limited: the kernel does not account for swap "
 			       "(boot with swapaccount=1)");
 	if (s->nr_moved)
-		report_note(r,
-			    "%zu process%s outlived the command and %s no memory limit from "
-			    "now on",
-			    s->nr_moved, s->nr_moved == 1 ? "" : "es",
+		report_note(r, "%s outlived the command and %s no memory limit from now on",
+			    num_noun(s->nr_moved, "processes").s,
 			    s->nr_moved == 1 ? "has" : "have");
 }
 

@@ -63,8 +63,8 @@ static const char *subtitle(struct arena *a, const struct profile *p, const stru
 {
 	const char *target = profile_get_fact(p, FACT_TARGET);
 	const uint64_t *peak = m->rows[m->peak_idx].bytes;
-	return arena_fmt(a, "%s%s%zu reading%s%s, %s %s%s", target ? target : "",
-			 target ? ", " : "", m->nr_rows, m->nr_rows == 1 ? "" : "s",
+	return arena_fmt(a, "%s%s%s%s, %s %s%s", target ? target : "", target ? ", " : "",
+			 num_noun(m->nr_rows, "readings").s,
 			 m->nr_processes > 1 ? arena_fmt(a, " of %u processes", m->nr_processes)
 					     : "",
 			 m->has_live ? "peak live heap" : "peak RSS",

@@ -451,14 +451,13 @@ static enum memverdict_kind judge_rest(struct judge *j)
 	bool is_swinging =
 		!is_steady && !r.is_slowing && swing.comes_back && swing.nr_falls >= SWINGS_MIN;
 	j->v.evidence =
-		!is_swinging
-			? rest_text(j, &r)
-			: arena_fmt(
-				  j->a,
-				  "rises and falls between %s and %s, %zu times, without a trend: "
-				  "growth below %s/min could not be detected",
-				  amount(swing.low).s, amount(swing.high).s, swing.nr_falls,
-				  amount(swing.tolerance / (j->span_s / 2) * 60).s);
+		!is_swinging ? rest_text(j, &r)
+			     : arena_fmt(j->a,
+					 "rises and falls between %s and %s, %s, without a trend: "
+					 "growth below %s/min could not be detected",
+					 amount(swing.low).s, amount(swing.high).s,
+					 num_noun(swing.nr_falls, "times").s,
+					 amount(swing.tolerance / (j->span_s / 2) * 60).s);
 	return is_steady || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
 }
 
@@ -473,9 +472,9 @@ static enum memverdict_kind judge_kind(struct judge *j)
 					   every_ms);
 		j->v.evidence =
 			arena_fmt(j->a,
-				  "%zu reading%s in %s; at least %d readings over at least %s are "
+				  "%s in %s; at least %d readings over at least %s are "
 				  "needed%s",
-				  j->n, j->n == 1 ? "" : "s", num_ns(j->v.span_ns).s,
+				  num_noun(j->n, "readings").s, num_ns(j->v.span_ns).s,
 				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s, remedy);
 		return MEMVERDICT_INCONCLUSIVE;
 	}

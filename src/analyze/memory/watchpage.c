@@ -76,15 +76,14 @@ static void add_heap(struct report *r, const struct memheap *h)
 		return;
 	double walked = 100.0 * (double)h->walked_bytes / (double)MAX(h->total_bytes, (uint64_t)1);
 	uint64_t unused = h->resident_bytes - MIN(h->resident_bytes, h->used_bytes);
-	report_note(
-		r,
-		"malloc's heaps (%u arena%s, without large blocks, %s %% walked): %s resident, %s "
-		"in use in %" PRIu64 " blocks; of the rest malloc_trim() would return %s, and %s "
-		"shares pages with blocks in use",
-		h->nr_arenas, h->nr_arenas == 1 ? "" : "s", num_pct(walked).s,
-		num_bytes(h->resident_bytes).s, num_bytes(h->used_bytes).s, h->nr_used,
-		num_bytes(h->trimmable_bytes).s,
-		num_bytes(unused - MIN(unused, h->trimmable_bytes)).s);
+	report_note(r,
+		    "malloc's heaps (%s, without large blocks, %s %% walked): %s resident, %s "
+		    "in use in %s; of the rest malloc_trim() would return %s, and %s "
+		    "shares pages with blocks in use",
+		    num_noun(h->nr_arenas, "arenas").s, num_pct(walked).s,
+		    num_bytes(h->resident_bytes).s, num_bytes(h->used_bytes).s,
+		    num_noun(h->nr_used, "blocks").s, num_bytes(h->trimmable_bytes).s,
+		    num_bytes(unused - MIN(unused, h->trimmable_bytes)).s);
 }
 
 static struct memexplain *parts_of(const struct watchpage *p)
@@ -133,8 +132,8 @@ static void explain(struct report *r, const struct watchpage *p)
 			  p->max_rows);
 	note_stale(r, stale);
 	if (p->nr_unseen)
-		report_note(r, "the stacks of %u threads were not found: the threads were running",
-			    p->nr_unseen);
+		report_note(r, "stacks not found, because the threads were running: of %s",
+			    num_noun(p->nr_unseen, "threads").s);
 }
 
 /* "RSS PAGE_TABLES STALE_NS", then the parts, one a line. */

@@ -7,6 +7,7 @@
 #include "analyze/stacks/groups.h"
 #include "analyze/select/weigh.h"
 #include "base/stat.h"
+#include "base/text/num.h"
 
 /* A function that was sampled in at least one run. */
 struct run_row {
@@ -202,7 +203,7 @@ static bool is_same_in_all(const struct run_rows *t, const char *key, const char
 static void begin(struct report *r, const struct run_rows *t)
 {
 	const struct profile *first = t->runs[0].sel.p;
-	r->title = arena_fmt(&r->arena, "%zu run%s", t->nr_runs, t->nr_runs == 1 ? "" : "s");
+	r->title = arena_fmt(&r->arena, "%s", num_noun(t->nr_runs, "runs").s);
 	r->unit = t->runs[0].sel.unit;
 	vec_foreach(f, &first->facts) {
 		const char *key = profile_text(first, f->key);

@@ -6,6 +6,7 @@
 
 #include "analyze/stacks/threads.h"
 #include "base/clock.h"
+#include "base/text/num.h"
 
 #define CLOSES_PCT     0.5 /* a sum within this of 100 % needs no column */
 #define REASON_COLUMNS 5
@@ -152,10 +153,10 @@ static void add_rest(struct report *r, struct report_table *t, const struct brea
 void breakdown_report(struct report *r, const struct breakdown *l)
 {
 	const struct breakdown_row *total = &l->total;
-	const char *title = arena_fmt(&r->arena, "%s (%" PRIu64 " thread%s)",
+	const char *title = arena_fmt(&r->arena, "%s (%s)",
 				      l->is_of_waits ? "breakdown of the selected waits"
 						     : "thread time breakdown",
-				      total->nr_threads, total->nr_threads == 1 ? "" : "s");
+				      num_noun(total->nr_threads, "threads").s);
 	struct report_table *t =
 		report_add_table(r, "breakdown", title, columns, ARRAY_LEN(columns));
 	t->hide_first = hide_first;

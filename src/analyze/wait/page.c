@@ -70,8 +70,9 @@ static void add_facts(const struct page *pg)
 	uint64_t nr_woken = pg->l->woken.nr_all;
 	const char *sum = arena_fmt(&pg->r->arena, "%s", num_count(nr).s);
 	if (nr_woken)
-		sum = arena_fmt(&pg->r->arena, "%s (+ %s wake-up latencies = %s waits)", sum,
-				num_count(nr_woken).s, num_count(nr + nr_woken).s);
+		sum = arena_fmt(&pg->r->arena, "%s (+ %s = %s)", sum,
+				num_noun(nr_woken, "wake-up latencies").s,
+				num_noun(nr + nr_woken, "waits").s);
 	report_fact_duration(pg->r, pg->l->window_ns);
 	if (pg->scope != SELECT_ROWS)
 		report_fact(pg->r, FACT_CONTEXT_SWITCHES, view_of_selection(pg->r, pg->sel, sum));

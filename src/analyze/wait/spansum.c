@@ -396,8 +396,9 @@ static void add_coverage(struct spansum *s)
 		nr += (uint64_t)MAX(t->values[i * t->nr_columns], (int64_t)0);
 	uint64_t nr_all = nr + lost[LOSS_SPANS_UNFINISHED] + lost[LOSS_SPANS_NO_ROW];
 	CLEANUP(buf_release) struct buf text = {0};
-	buf_addf(&text, "%s of %s calls that began during the capture%s", num_count(nr).s,
-		 num_count(nr_all).s, s->scope == SELECT_ALL ? "" : " (of the whole recording)");
+	buf_addf(&text, "%s of %s that began during the capture%s", num_count(nr).s,
+		 num_noun(nr_all, "calls").s,
+		 s->scope == SELECT_ALL ? "" : " (of the whole recording)");
 	if (lost[LOSS_SPANS_INSIDE])
 		buf_addf(&text, "; %s more, made inside of a measured call, are part of its time",
 			 num_count(lost[LOSS_SPANS_INSIDE]).s);
@@ -469,9 +470,16 @@ static void add_answer(struct spansum *s)
 	const struct report_table *t = table_of(s->r, "spans");
 	for (size_t i = 0; t && i < MIN(t->nr_rows, (size_t)2); i++) {
 		const char *span = cell_of(t, i, "span")->text;
+		uint64_t nr = cell_of(t, i, "calls")->u;
+		if (nr == 1) {
+			report_finding(s->r, "%s: 1 call, of %s%s", view_name(s->r, span),
+				       num_ns(cell_of(t, i, "longest_ns")->u).s,
+				       largest_part(s, span));
+			continue;
+		}
 		report_finding(
 			s->r, "%s: %s calls, half of them within %s, 99 %% within %s, longest %s%s",
-			view_name(s->r, span), num_count(cell_of(t, i, "calls")->u).s,
+			view_name(s->r, span), num_count(nr).s,
 			num_ns(cell_of(t, i, "p50_ns")->u).s, num_ns(cell_of(t, i, "p99_ns")->u).s,
 			num_ns(cell_of(t, i, "longest_ns")->u).s, largest_part(s, span));
 	}

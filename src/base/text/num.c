@@ -229,6 +229,29 @@ struct num_text num_count(uint64_t v)
 	return text_of(&b);
 }
 
+/* Nouns whose plural ends with "es": "processes", "switches", "misses". */
+static bool has_plural_es(struct sv s)
+{
+	return sv_has_suffix(s, SV("sses")) || sv_has_suffix(s, SV("ches"));
+}
+
+struct num_text num_noun(uint64_t v, const char *plural)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct sv s = sv_from_str(plural);
+	num_add_count(&b, v);
+	const char *end = "";
+	bool is_one = v == 1 && !strstr(plural, " and "); /* "samples and waits" stays */
+	if (is_one && sv_has_suffix(s, SV("ies"))) {
+		s.n -= 3;
+		end = "y";
+	} else if (is_one && sv_has_suffix(s, SV("s"))) {
+		s.n -= has_plural_es(s) ? 2 : 1;
+	}
+	buf_addf(&b, " %.*s%s", SV_ARGS(s), end);
+	return text_of(&b);
+}
+
 struct num_text num_bytes(uint64_t v)
 {
 	CLEANUP(buf_release) struct buf b = {0};

@@ -21,9 +21,11 @@ void num_add_ns(struct buf *to, uint64_t ns);
 void num_add_pct(struct buf *to, double pct);
 /* The same, returned as text: buf_addf(b, "%s of %s", num_bytes(part).s, num_bytes(all).s). */
 struct num_text {
-	char s[32];
+	char s[64];
 };
 struct num_text num_count(uint64_t v);
+/* A count with its noun, which is given in the plural: "1 call", "1,200 calls", "1 process". */
+struct num_text num_noun(uint64_t v, const char *plural);
 struct num_text num_bytes(uint64_t v);
 struct num_text num_ns(uint64_t ns);
 struct num_text num_pct(double pct);

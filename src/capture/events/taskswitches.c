@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 #include "capture/events/counts.h"
 #include "capture/perf/synth.h"
@@ -223,8 +224,7 @@ static void taskswitches_facts(const void *self, struct profile *p)
 		 "thread does after its last reading is missing",
 		 taskswitches_poll_timeout(s));
 	if (s->nr_ended)
-		buf_addf(&text, " (%" PRIu64 " thread%s ended)", s->nr_ended,
-			 s->nr_ended == 1 ? "" : "s");
+		buf_addf(&text, " (%s ended)", num_noun(s->nr_ended, "threads").s);
 	profile_fact(p, FACT_ACCURACY, buf_str(&text));
 }
 

@@ -65,10 +65,11 @@ static char *text_of(const struct heapprocess_added *a, uint64_t after_ns)
 {
 	const char *name = a->path ? path_base(a->path) : "a library";
 	if (!a->nr)
-		return xasprintf("%zu functions of %s, which is loaded again, are patched again",
-				 a->nr_again, name);
-	return xasprintf("%zu more functions of %s are patched after %s", a->nr, name,
-			 num_ns(after_ns).s);
+		return xasprintf("%s of %s, which is loaded again, %s patched again",
+				 num_noun(a->nr_again, "functions").s, name,
+				 a->nr_again == 1 ? "is" : "are");
+	return xasprintf("%s of %s %s patched after %s", num_noun(a->nr, "more functions").s, name,
+			 a->nr == 1 ? "is" : "are", num_ns(after_ns).s);
 }
 
 bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets *t,

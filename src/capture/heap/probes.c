@@ -560,8 +560,8 @@ static void probes_facts(const void *self, struct profile *p)
 	heapfacts_add_counts(p, c->classes, c->nr_frees, !h->spec.is_full_trace);
 	profile_lose(p, LOSS_HEAP_NO_FREE, c->nr_no_room);
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%s calls trapped, of %zu functions; %s", num_count(c->nr_hits).s,
-		 h->nr_probes,
+	buf_addf(&b, "%s trapped, of %s; %s", num_noun(c->nr_hits, "calls").s,
+		 num_noun(h->nr_probes, "functions").s,
 		 h->has_sessions ? "a second trap at the return only for recorded blocks"
 				 : "allocations a second time at their return");
 	if (h->nr_stepped)

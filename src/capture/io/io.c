@@ -471,7 +471,8 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 	if (!disk_bytes && !nr_major)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%s from disk, %" PRIu64 " major faults", num_bytes(disk_bytes).s, nr_major);
+	buf_addf(&b, "%s from disk, %s", num_bytes(disk_bytes).s,
+		 num_noun(nr_major, "major faults").s);
 	/* If calls read much too, the bytes read by faults are not known. */
 	if (nr_major && call_bytes < disk_bytes / 10)
 		buf_addf(&b, ": %s each", num_bytes(disk_bytes / nr_major).s);
@@ -490,8 +491,8 @@ static void add_nothing_fact(struct profile *p, const struct io *s)
 		buf_addf(&b, "the kernel itself counts no read or write call of process %d",
 			 s->pid);
 	else
-		buf_addf(&b, "the kernel counts %s read and write calls of process %d%s",
-			 num_count(nr_calls).s, s->pid,
+		buf_addf(&b, "the kernel counts %s of process %d%s",
+			 num_noun(nr_calls, "read or write calls").s, s->pid,
 			 s->is_32bit ? ", a 32-bit program, whose calls its tracepoints leave out"
 				     : ", but its tracepoints reported none");
 	if (s->has_reads && !nr_calls && dirtied)
@@ -500,10 +501,8 @@ static void add_nothing_fact(struct profile *p, const struct io *s)
 			 "calls: see assay faults",
 			 num_bytes(dirtied).s);
 	if (s->nr_children)
-		buf_addf(&b,
-			 "; %u child process%s that ran before the capture %s not recorded: "
-			 "--children",
-			 s->nr_children, s->nr_children == 1 ? "" : "es",
+		buf_addf(&b, "; %s that ran before the capture %s not recorded: --children",
+			 num_noun(s->nr_children, "child processes").s,
 			 s->nr_children == 1 ? "is" : "are");
 	profile_fact(p, FACT_IO_NOTHING, buf_str(&b));
 }

@@ -107,7 +107,7 @@ static void show_status(void *ctx, const struct capture_status *s)
 	}
 	CLEANUP(buf_release) struct buf text = {0};
 	if (shown->noun)
-		buf_addf(&text, "%s %s, ", num_count(s->losses->nr[LOSS_WRITTEN]).s, shown->noun);
+		buf_addf(&text, "%s, ", num_noun(s->losses->nr[LOSS_WRITTEN], shown->noun).s);
 	if (s->losses->nr[LOSS_LOST])
 		buf_addf(&text, "%s lost, ", num_count(s->losses->nr[LOSS_LOST]).s);
 	if (s->left_ns != UINT64_MAX)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/text/num.h"
 #include "capture/wait/spans.h"
 #include "capture/wait/waitsource.h"
 #include "cmd/capture/capture_command.h"
@@ -75,11 +76,11 @@ static void print_probes(const struct span_probes *p)
 			&text,
 			"%s%zu cost 10 to 20 us per call, because the kernel must single-step the first instruction",
 			nr_cheap ? ", " : "", p->nr_stepped);
-	log_note("measuring %zu function%s: %s; the measured times include a part of this",
-		 p->list.n, p->list.n == 1 ? "" : "s", buf_str(&text));
+	log_note("measuring %s: %s; the measured times include a part of this",
+		 num_noun(p->list.n, "functions").s, buf_str(&text));
 	if (p->nr_more)
-		log_warn("%zu more functions match and are not measured: the maximum is %d",
-			 p->nr_more, SPANS_MAX);
+		log_warn("not measured: %s that match; the maximum is %d",
+			 num_noun(p->nr_more, "more functions").s, SPANS_MAX);
 }
 
 static int prepare(struct capture_job *job, struct err *err)
@@ -104,9 +105,8 @@ static void print_notes(const struct capture_job *job, const struct capture_resu
 	(void)job;
 	if (nr_unfinished)
 		log_note(
-			"%" PRIu64
-			" call%s did not return during the capture: still running, or left by an exception or longjmp",
-			nr_unfinished, nr_unfinished == 1 ? "" : "s");
+			"%s did not return during the capture: still running, or left by an exception or longjmp",
+			num_noun(nr_unfinished, "calls").s);
 }
 
 static const struct opt_exclusion excluded[] = {

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/text/num.h"
 #include "cmd/capture/targetopts.h"
 #include "host/target.h"
 #include "session/marksocket.h"
@@ -84,8 +85,7 @@ static void emit_late(const struct mark_answer *a, bool is_error)
 static int emit(const struct mark_answer *a, const char *text)
 {
 	if (a->nr_taken)
-		log_note("marked '%s' in %zu capture%s", text, a->nr_taken,
-			 a->nr_taken == 1 ? "" : "s");
+		log_note("marked '%s' in %s", text, num_noun(a->nr_taken, "captures").s);
 	if (a->nr_answers < a->nr_captures)
 		emit_late(a, !a->nr_taken);
 	if (a->nr_taken)
@@ -93,7 +93,8 @@ static int emit(const struct mark_answer *a, const char *text)
 	if (a->nr_answers < a->nr_captures)
 		return EXIT_FAILED;
 	if (a->nr_captures)
-		log_error("none of the %zu running captures accepted the mark", a->nr_captures);
+		log_error("the mark was accepted by none of %s",
+			  num_noun(a->nr_captures, "running captures").s);
 	else if (a->nr_refused)
 		log_error("no capture of this user is running; %zu of other users %s not marked",
 			  a->nr_refused, a->nr_refused == 1 ? "was" : "were");

@@ -376,18 +376,17 @@ static void print_cost(const struct run *r)
 {
 	const struct memwatch *m = &r->memory;
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%s of CPU time for %" PRIu64 " reading%s",
-		 num_ns(clock_process_cpu_ns() - r->cpu_before_ns).s, m->nr_readings,
-		 m->nr_readings == 1 ? "" : "s");
+	buf_addf(&b, "%s of CPU time for %s", num_ns(clock_process_cpu_ns() - r->cpu_before_ns).s,
+		 num_noun(m->nr_readings, "readings").s);
 	if (m->nr_walks)
 		buf_addf(&b,
-			 "; %" PRIu64
-			 " reads of the target's smaps and smaps_rollup, %s in all, the longest %s",
-			 m->nr_walks, num_ns(m->walks_ns).s, num_ns(m->longest_walk_ns).s);
+			 "; %s of the target's smaps and smaps_rollup, %s in all, the longest %s",
+			 num_noun(m->nr_walks, "reads").s, num_ns(m->walks_ns).s,
+			 num_ns(m->longest_walk_ns).s);
 	if (m->nr_stats_readings)
-		buf_addf(&b,
-			 "; the allocator was read %u times, which stopped a thread for %s at most",
-			 m->nr_stats_readings, num_ns(m->longest_stats_stop_ns).s);
+		buf_addf(&b, "; the allocator was read %s, which stopped a thread for %s at most",
+			 num_noun(m->nr_stats_readings, "times").s,
+			 num_ns(m->longest_stats_stop_ns).s);
 	log_note("cost: %s", buf_str(&b));
 	if (m->refused)
 		log_warn(
@@ -397,7 +396,7 @@ static void print_cost(const struct run *r)
 		log_warn("the allocator was not read: %s",
 			 m->no_stats.code ? err_msg(&m->no_stats) : "the capture was too short");
 	if (m->nr_exited && m->nr_exited < m->processes.n)
-		log_note("%u of %zu processes have exited", m->nr_exited, m->processes.n);
+		log_note("exited: %u of %zu processes", m->nr_exited, m->processes.n);
 }
 
 static bool has_ended(struct run *r)

@@ -105,12 +105,11 @@ void heap_capture_print_losses(const struct capture_job *job, const struct captu
 			"'%s' has its own allocator and was loaded after the start: its allocations are not recorded",
 			late);
 	if (lost[LOSS_HEAP_NOT_FOLLOWED])
-		log_note("%" PRIu64
-			 " child processes were not recorded; to record them: --children",
-			 lost[LOSS_HEAP_NOT_FOLLOWED]);
+		log_note("not recorded: %s; to record children: --children",
+			 num_noun(lost[LOSS_HEAP_NOT_FOLLOWED], "child processes").s);
 	if (lost[LOSS_HEAP_TOO_SHORT])
-		log_note("%" PRIu64 " child processes ended before assay could attach to them",
-			 lost[LOSS_HEAP_TOO_SHORT]);
+		log_note("%s ended before assay could attach",
+			 num_noun(lost[LOSS_HEAP_TOO_SHORT], "child processes").s);
 	if (profile_get_fact(p, FACT_HEAP_RECORDED_UNTIL))
 		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_RECORDED_UNTIL));
 	if (profile_get_fact(p, FACT_HEAP_RECORDER_STOPPED))
@@ -128,8 +127,8 @@ void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
 		buf_addf(to, "all %" PRIu64 " records of allocations and frees were dropped",
 			 p->losses.nr[LOSS_HEAP_DROPPED]);
 	else if (profile_get_fact_nr(p, FACT_HEAP_PROCESSES))
-		buf_addf(to, "the recorder in the target counted 0 allocations and %s frees in %s",
-			 num_count(nr_frees).s, num_ns(elapsed_ns).s);
+		buf_addf(to, "the recorder in the target counted 0 allocations and %s in %s",
+			 num_noun(nr_frees, "frees").s, num_ns(elapsed_ns).s);
 	else if (profile_get_fact(p, FACT_GROWTH))
 		buf_addf(to, "the target touched no new anonymous memory in %s",
 			 num_ns(elapsed_ns).s);

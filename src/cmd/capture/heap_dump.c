@@ -119,8 +119,7 @@ static int end_series(struct dumps *d, int status)
 			status = status == EXIT_OK ? EXIT_NOTHING : status;
 			continue;
 		}
-		log_note("%s: %zu dump%s, %zu kept", p->label, p->nr_dumps,
-			 p->nr_dumps == 1 ? "" : "s", p->kept.n);
+		log_note("%s: %s, %zu kept", p->label, num_noun(p->nr_dumps, "dumps").s, p->kept.n);
 		if (p->kept.n > 1)
 			log_hint("assay diff %s/%s %s", p->kept.p[0].dir, p->kept.p[0].file,
 				 p->newest);
@@ -171,8 +170,8 @@ static int add_stats(struct report *r, const struct heap_dump_opts *o, const str
 	}
 	const struct allocstats_of of = {p->label, p->plan.allocator_text, dumps_rss(p->pid)};
 	allocstats_report(r, &of, &s, renderer_is_text(&o->form) ? CLASS_ROWS : 0);
-	log_info("read in %u steps, one thread was stopped for %s at most", s.nr_sessions,
-		 num_ns(s.stopped_ns).s);
+	log_info("read in %s, one thread was stopped for %s at most",
+		 num_noun(s.nr_sessions, "steps").s, num_ns(s.stopped_ns).s);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text/escape.h"
 #include "base/log.h"
 #include "base/sv.h"
+#include "base/text/num.h"
 #include "cmd/cmd.h"
 
 static const struct opt target_opts_table[] = {
@@ -114,10 +115,9 @@ static void list_candidates(const struct target_candidates *c)
 static void print_children(const struct target *t)
 {
 	if (t->nr_children)
-		log_note(
-			"%u child process%s of the target %s not included; to include %s: --children",
-			t->nr_children, t->nr_children == 1 ? "" : "es",
-			t->nr_children == 1 ? "is" : "are", t->nr_children == 1 ? "it" : "them");
+		log_note("%s of the target %s not included; to include %s: --children",
+			 num_noun(t->nr_children, "child processes").s,
+			 t->nr_children == 1 ? "is" : "are", t->nr_children == 1 ? "it" : "them");
 }
 
 /* A number without a target may be meant as a process id, another word as a program to start. */

@@ -53,8 +53,7 @@ static void add_line(struct buf *to, const char *verb, const struct store_entry 
 	buf_addf(to, "%s ", verb);
 	escape_term(to, sv_from_str(e->path));
 	if (e->files.n > 1)
-		buf_addf(to, " and %zu file%s beside it", e->files.n - 1,
-			 e->files.n == 2 ? "" : "s");
+		buf_addf(to, " and %s beside it", num_noun(e->files.n - 1, "files").s);
 	buf_addf(to, " (%s)\n", num_bytes(bytes).s);
 }
 
@@ -76,7 +75,7 @@ static size_t keep_busy(const struct store_list *l, bool *marks)
 
 static void add_sum(struct buf *to, size_t nr, uint64_t bytes, const char *done)
 {
-	buf_addf(to, "%zu recording%s, %s %s\n", nr, nr == 1 ? "" : "s", num_bytes(bytes).s, done);
+	buf_addf(to, "%s, %s %s\n", num_noun(nr, "recordings").s, num_bytes(bytes).s, done);
 }
 
 /* Lists what would be removed, with the sum. */
@@ -179,7 +178,7 @@ static int clean_groups(const struct clean_opts *o)
 		return cmd_usage("clean", "--groups excludes --dry-run");
 	if (memgroup_tree_open(&tree, "/", &err) || memgroup_clean(&tree, &nr, &err))
 		return cmd_fail(&err);
-	buf_addf(&b, "%zu memory cgroup%s removed\n", nr, nr == 1 ? "" : "s");
+	buf_addf(&b, "%s removed\n", num_noun(nr, "memory cgroups").s);
 	return cmd_is_quiet() ? EXIT_OK : cmd_print(&b);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text/json.h"
 #include "base/log.h"
+#include "base/text/num.h"
 #include "capture/events/set.h"
 #include "capture/events/readysets.h"
 #include "host/tracefs.h"
@@ -108,7 +109,7 @@ static void add_text(struct buf *to, const struct event_rows *r)
 			to->n = before;
 		buf_add_ch(to, '\n');
 	}
-	buf_addf(to, "%zu event%s\n", r->events.n, r->events.n == 1 ? "" : "s");
+	buf_addf(to, "%s\n", num_noun(r->events.n, "events").s);
 }
 
 static void add_json_event(struct json *j, const struct named_event *e)

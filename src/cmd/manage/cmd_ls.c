@@ -84,7 +84,7 @@ static void add_text(struct buf *to, const struct store_entry *const *entries, s
 		bytes += entries[i]->bytes;
 	}
 	add_table(to, buf_sv(&rows));
-	buf_addf(to, "%zu recording%s, %s\n", nr, nr == 1 ? "" : "s", num_bytes(bytes).s);
+	buf_addf(to, "%s, %s\n", num_noun(nr, "recordings").s, num_bytes(bytes).s);
 }
 
 struct entries {

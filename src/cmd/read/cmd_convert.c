@@ -13,6 +13,7 @@
 #include "base/file/zio.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/num.h"
 #include "base/text/suggest.h"
 #include "cmd/optgroups.h"
 #include "cmd/read/convert_heap.h"
@@ -214,9 +215,8 @@ static void print_perfdata_losses(const struct perfdata_written *w)
 			" call stacks are deeper than a perf.data record can hold, truncated at the root",
 			w->nr_truncated_stacks);
 	if (w->nr_named_frames)
-		log_note("%" PRIu64 " frames have a name but no address: perf shows them as "
-			 "kernel code",
-			 w->nr_named_frames);
+		log_note("perf shows %s with a name but no address as kernel code",
+			 num_noun(w->nr_named_frames, "frames").s);
 }
 
 struct waits {

@@ -9,6 +9,7 @@
 #include "analyze/wait/waitlist.h"
 #include "base/file/file.h"
 #include "base/log.h"
+#include "base/text/num.h"
 #include "cmd/read/inputs.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"
@@ -113,7 +114,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 		log_note("the input is incomplete: the capture was killed, or the file is damaged");
 	uint64_t nr_lost = p->losses.nr[LOSS_LOST];
 	if (nr_lost)
-		log_note("%" PRIu64 " samples were lost while recording", nr_lost);
+		log_note("lost while recording: %s", num_noun(nr_lost, "samples").s);
 	struct select_spec spec = filter->spec;
 	if (o->has_waits) {
 		int status = write_waits(o, p, &spec, &err);

@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "base/file/zio.h"
+#include "base/text/num.h"
 #include "format/assay/assayfile_layout.h"
 #include "format/assay/assayfile_sections.h"
 #include "format/format.h"
@@ -169,10 +170,8 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 			for (size_t i = 0; i < t->n; i++)
 				p->end_ns = MAX(p->end_ns, t->time_ns[i]);
 	if (r->nr_skipped) {
-		char text[64];
-		snprintf(text, sizeof(text), "written by a newer assay: %u sections skipped",
-			 r->nr_skipped);
-		profile_fact(p, FACT_RECORDING_NOTE, text);
+		profile_factf(p, FACT_RECORDING_NOTE, "written by a newer assay: %s skipped",
+			      num_noun(r->nr_skipped, "sections").s);
 	}
 }
 

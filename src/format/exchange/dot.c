@@ -336,12 +336,13 @@ static void add_legend(struct buf *to, const struct dot_writer *w, size_t nr_nod
 	add_quoted(to, profile_sv(w->p, w->t->columns[w->t->weight_column].name));
 	buf_add_str(to, ": ");
 	add_amount(to, w, w->total);
-	buf_addf(to, "\\l%zu of %zu functions: ", nr_nodes, w->nodes.n ? w->nodes.n - 1 : 0);
+	buf_addf(to, "\\l%zu of %s: ", nr_nodes,
+		 num_noun(w->nodes.n ? w->nodes.n - 1 : 0, "functions").s);
 	add_amount(to, w, w->total - self);
 	buf_addf(to, " (%.2f%%) of their own in those not shown\\l",
 		 100 * share_of(w, w->total - self));
-	buf_addf(to, "%zu of %zu calls; dashed: through functions not shown\\l", nr_edges,
-		 w->edges.n);
+	buf_addf(to, "%zu of %s; dashed: through functions not shown\\l", nr_edges,
+		 num_noun(w->edges.n, "calls").s);
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (w->p->losses.nr[k] && k != LOSS_SEEN && k != LOSS_WRITTEN)
 			buf_addf(to, "%s: %" PRIu64 "\\l", loss_text(k), w->p->losses.nr[k]);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text/escape.h"
 #include "base/text/lines.h"
+#include "base/text/num.h"
 #include "base/text/regex.h"
 #include "base/text/shortname.h"
 #include "render/cells.h"
@@ -196,7 +197,7 @@ static void draw_title(struct tui *t)
 		if (r->unit == UNIT_COUNT)
 			buf_addf(&title, " %s", r->count_name ? r->count_name : noun);
 		else
-			buf_addf(&title, " in %" PRIu64 " %s", r->nr_samples, noun);
+			buf_addf(&title, " in %s", num_noun(r->nr_samples, noun).s);
 	}
 	draw_bar(t, 0, buf_str(&title));
 }

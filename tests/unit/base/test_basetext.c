@@ -62,6 +62,19 @@ static void expect(struct buf *b, const char *want)
 	buf_clear(b);
 }
 
+TEST(numbers_have_their_noun_in_the_singular_if_they_are_one)
+{
+	CHECK_STR(num_noun(1, "calls").s, "1 call");
+	CHECK_STR(num_noun(0, "calls").s, "0 calls");
+	CHECK_STR(num_noun(1200, "calls").s, "1,200 calls");
+	CHECK_STR(num_noun(1, "child processes").s, "1 child process");
+	CHECK_STR(num_noun(1, "context-switches").s, "1 context-switch");
+	CHECK_STR(num_noun(1, "wake-up latencies").s, "1 wake-up latency");
+	CHECK_STR(num_noun(1, "times").s, "1 time");
+	CHECK_STR(num_noun(1, "samples and waits").s, "1 samples and waits");
+	CHECK_STR(num_noun(1, "").s, "1 ");
+}
+
 TEST(numbers_are_formatted_with_units)
 {
 	CLEANUP(buf_release) struct buf b = {0};

@@ -111,7 +111,7 @@ function Head(app, parent) {
 	if (h.is_incomplete)
 		parts.push('incomplete: the recording ends early');
 	const lost = h.losses.filter((l) => l[2] === 'lost').reduce((sum, l) => sum + l[0], 0);
-	parts.push(lost ? grouped(lost) + ' samples lost, see About' : 'no samples lost');
+	parts.push(lost ? countText(lost, 'samples') + ' lost, see About' : 'no samples lost');
 	el('span', {'class': 'quiet'}, line).textContent = parts.join(' · ');
 	const theme = el('button', {type: 'button', title: 'Light or dark'}, line);
 	theme.textContent = '◐';

@@ -117,9 +117,9 @@ FunctionsView.prototype.draw = function () {
 		if (this.f.total[s] > 0 && (!re || re.test(T.name[s])))
 			rows.push(s);
 	this.note.textContent = m.isSampled && this.count < 100 ?
-		grouped(this.count) + ' samples: too few for shares; record longer or at a higher rate.' :
-		grouped(rows.length) + ' functions' + (re ? ' that match' : '') + ', ' +
-		grouped(this.count) + ' ' + m.noun + '.';
+		countText(this.count, 'samples') + ': too few for shares; record longer or at a higher rate.' :
+		countText(rows.length, 'functions') + (re && rows.length === 1 ? ' that matches' : re ? ' that match' : '') + ', ' +
+		countText(this.count, m.noun) + '.';
 	this.table.select = (s) => s === app.selected;
 	this.table.fill(rows);
 };
