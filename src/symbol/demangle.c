@@ -193,14 +193,78 @@ static bool demangle_rust(struct buf *to, const char *name, struct sv rest, unsi
 	return true;
 }
 
+/*
+ * Returns whether an identifier, <length><characters>, may include the character at @at. Numbers
+ * that are no lengths make it true too often, which leaves a name as it is.
+ */
+static bool may_be_in_identifier(const char *name, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		size_t length = 0;
+		for (; i < at && name[i] >= '0' && name[i] <= '9'; i++)
+			length = MIN(length * 10 + (size_t)(name[i] - '0'), INPUT_MAX);
+		if (i + length > at)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Rewrites what libiberty 2.40 does not know: a parameter of the enclosing function, fL0p_, to fp_,
+ * which is shown alike, and a reference temporary with a sequence id, _ZGR<name>[<id>]_, to the
+ * same without its end. Returns whether there was one of them.
+ */
+static bool rewrite_cxx(char *name, size_t n)
+{
+	static const char level[] = {'L', '0'};
+	size_t length = n;
+	for (size_t i = 2; i + 4 <= length; i++) {
+		if (memcmp(name + i, "fL0p", 4) != 0 || may_be_in_identifier(name, i))
+			continue;
+		length -= sizeof(level);
+		memmove(name + i + 1, name + i + 1 + sizeof(level), length - i - 1);
+	}
+	if (!strncmp(name, "_ZGR", 4) && name[length - 1] == '_')
+		length--;
+	name[length] = 0;
+	return length < n;
+}
+
+/* "reference temporary #1 for x": the number may be one less than that of the id that was cut. */
+static void drop_number(struct buf *to, size_t start)
+{
+	static const char text[] = "reference temporary #";
+	size_t at = start + sizeof(text) - 2;
+	if (to->n < at + 1 || memcmp(to->p + start, text, sizeof(text) - 1) != 0)
+		return;
+	const char *end = memchr(to->p + at, ' ', to->n - at);
+	size_t nr_cut = end ? (size_t)(end + 1 - (to->p + at)) : 0;
+	memmove(to->p + at, to->p + at + nr_cut, to->n - at - nr_cut + 1);
+	to->n -= nr_cut;
+}
+
+static bool try_rewritten(struct buf *to, const char *name, size_t n, int options)
+{
+	char other[UNLIMITED_MAX + 1];
+	size_t start = to->n;
+	if (n > UNLIMITED_MAX)
+		return false;
+	memcpy(other, name, n + 1);
+	if (!rewrite_cxx(other, n) || !try_grammar(to, cplus_demangle_v3_callback, other, options))
+		return false;
+	drop_number(to, start);
+	return true;
+}
+
 static bool demangle_cxx(struct buf *to, const char *name, size_t n, struct sv rest, unsigned flags)
 {
 	int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
 	size_t start = to->n;
 	if (!try_grammar(to, cplus_demangle_v3_callback, name, options)) {
-		if (n < 1024 || n > UNLIMITED_MAX ||
-		    !try_grammar(to, cplus_demangle_v3_callback, name,
-				 options | DMGL_NO_RECURSE_LIMIT))
+		bool is_long = n >= 1024 && n <= UNLIMITED_MAX;
+		options |= is_long ? DMGL_NO_RECURSE_LIMIT : 0;
+		if (!(is_long && try_grammar(to, cplus_demangle_v3_callback, name, options)) &&
+		    !try_rewritten(to, name, n, options))
 			return false;
 	}
 	if (has_dropped_too_much(to, start)) {
