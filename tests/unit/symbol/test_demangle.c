@@ -73,7 +73,7 @@ TEST(demangle_cxx_keeps_parameters_and_removes_return_types)
 	CHECK_NAME("_Z4callPFivE", 0, "call(int (*)())");
 }
 
-/* The output is that of llvm-cxxfilt 19, without return types. */
+/* As llvm-cxxfilt 19 shows them, with libiberty's {parm#1} for fp, without return types. */
 TEST(demangle_cxx_knows_names_that_libiberty_does_not)
 {
 	CHECK_NAME("_ZGRN1a1bE_", 0, "reference temporary for a::b");
@@ -81,10 +81,10 @@ TEST(demangle_cxx_knows_names_that_libiberty_does_not)
 	CHECK_NAME("_ZGR1x1_", 0, "reference temporary for x");
 	CHECK_NAME("_ZGRZ1fvE1x_0_", 0, "reference temporary for f()::x");
 	CHECK_NAME("_Z1fIiEDTfL0p_ET_", 0, "f<int>(int)");
-	CHECK_NAME("_Z1fIiEvT_DTcl1gfL0p_EE", 0, "void f<int>(int, decltype (g({parm#1})))");
-	CHECK_NAME("_Z1fIiEvT_DTcl1gfL0p0_EE", 0, "void f<int>(int, decltype (g({parm#2})))");
-	/* part of an identifier, of the right length or not */
-	CHECK_NAME("_Z1fIiEvT_DTcl5gfL0pfL0p_EE", 0, "_Z1fIiEvT_DTcl5gfL0pfL0p_EE");
+	CHECK_NAME("_Z1fIiEvT_DTcl1gfL0p_EE", 0, "f<int>(int, decltype (g({parm#1})))");
+	CHECK_NAME("_Z1fIiEvT_DTcl1gfL0p0_EE", 0, "f<int>(int, decltype (g({parm#2})))");
+	/* part of an identifier */
+	CHECK_NAME("_Z1fIiEvT_DTcl5gfL0pfL0p_EE", 0, "f<int>(int, decltype (gfL0p({parm#1})))");
 	CHECK_NAME("_Z6fL0pfp4nope!", 0, "_Z6fL0pfp4nope!");
 	CHECK_NAME("_ZGR_", 0, "_ZGR_");
 	CHECK_NAME("_ZGR", 0, "_ZGR");
@@ -94,7 +94,18 @@ TEST(demangle_cxx_knows_names_that_libiberty_does_not)
 		"implIKNS_4UserEEEEEPFbRKPS3_EEEbOT_SG_jOT0_PNSt9enable_ifIXntsr3std10is_base_"
 		"ofISt26random_access_iterator_tagNSt15iterator_traitsINSt16remove_referenceIDtfL0p"
 		"_EE4typeEE17iterator_categoryEEE5valueEvE4typeE",
-		0, "x");
+		0,
+		"llvm::hasNItems<llvm::PredIterator<llvm::BasicBlock const, "
+		"llvm::Value::user_iterator_impl<llvm::User const> >, bool "
+		"(*)(llvm::BasicBlock const* "
+		"const&)>(llvm::PredIterator<llvm::BasicBlock const, "
+		"llvm::Value::user_iterator_impl<llvm::User const> >&&, "
+		"llvm::PredIterator<llvm::BasicBlock const, "
+		"llvm::Value::user_iterator_impl<llvm::User const> >&&, unsigned int, bool "
+		"(*&&)(llvm::BasicBlock const* const&), "
+		"std::enable_if<!std::is_base_of<std::random_access_iterator_tag, "
+		"std::iterator_traits<std::remove_reference<decltype "
+		"({parm#1})>::type>::iterator_category>::value, void>::type*)");
 }
 
 TEST(demangle_leaves_unmangled_names_unchanged)
