@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "host/proc.h"
 #include "remote/patch/launch.h"
+#include "remote/ptrace/tracee.h"
 
 #define EVENTS_MAX 4096u /* of one poll: a program that forks all the time must not stop assay */
 #define FREE_TRIES 64u
@@ -116,6 +117,34 @@ static void find_new(struct heapfollow *f)
 	}
 }
 
+/*
+ * A traced thread that has ended is gone for its process and its parent only when its tracer has waited
+ * for it. Those in the list are waited for by poll_one. Others ended before their first stop was read,
+ * or were killed when they were to be detached.
+ */
+static void reap_others(struct heapfollow *f)
+{
+	int options = WEXITED | WNOHANG | __WALL | __WNOTHREAD;
+	for (size_t n = 0; n < EVENTS_MAX; n++) {
+		siginfo_t si = {0};
+		int32_t pid = 0;
+		if (waitid(P_ALL, 0, &si, options | WNOWAIT) || !si.si_pid)
+			return;
+		struct follower *t = find(f, si.si_pid);
+		if (t && t->is_held)
+			return;
+		if (t) {
+			poll_one(f, t);
+			continue;
+		}
+		/* Our own children are waited for elsewhere. */
+		if (proc_tgid(si.si_pid, &pid, NULL) ||
+		    (pid == si.si_pid && tracee_is_child(pid)))
+			return;
+		(void)waitid(P_PID, (id_t)si.si_pid, &si, options);
+	}
+}
+
 int heapfollow_open(struct heapfollow **ret_f, int32_t child, unsigned flags, struct err *err)
 {
 	struct heaplaunch *l;
@@ -131,8 +160,10 @@ int heapfollow_poll(struct heapfollow *f)
 {
 	for (size_t i = f->list.n; i-- > 0;)
 		poll_one(f, &f->list.p[i]);
-	if (f->flags & HEAPFOLLOW_CHILDREN)
+	if (f->flags & HEAPFOLLOW_CHILDREN) {
 		find_new(f);
+		reap_others(f);
+	}
 	return f->list.n ? 0 : -ESRCH;
 }
 
@@ -178,6 +209,8 @@ void heapfollow_free(struct heapfollow *f)
 		if (!f->list.n)
 			break;
 	}
+	if (f->flags & HEAPFOLLOW_CHILDREN)
+		reap_others(f);
 	vec_release(&f->list);
 	free(f);
 }
