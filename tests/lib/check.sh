@@ -96,11 +96,11 @@ part lint 120 $make lint
 part unit 180 $make $jobs unit
 part golden 120 $make golden
 start_builds
-part e2e 600 $make e2e
+part e2e 1200 $make e2e
 end_builds
-part clang 180 $make $jobs clang
-part san-address 300 $make $jobs san-address
-part san-thread 300 $make $jobs san-thread
+part clang 300 $make $jobs clang
+part san-address 600 $make $jobs san-address
+part san-thread 600 $make $jobs san-thread
 part fuzz-replay 180 $make $jobs fuzz-replay
 [ $total_bad = 0 ] || head -n 60 "$log.bad"
 echo "== $(($(date +%s) - start)) s in all"
