@@ -7,6 +7,7 @@
 #include "analyze/runtimes.h"
 #include "analyze/select/window.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text/num.h"
 #include "base/text/shortname.h"
@@ -415,6 +416,23 @@ void view_note_filtered(struct report *r, const struct selection *sel)
 			    num_noun(sel->nr_samples + nr_out, select_noun(sel)).s, buf_str(&b));
 }
 
+static struct num_text seconds_text(uint64_t ns)
+{
+	return num_double((double)ns / NS_PER_SEC, ns % NS_PER_SEC ? 2 : 0);
+}
+
+static void note_window(struct report *r, const struct selection *sel)
+{
+	uint64_t start_ns = window_of_profile(sel->p).from_ns;
+	if (sel->is_widened)
+		report_note(
+			r,
+			"the time window is widened to the whole seconds that it touches, %s..%s: "
+			"waits and other sums are stored by second",
+			seconds_text(sel->first_ns - start_ns).s,
+			seconds_text(sel->last_ns - start_ns).s);
+}
+
 void view_note_incomplete(struct report *r, const struct profile *p)
 {
 	if (!p->is_incomplete)
@@ -467,6 +485,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	mark_whole_facts(r, sel);
 	report_fact(r, FACT_EVENT, sel->event);
 	view_note_incomplete(r, sel->p);
+	note_window(r, sel);
 	view_note_filtered(r, sel);
 	view_add_frames(r, sel);
 	runtimes_note_stacks(r, sel);

@@ -73,8 +73,10 @@ static int thread_time_page(struct report *r, const struct profile *p,
 {
 	if (!spec->event && selecttags_is_needed(spec))
 		return waits_overview(r, p, spec, input, limits, err);
-	TRY(samples_page(r, p, spec, input, limits, err));
-	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
+	struct select_spec whole = *spec; /* one window for samples and waits */
+	whole.flags |= SELECT_WHOLE_SECONDS;
+	TRY(samples_page(r, p, &whole, input, limits, err));
+	return spec->event ? 0 : waits_page(r, p, &whole, limits, err);
 }
 
 /* Wait time, as in the thread time breakdown; not the number of waits. */

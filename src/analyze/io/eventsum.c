@@ -394,6 +394,7 @@ static int find_seconds(struct summary *s, const struct select_spec *spec, struc
 	struct window w = all;
 	if (spec->time && window_parse(s->p, spec->time, &w, err))
 		return err_wrap(err, "--time");
+	(void)window_widen(s->p, &w);
 	w = (struct window){MAX(w.from_ns, all.from_ns), MIN(w.to_ns, all.to_ns)};
 	s->seconds = (double)window_recorded_ns(s->p, w) / NS_PER_SEC;
 	return 0;

@@ -368,6 +368,9 @@ static int compile(struct arena *a, const struct select_spec *spec, struct row_f
 	plan->has_window = spec->time != NULL;
 	if (spec->time && window_parse(p, spec->time, &plan->window, err))
 		return err_wrap(err, "--time");
+	if (spec->time &&
+	    (plan->t->time_kind == TABLE_TIME_SLICE || spec->flags & SELECT_WHOLE_SECONDS))
+		sel->is_widened = window_widen(p, &plan->window);
 	if (spec->thread)
 		TRY(keep_threads(p, spec->thread, of_task, err));
 	if (spec->pid)

@@ -82,6 +82,8 @@ enum select_flags {
 	SELECT_CUT_STACKS = 1 << 2,
 	/* A row for each row of the table, in its order; select_row.source says which. */
 	SELECT_SINGLE_ROWS = 1 << 3,
+	/* The time window is widened to whole seconds, as it is for tables stored by second. */
+	SELECT_WHOLE_SECONDS = 1 << 4,
 };
 
 /* Which filter excluded a sample; the first one that applies is counted. */
@@ -176,6 +178,7 @@ struct selection {
 	const double *variance;
 	uint64_t first_ns; /* the time window, on the profile's clock; both 0: no timestamps */
 	uint64_t last_ns;
+	bool is_widened;                /* to the whole seconds that the given window touches */
 	uint64_t nr_out[SELECT_OUT_NR]; /* samples excluded, by filter */
 	uint64_t weight_out;            /* their weight */
 	uint64_t weight_idle;           /* part of weight_out: idle waits (no SELECT_IDLE) */

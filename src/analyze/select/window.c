@@ -52,6 +52,29 @@ uint64_t window_piece_end(const struct profile *p, uint64_t ns)
 	return UINT64_MAX;
 }
 
+/* Seconds begin with the capture; in merged recordings with each of them. */
+static struct window second_of(const struct profile *p, uint64_t ns)
+{
+	uint64_t begin_ns = window_of_profile(p).from_ns;
+	vec_foreach(piece, &p->pieces)
+		if (piece->from_ns <= ns)
+			begin_ns = MAX(begin_ns, piece->from_ns);
+	if (ns <= begin_ns)
+		return (struct window){ns, ns};
+	uint64_t past_ns = (ns - begin_ns) % NS_PER_SEC;
+	return (struct window){ns - past_ns, past_ns ? ns - past_ns + NS_PER_SEC : ns};
+}
+
+bool window_widen(const struct profile *p, struct window *w)
+{
+	struct window was = *w;
+	uint64_t end_ns = window_of_profile(p).to_ns;
+	w->from_ns = second_of(p, w->from_ns).from_ns;
+	if (w->to_ns < end_ns)
+		w->to_ns = MIN(second_of(p, w->to_ns).to_ns, window_piece_end(p, w->to_ns - 1));
+	return w->from_ns != was.from_ns || w->to_ns != was.to_ns;
+}
+
 static bool parse_moment(struct sv s, const struct window *all, uint64_t *ret_ns)
 {
 	s = sv_trim(s);

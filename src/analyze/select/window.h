@@ -27,5 +27,10 @@ uint64_t window_recorded_ns(const struct profile *p, struct window w);
 uint64_t window_piece_end(const struct profile *p, uint64_t ns);
 /* -EINVAL: syntax error; the hint lists the valid forms. -ENOENT: the profile has no timestamps. */
 int window_parse(const struct profile *p, const char *text, struct window *ret_w, struct err *err);
+/*
+ * Extends a window to the whole seconds of the capture that it touches, for tables that are stored by
+ * second (TABLE_TIME_SLICE) and for what is shown with them. Returns whether that changed it.
+ */
+bool window_widen(const struct profile *p, struct window *w);
 
 #endif

@@ -110,8 +110,11 @@ static task_id *last_tasks(struct arena *a, const struct profile *p)
 /* Keeps only filters that apply to on-CPU time as well as to samples. */
 static struct select_spec of_threads(const struct select_spec *spec)
 {
-	return (struct select_spec){
-		.time = spec->time, .thread = spec->thread, .pid = spec->pid, .comm = spec->comm};
+	return (struct select_spec){.time = spec->time,
+				    .thread = spec->thread,
+				    .pid = spec->pid,
+				    .comm = spec->comm,
+				    .flags = SELECT_WHOLE_SECONDS};
 }
 
 static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
@@ -120,6 +123,7 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 	struct select_spec wide = of_threads(m->spec);
 	struct select_spec narrow = *m->spec;
 	narrow.reason = NULL;
+	narrow.flags |= SELECT_WHOLE_SECONDS;
 	struct row_filter *in_budget;
 	struct row_filter *filter;
 	TRY(select_compile(m->arena, m->p, m->cpu_table, &wide, &in_budget, err));
@@ -245,6 +249,7 @@ static int add_cold(struct mixer *m, struct err *err)
 {
 	struct select_spec spec = *m->spec;
 	spec.event = table_key(TABLE_OFF_CPU);
+	spec.flags |= SELECT_WHOLE_SECONDS;
 	if (!tables_has_rows(m->p, TABLE_OFF_CPU)) {
 		/* Only the time window and roots of the selection. */
 		spec.event = profile_text(m->p, m->p->tables.p[m->cpu_table].event);

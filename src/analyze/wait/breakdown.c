@@ -46,15 +46,6 @@ struct maker {
 	struct window w;  /* the window in whole slices */
 };
 
-/* True if a slice starts within the window. Slices start at whole seconds of the capture. */
-static uint64_t slice_from(const struct profile *p, uint64_t ns)
-{
-	if (ns <= p->start_ns)
-		return p->start_ns;
-	uint64_t nr = (ns - p->start_ns + NS_PER_SEC - 1) / NS_PER_SEC;
-	return p->start_ns + nr * NS_PER_SEC;
-}
-
 static int find_window(struct maker *m, const struct select_spec *spec, struct err *err)
 {
 	struct window all = window_of_profile(m->p);
@@ -64,9 +55,8 @@ static int find_window(struct maker *m, const struct select_spec *spec, struct e
 		int rc = window_parse(m->p, spec->time, &w, err);
 		if (rc)
 			return err_wrap(err, "--time");
-		m->w.from_ns = slice_from(m->p, w.from_ns);
-		m->w.to_ns =
-			w.to_ns > all.to_ns ? all.to_ns : MIN(slice_from(m->p, w.to_ns), all.to_ns);
+		(void)window_widen(m->p, &w);
+		m->w = (struct window){MAX(w.from_ns, all.from_ns), MIN(w.to_ns, all.to_ns)};
 	}
 	m->l->window_ns = window_recorded_ns(m->p, m->w);
 	return 0;

@@ -47,11 +47,8 @@ static void note_accuracy(const struct page *pg)
 			pct_text(unreported).s);
 }
 
-static void note_window(const struct page *pg, const struct select_spec *spec)
+static void note_durations(const struct page *pg, const struct select_spec *spec)
 {
-	if (spec->time && pg->p->start_ns)
-		report_note(pg->r, "waits are stored per second: shown are the whole seconds that "
-				   "begin in the time window");
 	if (!spec->min_duration && !spec->max_duration)
 		return;
 	report_note(pg->r,
@@ -116,7 +113,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	if (pg.scope != SELECT_ROWS) /* sentences on the whole of threads' time */
 		TRY(findings_report(r, sel, &l, spec, err));
 	note_accuracy(&pg);
-	note_window(&pg, spec);
+	note_durations(&pg, spec);
 	return 0;
 }
 

@@ -124,6 +124,18 @@ TEST(breakdown_of_a_window_and_a_thread_closes_too)
 	CHECK_U64(f.l.window_ns, 1000 * MS);
 }
 
+TEST(breakdown_of_a_window_within_a_second_is_of_that_second)
+{
+	static const char *const times[] = {"0.65..1.89", "0.1..0.9", "1.2..1.3", "..1", "1.."};
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		struct select_spec spec = {.time = times[i], .thread = "worker-2"};
+		CLEANUP(fixture_release) struct fixture f = make_fixture(false, &spec);
+		CHECK_U64(f.l.window_ns, (i ? 1000 : 2000) * MS);
+		CHECK_U64(breakdown_sum_ns(&f.l.total), f.l.window_ns);
+		CHECK_U64(f.sel.last_ns - f.sel.first_ns, f.l.window_ns);
+	}
+}
+
 TEST(breakdown_of_some_waits_is_of_these_only)
 {
 	struct select_spec spec = {.function = "fsync", .reason = "fsync"};
