@@ -60,7 +60,7 @@ static const struct opt sample_opts[] = {
 		"only processes whose name (of the main thread) matches"),
 	OPT_CALL('t', "tid", set_tid, "TID", "only the thread with this id"),
 	OPT_STR(0, "thread", struct filter_opts, spec.thread, "REGEX",
-		"only threads whose name matches"),
+		"only threads one of whose names matches"),
 	OPT_SET('U', "user", struct filter_opts, mode, SELECT_USER, "only samples in user mode"),
 	OPT_SET('K', "kernel", struct filter_opts, mode, SELECT_KERNEL,
 		"only samples in the kernel"),

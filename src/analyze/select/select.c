@@ -19,6 +19,7 @@
 #include "analyze/select/tags.h"
 #include "analyze/select/window.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text/regex.h"
@@ -155,6 +156,14 @@ static int no_task(const struct profile *p, const char *option, const char *want
 	return near_hint(&near, err);
 }
 
+/* Text formats have no ids: each name is a thread there. */
+static uint64_t thread_key(const struct task *t)
+{
+	return t->tid > 0 ? (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid
+			  : hash_mix((uint32_t)t->pid, t->comm);
+}
+
+/* A thread that was renamed matches by each of its names, with all of its rows. */
 static int keep_threads(const struct profile *p, const char *wanted, uint8_t *verdict,
 			struct err *err)
 {
@@ -163,13 +172,16 @@ static int keep_threads(const struct profile *p, const char *wanted, uint8_t *ve
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	if (!is_tid && regex_new(&re, wanted, 0, err))
 		return err_wrap(err, "--thread");
-	size_t nr = 0;
-	for (task_id t = 0; t < p->tasks.n; t++) {
+	CLEANUP(map_release) struct map threads = {0};
+	for (task_id t = 1; t < p->tasks.n; t++) {
 		const struct task *task = &p->tasks.p[t];
-		nr += keep_task(&verdict[t],
-				t && (is_tid ? (uint64_t)task->tid == tid
-					     : regex_match(re, profile_sv(p, task->comm))));
+		if (is_tid ? (uint64_t)task->tid == tid
+			   : regex_match(re, profile_sv(p, task->comm)))
+			(void)map_put(&threads, thread_key(task), NULL);
 	}
+	size_t nr = 0;
+	for (task_id t = 0; t < p->tasks.n; t++)
+		nr += keep_task(&verdict[t], t && map_get(&threads, thread_key(&p->tasks.p[t])));
 	return nr ? 0 : no_task(p, "--thread", wanted, err);
 }
 

@@ -5,6 +5,9 @@
 #include <errno.h>
 
 #include "analyze/stacks/groups.h"
+#include "analyze/stacks/threads.h"
+#include "analyze/report.h"
+#include "analyze/view.h"
 #include "analyze/select/match.h"
 #include "analyze/select/select.h"
 #include "analyze/select/weigh.h"
@@ -70,6 +73,34 @@ static uint64_t count(const struct select_spec *spec, uint64_t *ret_weight)
 	if (ret_weight)
 		*ret_weight = weight;
 	return nr;
+}
+
+TEST(a_renamed_thread_is_selected_by_each_of_its_names_and_shown_under_the_last)
+{
+	static const char *const wanted[] = {"^java$", "^worker-1$", "7"};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 2);
+	static const struct made rows[] = {
+		{.stack = "main", .ns = 1, .weight = 100, .tid = 7, .comm = "java"},
+		{.stack = "main", .ns = 2, .weight = 100, .tid = 7, .comm = "worker-1"},
+		{.stack = "main", .ns = 3, .weight = 100, .tid = 8, .comm = "worker-2"},
+		{.stack = "main", .ns = 4, .weight = 100, .pid = 2, .tid = 7, .comm = "other"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		made_sample(p, t, &rows[i]);
+	profile_seal(p);
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(report_free_p) struct report *r = report_new();
+		struct selection s;
+		CHECK(!select_run(&a, p, &(struct select_spec){.thread = wanted[i]}, &s, NULL));
+		bool is_tid = i == 2; /* of both processes */
+		CHECK_U64(s.nr_samples, is_tid ? 3 : 2);
+		threads_report(r, &s, &(struct view_limits){0});
+		const struct report_table *shown = &r->tables.p[0];
+		CHECK_U64(shown->nr_rows, is_tid ? 2 : 1);
+		CHECK_STR(shown->cells[shown->nr_columns - 1].text, "worker-1");
+	}
 }
 
 TEST(no_filter_selects_everything_of_the_first_event)
