@@ -79,11 +79,11 @@ static void add_threads(struct maker *m)
 static void add_states(struct page *page)
 {
 	for (unsigned s = 0; s < STATE_NR; s++) {
-		struct page_state state = {"on_cpu", "on CPU", false};
+		struct page_state state = {"on_cpu", "on CPU", false, 0};
 		if (s && s < WAIT_NR)
 			state = (struct page_state){wait_key((enum wait_reason)s),
 						    wait_text((enum wait_reason)s),
-						    wait_is_idle((enum wait_reason)s)};
+						    wait_is_idle((enum wait_reason)s), 0};
 		vec_push(&page->states, state);
 	}
 }
@@ -96,11 +96,16 @@ static uint32_t ms_since(const struct page *page, uint64_t ns)
 	return (uint32_t)MIN(ms, (uint64_t)UINT32_MAX);
 }
 
-/* The name of a waking thread and, if known, the program's function that woke. */
-static str_id waker_name(struct maker *m, const struct tag *tag)
+/*
+ * The name of a waking thread and, if known, the program's function that woke; without a thread what
+ * ended the wait. The scheduler ends the time in the run queue.
+ */
+static str_id waker_name(struct maker *m, const struct tag *tag, unsigned reason)
 {
-	if (!tag->other)
+	if (reason == WAIT_RUN_QUEUE || reason == WAIT_YIELD)
 		return 0;
+	if (!tag->other)
+		return name_of(m, wait_ended_by(tag));
 	uint32_t *id = map_put(&m->wakers, (uint64_t)tag->other << 32 | tag->other_stack, NULL);
 	if (*id)
 		return *id;
@@ -113,11 +118,22 @@ static str_id waker_name(struct maker *m, const struct tag *tag)
 	return *id = name_of(m, buf_str(&b));
 }
 
+/* The longest wait of a row; one that was split at seconds is longer than its longest part. */
+static uint64_t longest_of(const struct table *t, const struct select_row *row)
+{
+	const int64_t *v = &t->values[row->source * t->nr_columns];
+	uint64_t mean_ns = row->nr_samples ? row->weight / row->nr_samples : 0;
+	for (uint32_t c = 1; c < t->nr_columns; c++)
+		if (t->columns[c].is_level && v[c] > 0)
+			return MAX(mean_ns, (uint64_t)v[c]);
+	return 0;
+}
+
 static void add_tag(struct maker *m, struct page_stream *s, size_t i, const struct tag *tag)
 {
 	s->log2_ns[i] = tag->log2_ns;
 	s->object[i] = tag->object ? name_of(m, profile_text(m->p, tag->object)) : 0;
-	s->waker[i] = waker_name(m, tag);
+	s->waker[i] = waker_name(m, tag, s->state[i]);
 }
 
 /* The table of a selection's single rows; NULL: the rows are sums without times. */
@@ -197,10 +213,13 @@ static void fill_row(struct maker *m, struct page_stream *s, const struct select
 		return;
 	s->state[i] = (uint8_t)row->synth_leaf;
 	s->shape[i] = from->shape;
-	if (t && t->has_tags)
+	if (t && t->has_tags) {
+		struct page_state *state = &m->page->states.p[s->state[i]];
 		add_tag(m, s, i, &m->p->tags.p[t->tag[row->source]]);
-	else
+		state->longest_ns = MAX(state->longest_ns, longest_of(t, row));
+	} else {
 		s->log2_ns[i] = LOG2_NONE;
+	}
 }
 
 static bool is_of_waits(const struct selection *sel)
@@ -274,7 +293,9 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 	struct page_stream s = {
 		.key = key_of(a, v, pic),
 		.title = arena_strdup(a, pic->title ? pic->title : v->title),
-		.noun = arena_strdup(a, select_noun(&sel)),
+		/* A row of span time is the part of calls with one reason. */
+		.noun = sel.id == TABLE_SPAN_TIME ? "parts of calls" :
+						    arena_strdup(a, select_noun(&sel)),
 		.count_name = arena_strdup(a, view_amount(&sel)),
 		.report = report_options(a, pic),
 		.unit = sel.unit,

@@ -36,6 +36,7 @@ struct page_state {
 	const char *key;  /* "on_cpu", "fsync" */
 	const char *text; /* "fsync" */
 	bool is_idle;
+	uint64_t longest_ns; /* longest wait of all rows; 0: not known */
 };
 
 enum page_stream_flags {
@@ -67,7 +68,7 @@ struct page_stream {
 	uint8_t *state;   /* index into page.states */
 	uint8_t *log2_ns; /* duration of the waits: floor(log2(ns)); LOG2_NONE: not known */
 	str_id *object;   /* file, socket or lock */
-	str_id *waker;    /* thread that ended the waits */
+	str_id *waker;    /* what ended the waits: thread, "[device or timer]"; 0: the scheduler */
 };
 
 #define PAGE_SERIES_MAX 4

@@ -112,6 +112,7 @@ static void add_states(struct packer *k)
 		json_u64(j, s->is_idle);
 		add_color(j, palette_rgb(PALETTE_DEFAULT, color, false));
 		add_color(j, palette_rgb(PALETTE_DEFAULT, color, true));
+		json_u64(j, s->longest_ns);
 		json_end(j);
 	}
 	json_end(j);

@@ -68,13 +68,12 @@ async function summed(changes) {
 	return out;
 }
 
-/* The command on the page, run: its JSON. */
-async function commanded(page, input) {
+/* The command on the page, run as it stands: its JSON. It names the page, which is a recording. */
+async function commanded(page, folder) {
 	const text = (await page.textContent('.details pre')).replace(/^assay /, '');
-	const [last] = text.match(/\S+$/);
-	const line = `"$0" ${text.slice(0, -last.length)} -q --json --percent-limit 0 --limit 0 "$1"`;
-	check(path.basename(last) === path.basename(input), `the command names the recording: ${text}`);
-	return JSON.parse(execFileSync('sh', ['-c', line, assay, input], { encoding: 'utf8', maxBuffer: 1 << 28 }));
+	check(text.includes(folder), `the command names the folder: ${text}`);
+	const line = `"$0" ${text} -q --json --percent-limit 0 --limit 0`;
+	return JSON.parse(execFileSync('sh', ['-c', line, assay], { encoding: 'utf8', cwd: '/', maxBuffer: 1 << 28 }));
 }
 
 /* The panel's command gives the same: the tree without a selected function, else its callers. */
@@ -89,7 +88,7 @@ async function compareCommands(input, selections) {
 			await a.settled();
 			return a.model.weights.total[0];
 		}, changes);
-		const report = await commanded(page, input);
+		const report = await commanded(page, dir);
 		check(Math.abs(report.trees[0].nodes[0].total - tree) < 1, `${name}: its tree has the page's sum (${tree})`);
 		const ours = await page.evaluate(async (text) => {
 			const a = window.assay;
@@ -97,7 +96,7 @@ async function compareCommands(input, selections) {
 			await a.settled();
 			return a.model.details.callers.map(([s, v]) => [s < 0 ? '' : a.P.tree.name[s], v]);
 		}, changes.of);
-		const rows = (await commanded(page, input)).tables[0].rows;
+		const rows = (await commanded(page, dir)).tables[0].rows;
 		check(ours.length && ours.every(([n, v]) => !n || rows.some((r) => r.caller === n &&
 			Math.abs(r.self - v) < 1)), `${name}: and the callers of ${changes.of} (${JSON.stringify(ours)})`);
 	}
@@ -287,7 +286,7 @@ check(await page.locator('.details dl').count() === 1 &&
 await page.keyboard.press('Escape');
 await frame();
 check((await state()).zoom !== now.zoom, 'Escape goes up');
-for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['4', 'memory'], ['5', 'about'], ['1', 'flame']]) {
+for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['5', 'about'], ['1', 'flame']]) {
 	await page.keyboard.press(key);
 	await frame();
 	check((await state()).view === title, `${key} opens ${title}`);
@@ -336,6 +335,15 @@ await frame();
 await page.keyboard.press('z');
 await page.waitForFunction(() => /Whole capture/.test(document.querySelector('.axis').textContent));
 check(true, 'z stretches the range over the axis');
+await keyed('0', '0 shows the whole time again', () => !window.assay.range &&
+	!/Whole capture/.test(document.querySelector('.axis').textContent));
+await keyed('4', 'without data of memory there is no view of it', () => window.assay.view === 'flame' &&
+	!/Memory/.test([...document.querySelectorAll('[role=tab]')].filter((b) => !b.hidden).map((b) => b.textContent)));
+await page.evaluate(() => window.assay.set({ search: 'lock(' }));
+await frame();
+check(/not a regex.*Unterminated group/.test(await page.textContent('.search [role=status]')),
+	'a broken regex is named');
+await page.evaluate(() => window.assay.set({ search: '' }));
 await page.keyboard.press('2');
 await frame();
 await page.locator('thead button').nth(2).click();
@@ -354,6 +362,58 @@ check(before !== (await state()).text, 'i shows idle time');
 await page.keyboard.press('0');
 await frame();
 check((await state()).text === before, '0 resets');
+await page.close();
+
+/* ---- parts of seconds, and values that cannot be ---- */
+page = await ready(await open(url));
+for (const range of [[646, 1893], [10, 23], [1001, 1002], [300, 2000]]) {
+	const w = await page.evaluate(async (r) => {
+		const a = window.assay;
+		a.reset();
+		a.set({ range: r, view: 'waits', showsIdle: true });
+		await a.settled();
+		const longest = (g) => g.state < 0 ? Infinity : a.P.head.states[g.state][5];
+		return { bad: ['reason', 'object', 'waker'].flatMap((k) => a.model.waits[k]).filter((g) =>
+			![g.p50, g.p99].every((v) => v === -1 || v > 0 && v <= longest(g) + 1)).length,
+		nr: a.model.waits.reason.length, text: document.querySelector('#app').textContent };
+	}, range);
+	check(w.nr && !w.bad && !/NaN|-\d+(\.\d+)?\u00a0[nmµ]?s/.test(w.text),
+		`quantiles of ${range} ms are times up to the longest wait (${w.bad} of ${w.nr})`);
+	check(/whole seconds/.test(w.text) && /estimates/.test(w.text), 'and the page says what they are of');
+}
+check(/--time 0\.000\.\.(\d\.000)? /.test(await page.textContent('.details pre')), 'the command has whole seconds');
+await page.locator('.details button', { hasText: 'Select whole seconds' }).click();
+await frame();
+check(!/estimates/.test(await page.textContent('.selection')), 'and a button selects them');
+await page.evaluate(() => {
+	const a = window.assay;
+	a.reset();
+	a.set({ heat: true, metric: a.P.metrics.findIndex((m) => m.key === 'on-cpu') });
+});
+await frame();
+const most = await page.evaluate(async () => {
+	const a = window.assay, d = await a.engine.ask('axis', { stream: 0, from: 0, to: a.P.head.duration_ms,
+		nrBins: 600, nrStrips: 15 });
+	const nrThreads = a.P.hasRows.reduce((x, y) => x + y, 0), h = a.model.heat;
+	const cpus = Number((a.P.head.facts.find((f) => f[0] === 'cpus') || [0, nrThreads])[1]);
+	return { cpus: Math.max(...d.cpu) / 1e6 / d.cpuWidth / Math.min(cpus, nrThreads), width: d.cpuWidth,
+		cell: Math.max(...h.bins) / 1e6 / h.rowMs / Math.min(cpus, nrThreads) };
+});
+check(most.cpus > 0 && most.cpus <= 1 + 1e-6 && most.width >= 100,
+	`no bin of the axis has more CPU time than CPUs and threads (${JSON.stringify(most)})`);
+check(most.cell > 0 && most.cell <= 1 + 1e-6, 'nor has a cell of the heat map');
+const idler = await page.evaluate(async () => {
+	const a = window.assay;
+	for (let g = 0; g < a.P.groups.list.length; g++) {
+		a.reset();
+		a.set({ groups: new Set([g]) });
+		await a.settled();
+		if (!a.shownSum() && a.model.sums.idle)
+			return document.querySelector('.flame .hint').textContent;
+	}
+	return null;
+});
+check(idler === null || /Only idle time is selected.*Show idle time/.test(idler), 'an idle thread has a hint');
 await page.close();
 
 /* ---- places ---- */

@@ -121,7 +121,8 @@ async function readPage(text64) {
 		streams.push(Object.assign(emptyStream(), {head: head.streams[0]}));
 	}
 	return {head: head, tree: tree, streams: streams, metrics: metricsOf(head, streams),
-		groups: groupsOf(head, hasRows), hasRows: hasRows};
+		groups: groupsOf(head, hasRows), hasRows: hasRows,
+		rowsOf: streams.map((s) => threadsOf(head, [s]))};
 }
 
 /* By thread: 1 if it has rows. Others only ended waits. */
@@ -144,7 +145,8 @@ function metricsOf(head, streams) {
 		const h = s.head;
 		const base = {stream: i, unit: h.unit, noun: h.noun, countName: h.count_name,
 			report: h.report, states: 'all', isSampled: h.noun === 'samples',
-			hasTimes: h.has_times, hasStates: h.has_states, sliceMs: h.slice_ms};
+			hasTimes: h.has_times, hasStates: h.has_states, sliceMs: h.slice_ms,
+			isMemory: h.unit === 'bytes' && !/^(io|block|reclaim)$/.test(h.key)};
 		const add = function (key, title, more) {
 			out.push(Object.assign({}, base, {key: key, title: title}, more));
 		};

@@ -43,6 +43,7 @@ Details.prototype.draw = function () {
 		return; /* the answer comes */
 	this.box.hidden = !app.P.summary.nrRows;
 	this.box.parentNode.classList.toggle('wide', this.box.hidden);
+	this.box.classList.toggle('picked', isSym);
 	const top = this.shown === sym ? this.box.scrollTop : 0;
 	this.shown = sym;
 	this.box.textContent = '';
@@ -62,8 +63,10 @@ Details.prototype.drawSelection = function () {
 		if (f.self[s] > 0 && !(w && app.P.tree.name[s][0] === '['))
 			rows.push([s, f.self[s]]);
 	rows.sort((x, y) => y[1] - x[1]);
-	const parts = [() => this.list(app.metricNow().unit === 'bytes' ? 'Allocating functions' :
-		'Hottest functions (self)', rows, all)];
+	const m = app.metricNow(), title = m.isMemory ? 'Allocating functions' : m.unit === 'bytes' ?
+		'Functions by bytes' : m.unit === 'ns' && !m.isSampled && !m.hasStates ? 'Functions by time' :
+		'Hottest functions (self)';
+	const parts = [() => this.list(title, rows, all)];
 	if (w && w.reason.length)
 		parts.push(() => this.drawWaits(w.reason, w.object));
 	if (w && 2 * w.reason.reduce((sum, g) => sum + g.ns, 0) > all)
@@ -126,7 +129,7 @@ Details.prototype.drawTime = function (bins) {
 /* Waits by reason: quantiles, the object waited for most, and the thread that ended most of them. */
 Details.prototype.drawWaits = function (reasons, objects) {
 	const P = this.app.P;
-	el('h4', {}, this.box).textContent = 'Waits';
+	el('h4', {}, this.box).textContent = this.app.cutSeconds() ? 'Waits (p50, p99: of whole seconds)' : 'Waits';
 	const ul = el('ul', {'class': 'plain waits'}, this.box);
 	for (const g of reasons.slice(0, 6)) {
 		const li = el('li', {}, ul), s = P.head.states[g.state];
@@ -146,14 +149,24 @@ Details.prototype.drawWaits = function (reasons, objects) {
 	}
 };
 
-/* The command that prints the same. */
+/* This file, which assay report reads; elsewhere the name of the recording. */
+function inputPath(P) {
+	try {
+		if (location.protocol === 'file:')
+			return decodeURIComponent(location.pathname);
+	} catch (e) { /* not a path of UTF-8 */ }
+	return P.input || 'FILE';
+}
+
+/* The command that prints the same. Recordings have sums by second: of parts there is no command. */
 Details.prototype.drawCommand = function (sym) {
 	const app = this.app, P = app.P, m = app.metricNow();
 	const words = ['assay', 'report'];
 	if (m.report)
 		words.push(...m.report.split(' '));
-	if (app.range)
-		words.push('--time', (app.range[0] / 1000).toFixed(3) + '..' + (app.range[1] / 1000).toFixed(3));
+	const cut = app.cutSeconds(), range = cut || app.range, time = (t) => (t / 1000).toFixed(3);
+	if (range)
+		words.push('--time', time(range[0]) + '..' + (range[1] < P.head.duration_ms ? time(range[1]) : ''));
 	if (app.groups) {
 		const groups = Array.from(app.groups, (g) => P.groups.list[g]);
 		const names = groups.filter((g) => !g.tid).map((g) => escapeRegex(g.name).replace(/#/g, '[0-9]+'));
@@ -176,11 +189,17 @@ Details.prototype.drawCommand = function (sym) {
 		words.push('--callers', '^' + escapeRegex(P.tree.name[sym]) + '$');
 	else
 		words.push('--tree');
-	words.push(P.input || 'FILE');
+	words.push(inputPath(P));
 	const text = words.map(shellWord).join(' ');
-	el('h4', {}, this.box).textContent = 'The same in a terminal';
+	el('h4', {}, this.box).textContent = !cut ? 'The same in a terminal' :
+		'In a terminal: whole seconds, ' + range.map(time).join(' to ') + ' s';
+	if (cut)
+		this.line('Waits are recorded by second, so figures of parts of a second are estimates.', 'quiet');
 	const pre = el('pre', {'class': 'command'}, this.box);
 	pre.textContent = text;
 	const actions = el('div', {'class': 'actions'}, this.box);
 	this.button(actions, 'Copy', 'Copy the command', () => copyText(text, pre));
+	if (cut)
+		this.button(actions, 'Select whole seconds', 'Then the command prints the same', () =>
+			app.set({range: cut}));
 };

@@ -15,7 +15,7 @@ Engine.prototype.open = async function (text) {
 	P.foldKinds = foldKinds(P.tree);
 	this.trees = new Map();
 	const T = P.tree;
-	return {head: P.head, metrics: P.metrics, groups: P.groups, hasRows: P.hasRows, kinds: P.kinds,
+	return {head: P.head, metrics: P.metrics, groups: P.groups, hasRows: P.hasRows, rowsOf: P.rowsOf, kinds: P.kinds,
 		foldKinds: P.foldKinds, summary: sumStates(P), tree: {n: T.n, nrSyms: T.nrSyms, name: T.name,
 			module: T.module, symFlags: T.symFlags, color: T.color}};
 };
@@ -34,20 +34,52 @@ function sumStates(P) {
 	return out;
 }
 
+/*
+ * A sample stands for the time since the one before, so a short bin can get more of it than it is long.
+ * Limits sums of time by bin to the bin's length times its threads, and to the CPUs if there are any.
+ */
+function Limits(P, from, width, nrBins, nrCpus) {
+	Object.assign(this, {from: from, width: width, nrCpus: nrCpus || Infinity,
+		threads: new Uint32Array(nrBins), last: new Int32Array(P.head.threads.length).fill(-1)});
+}
+
+/* Rows are in order of time. */
+Limits.prototype.add = function (thread, time, length) {
+	const t = time - this.from, n = this.threads.length;
+	const b = Math.min(n - 1, Math.ceil((t + Math.max(length, 1)) / this.width) - 1);
+	for (let k = Math.max(0, this.last[thread] + 1, Math.floor(t / this.width)); k <= b; k++)
+		this.threads[this.last[thread] = k]++;
+};
+
+Limits.prototype.apply = function (bins) {
+	for (let k = 0; k < bins.length; k++)
+		bins[k] = Math.min(bins[k], this.width * 1e6 * Math.min(this.threads[k], this.nrCpus));
+};
+
 /* ---- the time axis ---------------------------------------------------------------------------------- */
 
 /*
  * Sums of weights by (group, bin, state) from @from to @to, of the busiest groups, and the CPU time of
  * all. Rows that are sums over a time are spread over it evenly.
  */
+const CPU_BIN_MS = 100;
+function cpusOf(P) {
+	const fact = P.head.facts.find((f) => f[0] === 'cpus');
+	return fact ? Number(fact[1]) : 0;
+}
+
 Engine.prototype.axis = function (want) {
 	const P = this.P, s = P.streams[want.stream], nr = want.nrBins;
 	const nrGroups = P.groups.list.length, nrStates = P.head.states.length, kinds = P.kinds;
-	const bins = new Array(nrGroups), active = new Float64Array(nrGroups), cpu = new Float64Array(nr);
+	const bins = new Array(nrGroups), active = new Float64Array(nrGroups);
 	const width = (want.to - want.from) / nr;
 	const first = want.from ? lowerBound(s.time, s.n, want.from - Math.max(s.head.slice_ms - 1, 0)) : 0;
 	const spread = new Spread(P, s, want.from, width, nr, nrStates);
-	const cpuSpread = new Spread(P, s, want.from, width, nr, 1);
+	/* CPUs in use: over 100 ms at least, a few samples are no number of CPUs. */
+	const nrCpu = Math.max(1, Math.min(nr, Math.floor((want.to - want.from) / CPU_BIN_MS)));
+	const cpu = new Float64Array(nrCpu), cpuWidth = (want.to - want.from) / nrCpu;
+	const cpuSpread = new Spread(P, s, want.from, cpuWidth, nrCpu, 1);
+	const limits = new Limits(P, want.from, cpuWidth, nrCpu, cpusOf(P));
 	for (let i = first; i < s.n && s.time[i] < want.to; i++) {
 		const g = P.groups.of[s.thread[i]], state = s.state ? s.state[i] : 0;
 		const b = bins[g] || (bins[g] = new Float32Array(nr * nrStates));
@@ -56,17 +88,22 @@ Engine.prototype.axis = function (want) {
 		if (!kinds.isIdle[state] || !s.state)
 			active[g] += s.weight[i];
 		spread.add(i, s.weight[i], b, state);
-		if (kinds.isCpu[state] || !s.state)
+		if (kinds.isCpu[state] || !s.state) {
 			cpuSpread.add(i, s.weight[i], cpu, 0);
+			limits.add(s.thread[i], s.time[i], rowLength(P, s, i));
+		}
 	}
 	spread.flush();
 	cpuSpread.flush();
+	if (s.head.unit === 'ns')
+		limits.apply(cpu);
 	const order = want.strips || P.groups.list.map((g, i) => i).filter((i) => bins[i])
 		.sort((a, b) => active[b] - active[a] || a - b);
 	const strips = order.slice(0, want.nrStrips), rest = order.slice(want.nrStrips);
 	return {from: want.from, to: want.to, width: width, nrBins: nr, nrStates: nrStates, strips: strips,
 		order: order, nrRest: rest.length, restActive: rest.reduce((sum, g) => sum + active[g], 0),
-		bins: strips.map((g) => bins[g] || new Float32Array(nr * nrStates)), cpu: cpu};
+		bins: strips.map((g) => bins[g] || new Float32Array(nr * nrStates)), cpu: cpu,
+		cpuWidth: cpuWidth};
 };
 
 /* ---- one selection ------------------------------------------------------------------------------------- */
@@ -103,8 +140,8 @@ Engine.prototype.sumsOf = function (q) {
 
 Engine.prototype.functionsOf = function (q) {
 	const isWhole = !q.hidden.length && q.root === null, P = this.P;
-	const isOfMemory = P.metrics[q.metric].unit === 'bytes', w = this.sumsOf(q);
-	return byFunction(P, isOfMemory ? withoutAllocators(P, w) : w, isWhole ? null : this.treeOf(q, false).of);
+	const w = this.sumsOf(q);
+	return byFunction(P, P.metrics[q.metric].isMemory ? withoutAllocators(P, w) : w, isWhole ? null : this.treeOf(q, false).of);
 };
 
 /* @wants: {drawn, functions, details: symbol, waits, memory, heat}; @treeId: what the asker has. */
@@ -177,7 +214,7 @@ Engine.prototype.details = function (q, f, sym) {
 Engine.prototype.memory = function (q) {
 	const P = this.P, out = [];
 	P.metrics.forEach((m, k) => {
-		if (m.unit !== 'bytes')
+		if (!m.isMemory)
 			return;
 		const w = sumRows(P, this.selection(q), m), rows = [];
 		const f = byFunction(P, withoutAllocators(P, w), null);
@@ -197,10 +234,14 @@ Engine.prototype.heat = function (q, want) {
 		return null;
 	const nr = Math.ceil(P.head.duration_ms / want.rowMs), bins = new Float32Array(nr);
 	const spread = new Spread(P, s, 0, want.rowMs, nr, 1);
+	const limits = new Limits(P, 0, want.rowMs, nr, m.states === 'cpu' ? cpusOf(P) : 0);
 	eachRow(P, Object.assign(this.selection(q), {range: null}), m, (i) => {
 		spread.add(i, s.weight[i], bins, 0);
+		limits.add(s.thread[i], s.time[i], rowLength(P, s, i));
 	});
 	spread.flush();
+	if (m.unit === 'ns' && (s.state || m.isSampled))
+		limits.apply(bins);
 	return {rowMs: want.rowMs, columnMs: want.columnMs, bins: bins};
 };
 
@@ -213,7 +254,8 @@ function waitMetric(P) {
 
 /*
  * Quantile of durations from counts and sums by floor(log2(ns)), interpolated within a bucket so that
- * its mean is kept, as analyze/wait/quantile.c does. -1: not known.
+ * its mean is kept, as analyze/wait/quantile.c does; at most the longest wait. Counts are whole numbers:
+ * a part of a second has no quantiles of its own. -1: not known.
  */
 function quantile(g, q) {
 	const all = g.nr.reduce((sum, n) => sum + n, 0), rank = Math.max(1, Math.ceil(q * all));
@@ -224,11 +266,11 @@ function quantile(g, q) {
 			under += n;
 			continue;
 		}
+		const lo = k ? 2 ** k : 0, hi = Math.max(lo + 1, Math.min(2 ** (k + 1), g.longest || Infinity));
 		if (n === 1)
-			return g.sums[k];
-		const lo = k ? 2 ** k : 0, width = 2 ** (k + 1) - lo;
-		const m = Math.min(0.9995, Math.max(0.0005, (g.sums[k] / n - lo) / width));
-		return lo + width * ((rank - under - 0.5) / n) ** (1 / m - 1);
+			return Math.max(lo, Math.min(hi, g.sums[k]));
+		const m = Math.min(0.9995, Math.max(0.0005, (g.sums[k] / n - lo) / (hi - lo)));
+		return lo + (hi - lo) * ((rank - under - 0.5) / n) ** (1 / m - 1);
 	}
 	return -1;
 }
@@ -246,12 +288,13 @@ function sumWaits(P, sel, onlyNodes) {
 		let g = map.get(key);
 		if (!g)
 			map.set(key, g = {ns: 0, n: 0, nr: new Float64Array(64), sums: new Float64Array(64),
-				wakers: new Map()});
+				longest: 0, wakers: new Map()});
 		g.ns += s.weight[i] * factor;
 		g.n += s.count[i] * factor;
-		if (s.log2[i]) {
-			g.nr[s.log2[i] - 1] += s.count[i] * factor;
-			g.sums[s.log2[i] - 1] += s.weight[i] * factor;
+		g.longest = Math.max(g.longest, P.head.states[s.state[i]][5]);
+		if (s.log2[i]) { /* of the whole second, also where the range cuts it */
+			g.nr[s.log2[i] - 1] += s.count[i];
+			g.sums[s.log2[i] - 1] += s.weight[i];
 		}
 		if (s.waker[i])
 			g.wakers.set(s.waker[i], (g.wakers.get(s.waker[i]) || 0) + s.weight[i] * factor);

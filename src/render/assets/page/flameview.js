@@ -11,6 +11,7 @@ function FlameView(app, parent, onDetails) {
 	this.box = el('div', {'class': 'flame'}, parent);
 	this.crumbs = el('div', {'class': 'crumbs'}, this.box);
 	this.legend = el('div', {'class': 'legend'}, this.box);
+	this.hint = el('p', {'class': 'hint'}, this.box);
 	this.canvas = el('canvas', {tabindex: '0', role: 'tree', 'aria-label':
 		'Flame graph; arrow keys move, Enter zooms, Escape goes up'}, this.box);
 	this.status = el('div', {'class': 'offscreen', 'aria-live': 'polite'}, this.box);
@@ -126,6 +127,19 @@ FlameView.prototype.draw = function () {
 	this.paint();
 	this.drawCrumbs();
 	this.drawLegend();
+	this.drawHint();
+};
+
+/* Why there is no graph. */
+FlameView.prototype.drawHint = function () {
+	const a = this.app, w = a.model.sums;
+	this.hint.textContent = a.shownSum() || w.samples ? '' : w.idle ? 'Only idle time is selected: ' +
+		timeText(w.idle) + '. ' : 'Nothing of ' + a.metricNow().title + ' is selected.';
+	if (this.hint.textContent && w.idle) {
+		const b = el('button', {type: 'button'}, this.hint);
+		b.textContent = 'Show idle time (i)';
+		b.addEventListener('click', () => a.set({showsIdle: true}));
+	}
 };
 
 FlameView.prototype.paint = function () {
@@ -274,7 +288,7 @@ FlameView.prototype.hitsNow = function () {
 		sum += weights.total[i];
 		nodes.push(i);
 	}
-	this.found = {text: a.search, weights: weights, isHit: isHit, sum: sum, nodes: nodes, at: -1,
+	this.found = {text: a.search, weights: weights, isHit: isHit, problem: re.problem, sum: sum, nodes: nodes, at: -1,
 		isSorted: false};
 	return this.found;
 };

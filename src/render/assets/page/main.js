@@ -177,13 +177,17 @@ SelectionLine.prototype.draw = function () {
 			' s of ' + all.toFixed(1) + ' s');
 	else if (app.range)
 		parts.push('whole capture (no times)');
-	const isOn = (i) => P.hasRows[i] && (!app.groups || app.groups.has(P.groups.of[i])) ? 1 : 0;
-	if (count(P.hasRows))
-		parts.push(count(Array.from(P.hasRows, (v, i) => isOn(i))) + ' of ' + count(P.hasRows) + ' threads');
+	const hasRows = P.rowsOf[m.stream]; /* of this metric */
+	const isOn = (i) => hasRows[i] && (!app.groups || app.groups.has(P.groups.of[i])) ? 1 : 0;
+	if (count(hasRows))
+		parts.push(count(Array.from(hasRows, (v, i) => isOn(i))) + ' of ' +
+			countText(count(hasRows), 'threads') + ' with ' + m.noun);
 	parts.push((isBare(m, w) ? '' : amountText(app.shownSum(), m.unit) + (m.unit === 'count' ?
 		' ' + m.countName : '') + (w.samples ? ', ' : '')) + (w.samples ? countText(w.samples, m.noun) : ''));
 	if (w.idle)
 		parts.push('idle hidden (' + timeText(w.idle) + ')');
+	if (app.cutSeconds())
+		parts.push('parts of seconds are estimates');
 	this.text.textContent = parts.join(' · ');
 	this.chips.textContent = '';
 	if (app.range)
@@ -257,16 +261,17 @@ function Bar(app, parent, flame, help) {
 Bar.prototype.draw = function () {
 	const app = this.app, hits = this.flame.hitsNow(), m = app.metricNow();
 	const isOfMemory = !app.P.summary.nrRows;
+	const hasMemory = app.P.head.series.length || app.P.metrics.some((x) => x.isMemory);
 	VIEWS.forEach(([key], i) => {
 		this.tabs[i].setAttribute('aria-selected', String(app.view === key));
-		this.tabs[i].hidden = isOfMemory && key !== 'about' && (key !== 'memory' ||
-			!app.P.head.series.length);
+		this.tabs[i].hidden = key === 'memory' ? !hasMemory : isOfMemory && key !== 'about';
 	});
 	this.input.hidden = isOfMemory;
 	if (this.input.value !== app.search)
 		this.input.value = app.search;
-	this.found.textContent = !hits ? '' : !hits.nodes.length ? 'no match' :
-		percentText(hits.sum, app.shownSum()) + ' of ' + m.title + ' shown, ' + amountText(hits.sum, m.unit);
+	this.found.textContent = !hits ? '' : (hits.problem ? 'not a regex (' + hits.problem +
+		'), searched as text: ' : '') + (!hits.nodes.length ? 'no match' :
+		percentText(hits.sum, app.shownSum()) + ' of ' + m.title + ' shown, ' + amountText(hits.sum, m.unit));
 };
 
 /* ---- keys --------------------------------------------------------------------------------------------- */
@@ -335,7 +340,7 @@ function listenKeys(app, bar, flame, axis, help) {
 		},
 	};
 	VIEWS.forEach(([key], i) => {
-		keys[i + 1] = () => app.set({view: key});
+		keys[i + 1] = () => bar.tabs[i].hidden || app.set({view: key});
 	});
 	document.addEventListener('keydown', (ev) => {
 		if (ev.ctrlKey || ev.metaKey || ev.altKey || !app.model || (help.box.open && ev.key !== '?') ||
@@ -354,7 +359,9 @@ function build(P, engine) {
 	const app = new App(P, engine), root = document.getElementById('app');
 	app.onError = fail;
 	new Head(app, root);
-	const axis = new TimeAxis(app, root), line = new SelectionLine(app, root);
+	const axis = new TimeAxis(app, root);
+	app.onReset = () => axis.isShown && axis.show([0, P.head.duration_ms]);
+	const line = new SelectionLine(app, root);
 	const barBox = el('div', {}, root), main = el('div', {'class': 'main'}, root);
 	const left = el('div', {'class': 'left'}, main);
 	const pick = (sym) => app.set({selected: sym});

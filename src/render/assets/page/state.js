@@ -19,6 +19,8 @@ App.prototype.reset = function () {
 	Object.assign(this, {metric: 0, range: null, groups: null, state: null, showsIdle: false,
 		folds: this.hasFolds, hidden: new Set(), root: null, around: null, opened: new Set(),
 		search: '', view: this.firstView(), selected: -1, zoom: 0, heat: false});
+	if (this.onReset)
+		this.onReset();
 };
 
 /* The first view that has something to show. */
@@ -30,6 +32,8 @@ App.prototype.set = function (changes) {
 	if (this.pendingZoom && 'zoom' in changes)
 		this.pendingZoom = null;
 	Object.assign(this, changes);
+	if (this.range)
+		this.range = this.range.map(Math.round);
 	this.save();
 	this.refresh();
 };
@@ -129,6 +133,14 @@ App.prototype.metricNow = function () {
 App.prototype.isTimed = function () {
 	const m = this.metricNow();
 	return m && m.hasTimes && this.P.head.duration_ms > 0;
+};
+
+/* The whole seconds (or other slices) that the range touches, if it cuts one and rows are sums over them; or null. */
+App.prototype.cutSeconds = function () {
+	const step = this.metricNow().sliceMs, r = this.range, end = this.P.head.duration_ms;
+	if (!r || !step || !this.isTimed() || (r[0] % step === 0 && (r[1] % step === 0 || r[1] >= end)))
+		return null;
+	return [Math.floor(r[0] / step) * step, Math.min(end, Math.ceil(r[1] / step) * step)];
 };
 
 /* Weight of what is shown: the selection without hidden functions. */

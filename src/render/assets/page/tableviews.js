@@ -146,7 +146,9 @@ function WaitsView(app, parent) {
 	this.note = el('p', {'class': 'quiet'}, this.box);
 	if (!this.isShown)
 		return;
-	const known = (ns) => ns < 0 ? '' : timeText(ns);
+	const known = (ns) => ns < 0 ? '-' : timeText(ns);
+	const help = 'Interpolated within buckets of powers of two; of the whole seconds that the range touches; ' +
+		'-: no wait of known length ended in them';
 	const columns = (last) => [
 		{title: 'time', isNumber: true, isSorted: true, value: (g) => g.ns,
 			text: (g) => timeText(g.ns), bar: (g) => 100 * g.ns / this.sum},
@@ -155,9 +157,9 @@ function WaitsView(app, parent) {
 		{title: 'mean', isNumber: true, value: (g) => g.ns / (g.n || 1),
 			text: (g) => g.n ? timeText(g.ns / g.n) : ''},
 		{title: 'p50', isNumber: true, value: (g) => g.p50, text: (g) => known(g.p50),
-			help: 'Interpolated within buckets of powers of two'},
+			help: help},
 		{title: 'p99', isNumber: true, value: (g) => g.p99, text: (g) => known(g.p99),
-			help: 'Interpolated within buckets of powers of two'},
+			help: help},
 	].concat(last);
 	const pick = (g) => app.set({state: app.state === g.state ? null : g.state, selected: -1});
 	const reason = {title: 'reason', isLink: true, value: (g) => states[g.state][1],
@@ -192,7 +194,8 @@ WaitsView.prototype.draw = function () {
 	this.note.textContent = !this.sum ? 'No waits in the selection' + (w.idle ? ' but ' +
 		timeText(w.idle) + ' of idle time, which is hidden.' : '.') :
 		timeText(this.sum) + ' of waiting in the selection' + (w.idle ? '; ' + timeText(w.idle) +
-		' of idle time is hidden.' : '.');
+		' of idle time is hidden.' : '.') +
+		(this.app.cutSeconds() ? ' Parts of seconds are estimates; p50 and p99 are of whole seconds.' : '');
 	for (const s of this.sections) {
 		const rows = s.rows(w);
 		s.box.hidden = !rows.length;

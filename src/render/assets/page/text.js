@@ -70,12 +70,13 @@ function escapeRegex(text) {
 	return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/* A regex; text that is none (yet) is searched as it is. */
+/* A regex; text that is none (yet) is searched as it is, and .problem says why. */
 function compileSearch(text) {
+	const flags = /[A-Z]/.test(text) ? '' : 'i';
 	try {
-		return new RegExp(text, /[A-Z]/.test(text) ? '' : 'i');
+		return new RegExp(text, flags);
 	} catch (e) {
-		return new RegExp(escapeRegex(text), 'i');
+		return Object.assign(new RegExp(escapeRegex(text), flags), {problem: e.message.split(': ').pop()});
 	}
 }
 

@@ -71,7 +71,13 @@ TimeAxis.prototype.zoom = function () {
 	const all = [0, this.app.P.head.duration_ms], isWhole = this.view[1] - this.view[0] >= all[1];
 	if (isWhole && !this.app.range)
 		return;
-	this.view = isWhole ? this.app.range.slice() : all;
+	this.show(isWhole ? this.app.range.slice() : all);
+};
+
+TimeAxis.prototype.show = function (view) {
+	if (String(view) === String(this.view))
+		return;
+	this.view = view;
 	this.load();
 };
 
@@ -215,10 +221,10 @@ TimeAxis.prototype.label = function (c, text, y, isOn, color) {
 	c.textAlign = 'left';
 };
 
-/* Time on a CPU a bin, as a number of CPUs. */
+/* Time on a CPU in a bin of its own length, as a number of CPUs. */
 TimeAxis.prototype.cpuAt = function (k) {
 	const d = this.data;
-	return d.cpu[k] / (this.unit === 'ns' ? d.width * 1e6 : d.width);
+	return d.cpu[k] / (this.unit === 'ns' ? d.cpuWidth * 1e6 : d.cpuWidth);
 };
 
 TimeAxis.prototype.drawCpu = function (c) {
@@ -419,6 +425,7 @@ TimeAxis.prototype.listen = function () {
 		const range = this.dragged, i = this.stripAt(ev);
 		from = null;
 		this.dragged = null;
+		this.tip.hidden = true; /* it would cover the buttons below */
 		if (range)
 			this.app.set({range: range[1] - range[0] >= 1 ? range : null});
 		else if (i >= 0)
@@ -488,7 +495,7 @@ TimeAxis.prototype.showTip = function (ev) {
 		for (const [, us, thread, text] of this.spansAt(ev).slice(0, 5))
 			lines.push(timeText(us * 1000) + ' ' + text + ', ' + P.head.threads[thread][2]);
 		if (d && this.hasCpu)
-			lines.push(this.cpuAt(k).toFixed(2) + (this.unit === 'ns' ? ' CPUs in use' : ' samples a ms'));
+			lines.push(this.cpuAt(Math.min(d.cpu.length - 1, Math.floor((ms - d.from) / d.cpuWidth))).toFixed(2) + (this.unit === 'ns' ? ' CPUs in use' : ' samples a ms'));
 		for (const s of P.head.series)
 			lines.push(s.title + ' ' + bytesText(s.value[Math.max(0,
 				lowerBound(s.time_ms, s.time_ms.length, ms + 1) - 1)]));
@@ -557,7 +564,7 @@ HeatMap.prototype.draw = function () {
 	this.cellW = Math.min(24, (this.axis.W - this.x0) / columns);
 	this.cellH = 3;
 	this.text.textContent = m.title + ': a column is ' + timeText(h.columnMs * 1e6) + ', a cell ' +
-		timeText(h.rowMs * 1e6) + ', from top to bottom; the darkest is ' + amountText(max, m.unit) +
+		timeText(h.rowMs * 1e6) + ', from top to bottom; the busiest has ' + amountText(max, m.unit) +
 		'. Drag from one cell to another to select the time between them.';
 	const c = fitCanvas(this.canvas, this.axis.W, rows * this.cellH);
 	c.clearRect(0, 0, this.axis.W, rows * this.cellH);
