@@ -294,8 +294,8 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 		.key = key_of(a, v, pic),
 		.title = arena_strdup(a, pic->title ? pic->title : v->title),
 		/* A row of span time is the part of calls with one reason. */
-		.noun = sel.id == TABLE_SPAN_TIME ? "parts of calls" :
-						    arena_strdup(a, select_noun(&sel)),
+		.noun = sel.id == TABLE_SPAN_TIME ? "parts of calls"
+						  : arena_strdup(a, select_noun(&sel)),
 		.count_name = arena_strdup(a, view_amount(&sel)),
 		.report = report_options(a, pic),
 		.unit = sel.unit,

@@ -63,7 +63,8 @@ TEST(pagedata_rows_are_in_order_of_time_and_in_range)
 		CHECK(s->thread[i] && s->thread[i] < page.threads.n);
 		CHECK(s->state[i] < page.states.n);
 		bool is_wait = s->state[i] && s->state[i] < WAIT_NR;
-		bool is_ended = is_wait && s->state[i] != WAIT_RUN_QUEUE && s->state[i] != WAIT_YIELD;
+		bool is_ended =
+			is_wait && s->state[i] != WAIT_RUN_QUEUE && s->state[i] != WAIT_YIELD;
 		CHECK(is_ended == !!s->waker[i]); /* "[device or timer]" without a thread */
 		CHECK(!is_wait || !s->count[i] ||
 		      page.states.p[s->state[i]].longest_ns >= s->weight[i] / s->count[i]);
