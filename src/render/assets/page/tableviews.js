@@ -132,9 +132,9 @@ function shortWaker(text) {
 	return at < 0 ? text : text.slice(0, at + 4) + shortName(text.slice(at + 4), 32);
 }
 
-/* The threads that ended waits, with their part: of a lock, its holders. */
+/* What ended waits, with its part: of a lock, its holders. */
 function wakersText(P, g) {
-	return g.wakers.filter(([, ns]) => ns >= 0.02 * g.ns).map(([text, ns]) => shortWaker(P.head.texts[text]) +
+	return g.wakers.filter(([text, ns]) => ns >= 0.02 * g.ns && P.head.texts[text] !== '[not seen]').map(([text, ns]) => shortWaker(P.head.texts[text]) +
 		(g.wakers.length > 1 || ns < 0.95 * g.ns ? ' ' + percentText(ns, g.ns) : '')).join(', ');
 }
 
@@ -174,7 +174,7 @@ function WaitsView(app, parent) {
 			(w) => w.object.filter((g) => /^(lock|sync)$/.test(states[g.state][0]))],
 		['Files, sockets and other objects', columns([reason, object('object')]),
 			(w) => w.object.filter((g) => !/^(lock|sync)$/.test(states[g.state][0]))],
-		['Threads that ended waits', columns([object('thread and function')]), (w) => w.waker],
+		['What ended waits', columns([object('thread and function')]), (w) => w.waker],
 	].map(([title, cols, rows]) => {
 		const box = el('section', {}, this.box);
 		el('h3', {}, box).textContent = title;
