@@ -14,6 +14,7 @@ enum detail {
 	DETAIL_ALWAYS,
 	DETAIL_IF_NUMBER, /* a note shows the number with its unit */
 	DETAIL_IF_ONE,    /* "1" is the usual case */
+	DETAIL_IF_USUAL,  /* the value begins with that of a machine that has memory */
 	DETAIL_SECOND,    /* no detail, but first pages do not have it */
 };
 
@@ -21,6 +22,7 @@ enum detail {
 static const struct {
 	const char *key;
 	enum detail detail;
+	const char *usual; /* of DETAIL_IF_USUAL */
 } facts[FACT_NR] = {
 	[FACT_RECORDER] = {"recorder", DETAIL_SECOND},
 	[FACT_KIND] = {"kind", DETAIL_SECOND},
@@ -91,8 +93,10 @@ static const struct {
 	[FACT_MEMORY_REFUSED] = {"memory refused"},
 	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL_ALWAYS},
 	[FACT_MEMORY_PARTS] = {"memory parts", DETAIL_ALWAYS},
-	[FACT_MEMORY_PRESSURE] = {"memory pressure"},
-	[FACT_MEMORY_CGROUP] = {"memory cgroup"},
+	[FACT_MEMORY_PRESSURE] = {"memory pressure", DETAIL_IF_USUAL,
+				  "some threads stalled for 0 ns,"},
+	[FACT_MEMORY_CGROUP] = {"memory cgroup", DETAIL_IF_USUAL,
+				"no limit, times at a limit: 0, pages refaulted: 0"},
 	[FACT_DISK_READS] = {"disk reads of the process"},
 	[FACT_IO_NOTHING] = {"no I/O recorded"},
 	[FACT_IO_CALLS_AT_START] = {"I/O calls in progress at start"},
@@ -153,6 +157,8 @@ bool fact_is_detail(const char *key, const char *value)
 		return true;
 	case DETAIL_IF_NUMBER:
 		return value[0] >= '0' && value[0] <= '9';
+	case DETAIL_IF_USUAL:
+		return !strncmp(value, facts[id].usual, strlen(facts[id].usual));
 	case DETAIL_IF_ONE:
 		return !strcmp(value, "1");
 	}

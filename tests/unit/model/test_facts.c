@@ -33,6 +33,15 @@ TEST(facts_about_the_recorder_are_details)
 	CHECK(fact_is_detail("heap sampling", "524288"));
 	CHECK(!fact_is_detail("heap sampling", "every allocation"));
 	CHECK(fact_is_detail("heap processes", "1"));
+	CHECK(fact_is_detail("memory pressure", "some threads stalled for 0 ns, all threads for 0 "
+						"ns (whole machine)"));
+	CHECK(!fact_is_detail("memory pressure", "some threads stalled for 1.20 ms, all threads "
+						 "for 0 ns (whole machine)"));
+	CHECK(fact_is_detail("memory cgroup", "no limit, times at a limit: 0, pages refaulted: 0"));
+	CHECK(!fact_is_detail("memory cgroup",
+			      "no limit, times at a limit: 0, pages refaulted: 7"));
+	CHECK(!fact_is_detail("memory cgroup", "limit 1.00 GiB, times at a limit: 0, pages "
+					       "refaulted: 0"));
 	CHECK(!fact_is_detail("heap processes", "12"));
 	CHECK(!fact_is_detail("perf hostname", "x"));
 }
