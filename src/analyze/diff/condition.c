@@ -149,14 +149,14 @@ static int value_of_matches(struct diff_value *ret_v, struct arena *a, const str
 			    const struct diff *d, bool *is_matched, struct err *err)
 {
 	const struct diff_spec *s = &d->spec;
-	size_t nr_runs = s->nr_runs[DIFF_BEFORE] + s->nr_runs[DIFF_AFTER];
-	struct weight *weights = arena_calloc(a, nr_runs, sizeof(*weights));
+	size_t nr_parts = diff_nr_parts(s);
+	struct weight *weights = arena_calloc(a, nr_parts, sizeof(*weights));
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	if (c->match == CONDITION_REGEX && regex_new(&re, c->pattern, 0, err))
 		return err_wrap(err, "condition '%s'", c->text);
-	for (size_t i = 0; i < nr_runs; i++) {
+	for (size_t i = 0; i < nr_parts; i++) {
 		CLEANUP(arena_release) struct arena scratch = {0};
-		const struct selection *sel = diff_run(s, i);
+		const struct selection *sel = diff_part(s, i);
 		struct groups g = groups_by_plain_name(&scratch, sel->p, c->by);
 		struct groups one = one_group(&scratch, sel->p, &g, c, re, is_matched);
 		struct weighed w = weigh(&scratch, sel, WEIGH_ALL_PHASES);
@@ -310,10 +310,12 @@ void condition_report(struct report *r, const struct diff *d,
 		const union cell cells[] = {
 			{.text = condition_verdict_text(c->verdict)},
 			{.d = c->change},
-			{.d = c->error},
+			{.d = isfinite(c->error) ? c->error : (double)NAN},
 			{.d = c->limit},
 			{.estimate = {.change = llrint(MAX(MIN(c->change, 9e18), -9e18)),
-				      .error = (uint64_t)llrint(MIN(c->error, 9e18))}},
+				      .error = isfinite(c->error)
+						       ? (uint64_t)llrint(MIN(c->error, 9e18))
+						       : 0}},
 			{.estimate = {.change = llrint(MIN(c->limit, 9e18))}},
 			{.text = c->condition->text},
 			{.text = c->name},

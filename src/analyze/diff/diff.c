@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/diff/diffblocks.h"
 #include "analyze/diff/plainname.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/weigh.h"
@@ -43,15 +44,24 @@ bool diff_is_significant(const struct diff_value *v)
 	return fabs(v->change) > v->change_error;
 }
 
-const struct selection *diff_run(const struct diff_spec *s, size_t run)
-{
-	size_t nr_before = s->nr_runs[DIFF_BEFORE];
-	return run < nr_before ? &s->runs[DIFF_BEFORE][run] : &s->runs[DIFF_AFTER][run - nr_before];
-}
-
 static size_t nr_runs(const struct diff_spec *s)
 {
 	return s->nr_runs[DIFF_BEFORE] + s->nr_runs[DIFF_AFTER];
+}
+
+size_t diff_nr_parts(const struct diff_spec *s)
+{
+	return nr_runs(s) + s->nr_blocks[DIFF_BEFORE] + s->nr_blocks[DIFF_AFTER];
+}
+
+const struct selection *diff_part(const struct diff_spec *s, size_t part)
+{
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; part -= s->nr_runs[side++])
+		if (part < s->nr_runs[side])
+			return &s->runs[side][part];
+	size_t nr_before = s->nr_blocks[DIFF_BEFORE];
+	return part < nr_before ? &s->blocks[DIFF_BEFORE][part]
+				: &s->blocks[DIFF_AFTER][part - nr_before];
 }
 
 static double minutes_between(const struct profile *before, const struct profile *after)
@@ -87,20 +97,20 @@ static void set_scales(struct diff *d, struct arena *a)
 
 /* ---- alignment ----------------------------------------------------------------------------- */
 
-/* A row of both sides, with its weights in each run. */
+/* A row of both sides, with its weights in each part (diff_part). */
 struct aligned {
 	const char *name;
 	const char *module;
 	bool is_kernel;
 	bool is_merged;       /* into another one */
-	struct weight *self;  /* by run, those of before first */
+	struct weight *self;  /* by part */
 	struct weight *total; /* likewise */
 };
 
 struct aligner {
 	struct arena *arena;
 	const struct diff_spec *spec;
-	size_t nr_runs;
+	size_t nr_parts;
 	struct intern keys;
 	VEC(struct aligned) rows;
 	struct buf key;
@@ -126,16 +136,16 @@ static struct aligned *row_at(struct aligner *al, const char *name, const char *
 		 (struct aligned){
 			 .name = arena_strdup(al->arena, name),
 			 .module = arena_strdup(al->arena, module),
-			 .self = arena_calloc(al->arena, al->nr_runs, sizeof(struct weight)),
-			 .total = arena_calloc(al->arena, al->nr_runs, sizeof(struct weight)),
+			 .self = arena_calloc(al->arena, al->nr_parts, sizeof(struct weight)),
+			 .total = arena_calloc(al->arena, al->nr_parts, sizeof(struct weight)),
 		 });
 	return vec_last(&al->rows);
 }
 
-static void add_groups(struct aligner *al, size_t run)
+static void add_groups(struct aligner *al, size_t part)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	const struct selection *sel = diff_run(al->spec, run);
+	const struct selection *sel = diff_part(al->spec, part);
 	struct groups g = groups_by_plain_name(&a, sel->p, (enum group_by)al->spec->by);
 	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
 	const struct group_weight *gw = weigh_groups(&a, &w, &g);
@@ -144,8 +154,8 @@ static void add_groups(struct aligner *al, size_t run)
 			continue;
 		struct aligned *row = row_at(al, g.rows[i].name, g.rows[i].module);
 		row->is_kernel = g.rows[i].flags & TREE_KERNEL;
-		weight_add(&row->self[run], &gw[i].self);
-		weight_add(&row->total[run], &gw[i].total);
+		weight_add(&row->self[part], &gw[i].self);
+		weight_add(&row->total[part], &gw[i].total);
 	}
 }
 
@@ -164,16 +174,16 @@ static void add_name_of_stack(struct buf *to, const struct selection *sel,
 		buf_add_str(to, "[no stack]");
 }
 
-static void add_stacks(struct aligner *al, size_t run)
+static void add_stacks(struct aligner *al, size_t part)
 {
 	CLEANUP(buf_release) struct buf name = {0};
-	const struct selection *sel = diff_run(al->spec, run);
+	const struct selection *sel = diff_part(al->spec, part);
 	for (size_t i = 0; i < sel->nr_rows; i++) {
 		buf_clear(&name);
 		add_name_of_stack(&name, sel, &sel->rows[i]);
 		struct aligned *row = row_at(al, buf_str(&name), "");
-		weight_add_row(&row->self[run], sel, i);
-		weight_add_row(&row->total[run], sel, i);
+		weight_add_row(&row->self[part], sel, i);
+		weight_add_row(&row->total[part], sel, i);
 	}
 }
 
@@ -222,7 +232,7 @@ static void pair_leftovers(struct aligner *al)
 			continue;
 		struct aligned *from = l->row[DIFF_BEFORE];
 		struct aligned *to = l->row[DIFF_AFTER];
-		for (size_t i = 0; i < al->nr_runs; i++) {
+		for (size_t i = 0; i < al->nr_parts; i++) {
 			weight_add(&to->self[i], &from->self[i]);
 			weight_add(&to->total[i], &from->total[i]);
 		}
@@ -340,7 +350,37 @@ struct diff_family diff_family_of(const struct diff *d, size_t nr)
 	struct diff_family f = {.nr = nr, .z = stat_z_of_family(nr)};
 	for (int i = 0; d->has_spread && i < 2; i++)
 		f.t[i] = stat_t_of_family(nr, spread_degrees(&d->spread[i]));
+	size_t degrees = d->spec.nr_blocks[DIFF_BEFORE] + d->spec.nr_blocks[DIFF_AFTER];
+	for (size_t i = 1; d->has_blocks && i <= MIN(degrees, (size_t)DIFF_DEGREES_MAX); i++)
+		f.t_of_degrees[i] = stat_t_of_family(nr, (double)i);
 	return f;
+}
+
+/*
+ * Intervals from the blocks. The variances of the sides may differ, so the degrees of freedom are
+ * those of Welch's test.
+ */
+static void set_errors_of_blocks(const struct diff *d, struct diff_value *v, const struct weight *w,
+				 const struct diff_family *family)
+{
+	const struct diff_spec *s = &d->spec;
+	double sum = 0;
+	double degrees = 0;
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; w += s->nr_blocks[side++]) {
+		struct block_sum b = {s->runs[side], s->blocks[side], s->nr_blocks[side],
+				      d->scale[side][0], s->how == DIFF_SHARES};
+		double variance = blocks_variance(&b, w);
+		double rest = (double)b.nr_blocks - 1;
+		double half = family->t_of_degrees[b.nr_blocks - 1] * sqrt(variance);
+		double amount = v->amount[side];
+		v->range[side] = (struct stat_interval){MAX(amount - half, 0.0), amount + half};
+		v->error[side] = stat_t95(b.nr_blocks - 1) * sqrt(variance);
+		sum += variance;
+		degrees += variance * variance / rest;
+	}
+	degrees = sum > 0 ? sum * sum / degrees : 1;
+	size_t whole = MIN((size_t)(degrees + 1e-9), (size_t)DIFF_DEGREES_MAX);
+	v->change_error = family->t_of_degrees[MAX(whole, (size_t)1)] * sqrt(sum);
 }
 
 /*
@@ -372,6 +412,15 @@ struct diff_value diff_value_of(const struct diff *d, const struct weight *weigh
 	const struct stat_interval *ia = &v.range[DIFF_BEFORE];
 	const struct stat_interval *ib = &v.range[DIFF_AFTER];
 	v.change = b - a;
+	if (d->is_unknown) {
+		v.range[0] = v.range[1] = (struct stat_interval){0, (double)INFINITY};
+		v.change_error = (double)INFINITY;
+		return v;
+	}
+	if (d->has_blocks) {
+		set_errors_of_blocks(d, &v, weights + nr_runs(s), family);
+		return v;
+	}
 	v.change_error = MAX(hypot(b - ib->low, ia->high - a), hypot(ib->high - b, a - ia->low));
 	v.change_error = MAX(v.change_error, v.spread);
 	return v;
@@ -442,10 +491,10 @@ static void add_items(struct diff *d, struct arena *a, struct aligner *al)
 
 static void add_all(struct diff *d, struct arena *a)
 {
-	size_t n = nr_runs(&d->spec);
+	size_t n = diff_nr_parts(&d->spec);
 	struct weight *w = arena_calloc(a, n, sizeof(*w));
 	for (size_t i = 0; i < n; i++)
-		w[i] = all_of(diff_run(&d->spec, i));
+		w[i] = all_of(diff_part(&d->spec, i));
 	d->all = (struct diff_item){.name = "<total>", .module = "", .is_in = {true, true}};
 	struct diff_family one = diff_family_of(d, 1);
 	d->all.self = d->all.total = diff_value_of(d, w, true, &one);
@@ -454,15 +503,18 @@ static void add_all(struct diff *d, struct arena *a)
 void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec)
 {
 	CLEANUP(aligner_release)
-	struct aligner al = {.arena = a, .spec = spec, .nr_runs = nr_runs(spec)};
+	struct aligner al = {.arena = a, .spec = spec, .nr_parts = diff_nr_parts(spec)};
 	struct diff d = {.spec = *spec};
+	d.has_blocks = spec->nr_blocks[DIFF_BEFORE] >= BLOCKS_MIN &&
+		       spec->nr_blocks[DIFF_AFTER] >= BLOCKS_MIN;
+	d.is_unknown = !d.has_blocks && blocks_are_needed(spec);
 	set_scales(&d, a);
 	d.minutes = minutes_between(spec->runs[DIFF_BEFORE]->p, spec->runs[DIFF_AFTER]->p);
-	for (size_t run = 0; run < al.nr_runs; run++)
+	for (size_t part = 0; part < al.nr_parts; part++)
 		if (spec->by == DIFF_BY_STACK)
-			add_stacks(&al, run);
+			add_stacks(&al, part);
 		else
-			add_groups(&al, run);
+			add_groups(&al, part);
 	if (spec->by == BY_FUNCTION)
 		pair_leftovers(&al);
 	fit_spread(&d, al.rows.p, al.rows.n);

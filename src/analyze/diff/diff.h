@@ -9,8 +9,10 @@
  * or of amounts scaled to the mean duration of the runs of "after". A difference is significant if
  * its interval excludes 0; this is the only rule, for every output. The intervals of all rows hold
  * together with 95 % (Bonferroni's correction for the number of rows): of two captures of the same
- * behaviour, 19 of 20 have no significant row. Differences of exact amounts of single runs are
- * always significant. With several runs the interval also covers their spread (spread.h).
+ * behaviour, 19 of 20 have no significant row. Of amounts that are counted, not sampled, in single
+ * runs, the interval is from their variation within the run (diffblocks.h); if the run is too short for
+ * that, no difference is significant. With several runs the interval also covers their spread
+ * (spread.h). Exact live bytes differ or do not.
  */
 #ifndef ASSAY_ANALYZE_DIFF_DIFF_H
 #define ASSAY_ANALYZE_DIFF_DIFF_H
@@ -40,6 +42,9 @@ struct diff_spec {
 	const char *const *names[2];     /* of the runs, as they are shown; NULL: none */
 	enum diff_how how;
 	unsigned by; /* enum group_by or DIFF_BY_STACK */
+	/* Parts of the single runs (diffblocks.h); borrowed. */
+	const struct selection *blocks[2];
+	size_t nr_blocks[2];
 };
 
 /* An amount on both sides, in the unit of the comparison: (scaled) weight or per cent. */
@@ -49,7 +54,7 @@ struct diff_value {
 	struct stat_interval range[2]; /* intervals that hold for all rows together */
 	double spread;                 /* half width that the spread between runs causes */
 	double change;                 /* after - before */
-	double change_error;           /* half width of its interval; the wider half */
+	double change_error; /* half width of its interval, the wider half; INFINITY: not known */
 };
 
 struct diff_item {
@@ -67,6 +72,8 @@ struct diff {
 	struct diff_item all;    /* of everything shown */
 	double *scale[2];        /* by run: the factor applied to its amounts */
 	bool has_spread;         /* a side has several runs */
+	bool has_blocks;         /* intervals are from the variation within the runs */
+	bool is_unknown;         /* nor are they known otherwise: the runs are too short */
 	struct spread spread[2]; /* with has_spread: of self, of total */
 	double minutes;          /* between the two captures; 0: not known */
 };
@@ -78,22 +85,26 @@ enum diff_how diff_how_of(const struct selection *before, const struct selection
 /* Returns whether the interval of the change excludes 0. */
 bool diff_is_significant(const struct diff_value *v);
 
+#define DIFF_DEGREES_MAX 32 /* of blocks */
+
 /* Quantiles for values whose intervals shall hold together. */
 struct diff_family {
 	size_t nr;
 	double z;
-	double t[2]; /* with has_spread: for self, for total */
+	double t[2];                               /* with has_spread: for self, for total */
+	double t_of_degrees[DIFF_DEGREES_MAX + 1]; /* with has_blocks */
 };
 struct diff_family diff_family_of(const struct diff *d, size_t nr);
 
 /*
- * The value of a set of stacks. @weights: by run, those of before first, unscaled. @is_total: which
- * of d->spread is used.
+ * The value of a set of stacks. @weights: by part (diff_part), unscaled. @is_total: which of
+ * d->spread is used.
  */
 struct diff_value diff_value_of(const struct diff *d, const struct weight *weights, bool is_total,
 				const struct diff_family *family);
-/* The selection of a run; @run counts those of before first. */
-const struct selection *diff_run(const struct diff_spec *s, size_t run);
+/* What is weighed: the runs, those of before first, then the blocks, likewise. */
+size_t diff_nr_parts(const struct diff_spec *s);
+const struct selection *diff_part(const struct diff_spec *s, size_t part);
 
 /*
  * Adds what was found as a sentence, tables "total" and "functions" ("modules", ..., "stacks"), and

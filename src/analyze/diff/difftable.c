@@ -1,5 +1,6 @@
 /* The tables and sentences of a comparison; see diff.h. */
 #include "base/base.h"
+#include "analyze/diff/diffblocks.h"
 #include "analyze/diff/diff.h"
 
 #include <math.h>
@@ -62,8 +63,14 @@ static union cell amount_cell(const struct diff_value *v, int side)
 static union cell change_cell(double change, double error)
 {
 	union cell c = {.estimate = {.change = llrint(MAX(MIN(change, 9e18), -9e18))}};
-	c.estimate.error = (uint64_t)llrint(MIN(error, 9e18));
+	c.estimate.error = isfinite(error) ? (uint64_t)llrint(MIN(error, 9e18)) : 0;
 	return c;
+}
+
+/* Cells of errors that are not known have no number. */
+static double known(double error)
+{
+	return isfinite(error) ? error : (double)NAN;
 }
 
 /* How a row is marked: "" unless the interval of its change excludes 0. */
@@ -91,10 +98,10 @@ static void add_item(struct report *r, struct report_table *t, const struct diff
 		{.d = before},
 		{.d = self->amount[DIFF_AFTER]},
 		{.d = self->change},
-		{.d = self->change_error},
+		{.d = known(self->change_error)},
 		{.d = total->amount[DIFF_AFTER]},
 		{.d = total->change},
-		{.d = total->change_error},
+		{.d = known(total->change_error)},
 		change_cell(self->change, self->change_error),
 		{.d = before > 0 ? 100 * self->change / before : (double)NAN},
 		change_cell(self->change / d->minutes, self->change_error / d->minutes),
@@ -127,13 +134,13 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 	const struct report_column columns[] = {
 		{"before_pct", "before %", CELL_PERCENT, "share of all before", OF_SHARES},
 		{"after_pct", "after %", CELL_PERCENT, "share of all after", OF_SHARES},
-		{"change_points", "change", CELL_FLOAT, "percentage points", OF_SHARES},
+		{"change_points", "self change", CELL_FLOAT, "percentage points", OF_SHARES},
 		{"change_error_points", "+-", CELL_FLOAT,
 		 "half width of its confidence interval; those of all rows hold together with 95 %",
 		 OF_SHARES},
-		{"total_after_pct", "total %", CELL_PERCENT, "after, with callees",
+		{"total_after_pct", "total after %", CELL_PERCENT, "with callees", HAS_SHARE_TOTAL},
+		{"total_change_points", "total change", CELL_FLOAT, "with callees",
 		 HAS_SHARE_TOTAL},
-		{"total_change_points", "change", CELL_FLOAT, "of the total", HAS_SHARE_TOTAL},
 		{"total_change_error_points", "+-", CELL_FLOAT, "of the total's change",
 		 HAS_SHARE_TOTAL},
 		{"change", "change", change, "after - before", OF_AMOUNTS},
@@ -211,6 +218,15 @@ static void add_finding(struct report *r, const struct diff *d)
 	const char *plural = kinds[d->spec.by].plural;
 	size_t nr = 0;
 	double widest = 0;
+	if (d->is_unknown) {
+		report_finding(
+			r,
+			"these two captures cannot tell a change from noise: the amounts are "
+			"counted, and their variation is not known from less than %d seconds "
+			"of a capture; longer captures or --runs tell",
+			BLOCKS_MIN);
+		return;
+	}
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diff_item *it = &d->items[i];
 		widest = MAX(widest, it->self.change_error);
@@ -259,6 +275,11 @@ static void add_notes(struct report *r, const struct diff *d)
 			    "amounts are means of the runs; +- covers the spread between runs "
 			    "(%s of freedom) and sampling",
 			    num_noun((uint64_t)spread_degrees(&d->spread[0]), "degrees").s);
+	if (d->has_blocks)
+		report_note(r, "amounts are counted, not sampled; +- is from their variation from "
+			       "second to second within both captures; --runs compares captures");
+	if (d->is_unknown)
+		return;
 	if (before->variance || after->variance || d->spec.how == DIFF_SHARES || d->has_spread)
 		report_note(r,
 			    "+-: half width of the confidence interval of the change, so wide that "
@@ -278,11 +299,10 @@ static void add_into(struct diff_value *to, const struct diff_value *v)
 	to->change_error = hypot(to->change_error, v->change_error);
 }
 
-/* Changes that would be printed as 0. */
+/* Self changes that would be printed as 0: callers are in call trees and flame graphs. */
 static bool is_zero(const struct diff *d, const struct diff_item *it)
 {
-	double least = d->spec.how == DIFF_SHARES ? 0.005 : 0.5;
-	return fabs(it->self.change) < least && !diff_is_significant(&it->total);
+	return fabs(it->self.change) < (d->spec.how == DIFF_SHARES ? 0.005 : 0.5);
 }
 
 static void add_items(struct report *r, const struct diff *d, unsigned flags,
@@ -307,7 +327,7 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 	}
 	size_t nr_zero = d->n - t->nr_rows_total;
 	if (nr_zero)
-		t->note = arena_fmt(&r->arena, "left out: %s without a change",
+		t->note = arena_fmt(&r->arena, "left out: %s without a change of self",
 				    num_noun(nr_zero, "rows").s);
 	if (!nr_left)
 		return;

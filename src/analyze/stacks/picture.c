@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "analyze/diff/diffblocks.h"
 #include "analyze/diff/diff.h"
 #include "analyze/diff/difftree.h"
 #include "analyze/wait/blame.h"
@@ -112,7 +113,7 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec spec = d->pic->spec;
 	spec.event = event ? event : spec.event;
-	if (!spec.event)
+	if (!spec.event && !d->pic->diff)
 		spec.event = views_tree_event(in->p);
 	struct selection sel = {0};
 	struct blame blame = {0};
@@ -209,19 +210,38 @@ static int select_sides(struct arena *a, const struct picture *pic, struct diff_
 	return 0;
 }
 
+/* Compares by function; without a side, *ret_d has no rows. */
+static int make_diff(struct diff *ret_d, struct arena *a, const struct report_tree *t,
+		     const struct picture *pic, struct err *err)
+{
+	struct diff_spec spec = {.how = t->is_normalised ? DIFF_SHARES : DIFF_AMOUNTS,
+				 .by = BY_FUNCTION};
+	*ret_d = (struct diff){0};
+	TRY(select_sides(a, pic, &spec, err));
+	if (!spec.nr_runs[DIFF_BEFORE] || !spec.nr_runs[DIFF_AFTER])
+		return 0;
+	struct select_spec select = pic->spec;
+	if (!select.event)
+		select.event = views_tree_event(pic->inputs.p[0].p);
+	TRY(blocks_select(a, &spec, &select, err));
+	diff_make(ret_d, a, &spec);
+	return 0;
+}
+
 /* Marks the functions whose change is not within its interval. */
 static int compare(struct report *r, struct report_tree *t, const struct picture *pic,
 		   struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct diff_spec spec = {.how = t->is_normalised ? DIFF_SHARES : DIFF_AMOUNTS,
-				 .by = BY_FUNCTION};
-	struct diff d;
-	TRY(select_sides(&a, pic, &spec, err));
-	if (!spec.nr_runs[DIFF_BEFORE] || !spec.nr_runs[DIFF_AFTER])
+	struct diff made;
+	const struct diff *d = pic->diff;
+	if (!d) {
+		TRY(make_diff(&made, &a, t, pic, err));
+		d = &made;
+	}
+	if (!d->n)
 		return 0;
-	diff_make(&d, &a, &spec);
-	size_t nr = difftree_mark(r, t, &d);
+	size_t nr = difftree_mark(r, t, d);
 	report_note(r,
 		    "red: more than before, blue: less, by %s, callees included; widths show the "
 		    "larger of the two",
@@ -230,7 +250,7 @@ static int compare(struct report *r, struct report_tree *t, const struct picture
 		r,
 		"coloured: %s of %s functions, whose change (self or total) has an interval that "
 		"excludes 0; grey: the others",
-		num_count(nr).s, num_count(d.n).s);
+		num_count(nr).s, num_count(d->n).s);
 	return 0;
 }
 

@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "base/vec.h"
 
+struct diff;
+
 struct picture_input {
 	const struct profile *p; /* borrowed */
 	const char *name;        /* file name, for titles and messages; borrowed */
@@ -26,6 +28,8 @@ struct picture {
 	unsigned tree_flags; /* enum calltree_flags */
 	bool is_blame;       /* draw wait time attributed to its cause (analyze/wait/blame.h) */
 	uint64_t total;      /* weight of the root, if more than the stacks have; 0: theirs */
+	/* By function: its event is drawn, and what it marks is coloured. NULL: compared when drawn. */
+	const struct diff *diff;
 	VEC(struct picture_input) inputs;
 };
 

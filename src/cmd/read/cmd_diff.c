@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyze/diff/diffblocks.h"
 #include "analyze/diff/condition.h"
 #include "analyze/diff/diff.h"
 #include "analyze/stacks/calltree.h"
@@ -447,9 +448,10 @@ static int verdict(const struct conditions *c, bool is_strict)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static void make(struct diff *ret_d, struct comparison *c, const struct diff_opts *o)
+static int make(struct diff *ret_d, struct comparison *c, unsigned by, const struct diff_opts *o,
+		const struct select_spec *select, struct err *err)
 {
-	struct diff_spec spec = {.by = (unsigned)o->by};
+	struct diff_spec spec = {.by = by};
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
 		spec.runs[side] = c->side[side].sels;
 		spec.nr_runs[side] = c->side[side].nr;
@@ -458,7 +460,9 @@ static void make(struct diff *ret_d, struct comparison *c, const struct diff_opt
 	spec.how = o->how == HOW_DEFAULT
 			   ? diff_how_of(spec.runs[DIFF_BEFORE], spec.runs[DIFF_AFTER])
 			   : (enum diff_how)o->how;
+	TRY(blocks_select(&c->arena, &spec, select, err));
 	diff_make(ret_d, &c->arena, &spec);
+	return 0;
 }
 
 static struct report *make_report(const struct comparison *c, const struct diff *d,
@@ -473,14 +477,21 @@ static struct report *make_report(const struct comparison *c, const struct diff 
 }
 
 /* Writes the flame graph and the page that were asked for. */
-static int write_pictures(const struct comparison *c, const struct diff_opts *o,
+static int write_pictures(struct comparison *c, const struct diff_opts *o,
 			  const struct select_spec *spec, const struct diff *d,
 			  const struct conditions *conditions, const char *output, struct err *err)
 {
 	const char *after = c->side[DIFF_AFTER].paths[0];
-	CLEANUP(picture_release) struct picture pic = {0};
+	bool is_svg = o->is_flame || has_extension(output, ".svg");
+	bool is_html = o->is_html || has_extension(output, ".html");
+	CLEANUP(picture_release) struct picture pic = {.diff = d};
+	struct diff by_function;
+	if ((is_svg || is_html) && o->by != BY_FUNCTION) {
+		TRY(make(&by_function, c, BY_FUNCTION, o, spec, err));
+		pic.diff = &by_function;
+	}
 	set_picture(&pic, c, spec, d->spec.how);
-	if (o->is_flame || has_extension(output, ".svg")) {
+	if (is_svg) {
 		CLEANUP(buf_release) struct buf path = {0};
 		if (has_extension(output, ".svg"))
 			buf_add_str(&path, output);
@@ -489,7 +500,7 @@ static int write_pictures(const struct comparison *c, const struct diff_opts *o,
 		TRY(flamegraph_write(buf_str(&path), &pic, NULL, err));
 		log_note("differential flame graph: %s", buf_str(&path));
 	}
-	if (o->is_html || has_extension(output, ".html")) {
+	if (is_html) {
 		CLEANUP(buf_release) struct buf path = {0};
 		CLEANUP(report_free_p)
 		struct report *r = make_report(c, d, conditions, HTML_ROWS_MAX);
@@ -512,8 +523,8 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	if (parse_conditions(&conditions, &c->arena, &o->fail_if, &err) ||
 	    select_both(c, spec, o, &err))
 		return cmd_refuse(&err);
-	make(&d, c, o);
-	if (eval_conditions(&conditions, &c->arena, &d, &err))
+	if (make(&d, c, (unsigned)o->by, o, spec, &err) ||
+	    eval_conditions(&conditions, &c->arena, &d, &err))
 		return cmd_refuse(&err);
 	CLEANUP(report_free_p)
 	struct report *r = make_report(c, &d, &conditions, o->limit);

@@ -1,0 +1,92 @@
+/* Variation of exact amounts within a capture; see diffblocks.h. */
+#include "base/base.h"
+#include "analyze/diff/diffblocks.h"
+
+#include "analyze/memory/heapweights.h"
+#include "analyze/select/window.h"
+#include "analyze/views.h"
+#include "base/clock.h"
+#include "base/stat.h"
+
+#define BLOCKS_MAX 16 /* more cost time and make the intervals hardly narrower */
+
+static bool is_launched(const struct profile *p)
+{
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
+	return attached && !strncmp(attached, "launch", strlen("launch"));
+}
+
+bool blocks_are_needed(const struct diff_spec *d)
+{
+	const struct selection *before = d->runs[DIFF_BEFORE];
+	const struct selection *after = d->runs[DIFF_AFTER];
+	if (d->nr_runs[DIFF_BEFORE] != 1 || d->nr_runs[DIFF_AFTER] != 1)
+		return false;
+	if (!view_is_exact(before) && !view_is_exact(after))
+		return false;
+	if (heapweights_is_memory(after))
+		return heapweights_is_flow(after) &&
+		       !(is_launched(before->p) && is_launched(after->p));
+	return true;
+}
+
+/* Whole seconds, because rows of waits, I/O and faults are sums of seconds. */
+static int select_side(struct arena *a, const struct selection *run, const struct select_spec *spec,
+		       const struct selection **ret_blocks, size_t *ret_nr, struct err *err)
+{
+	uint64_t start_ns = window_of_profile(run->p).from_ns;
+	uint64_t first_ns = MAX(run->first_ns, start_ns);
+	uint64_t duration_ns = run->last_ns > first_ns ? run->last_ns - first_ns : 0;
+	uint64_t seconds = (duration_ns + NS_PER_SEC / 10) / NS_PER_SEC;
+	uint64_t length_ns = MAX((seconds + BLOCKS_MAX - 1) / BLOCKS_MAX, 1u) * NS_PER_SEC;
+	size_t nr = (size_t)(seconds * NS_PER_SEC / length_ns);
+	*ret_nr = 0;
+	if (nr < BLOCKS_MIN || run->p->pieces.n)
+		return 0;
+	struct selection *blocks = arena_calloc(a, nr, sizeof(*blocks));
+	for (size_t i = 0; i < nr; i++) {
+		struct select_spec part = *spec;
+		uint64_t from_ns = first_ns - start_ns + i * length_ns;
+		part.time = arena_fmt(a, "%lluns..%lluns", (unsigned long long)from_ns,
+				      (unsigned long long)(from_ns + length_ns));
+		TRY(views_select(a, run->p, &part, &blocks[i], err));
+	}
+	*ret_blocks = blocks;
+	*ret_nr = nr;
+	return 0;
+}
+
+int blocks_select(struct arena *a, struct diff_spec *d, const struct select_spec *spec,
+		  struct err *err)
+{
+	if (!blocks_are_needed(d))
+		return 0;
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		TRY(select_side(a, d->runs[side], spec, &d->blocks[side], &d->nr_blocks[side],
+				err));
+	return 0;
+}
+
+double blocks_variance(const struct block_sum *b, const struct weight *weights)
+{
+	double n = (double)b->nr_blocks;
+	double all = 0;
+	double part = 0;
+	struct stat_run rest = {0};
+	for (size_t i = 0; i < b->nr_blocks; i++) {
+		all += (double)b->blocks[i].weight;
+		part += (double)weights[i].weight;
+	}
+	if (b->is_share && !(all > 0))
+		return 0;
+	/* of shares: of what is more or less than the share of each block's sum */
+	double share = b->is_share ? part / all : 0;
+	for (size_t i = 0; i < b->nr_blocks; i++)
+		stat_add(&rest, (double)weights[i].weight - share * (double)b->blocks[i].weight);
+	double of_block = rest.m2 / (n - 1);
+	if (b->is_share)
+		return n * of_block * (100 / all) * (100 / all);
+	double length_ns = (double)view_duration_ns(&b->blocks[0]);
+	double of_run = (double)view_duration_ns(b->run) / length_ns;
+	return of_run * of_block * b->scale * b->scale;
+}
