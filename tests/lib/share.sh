@@ -26,6 +26,19 @@ whole() { awk '{ n = $NF; all += n; if ($0 ~ /\[truncated\]/) cut += n } END { p
 
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
+# says FILE REGEX: whether its text matches, wherever pages break their lines
+says() { tr -s ' \n' ' ' < "$1" | grep -qE -- "$2"; }
+
+# fact RECORDING KEY: what it says of the capture, as the reports have it; "" if nothing
+fact() {
+	"$ASSAY" report --json -n 0 "$1" | python3 -c '
+import json, sys
+print(json.load(sys.stdin)["facts"].get(sys.argv[1], ""))' "$2"
+}
+
+# by_bpf RECORDING: whether BPF programs unwound its stacks
+by_bpf() { [ "$(fact "$1" stacks)" = 'unwound in the kernel (BPF)' ]; }
+
 # wait_for COMMAND...: waits until it succeeds, for up to a minute, since machines can be busy
 wait_for() {
 	for _ in $(seq 600); do "$@" > /dev/null 2>&1 && return 0; sleep 0.1; done

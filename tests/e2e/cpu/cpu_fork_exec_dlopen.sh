@@ -19,7 +19,7 @@ depth=$(awk '/bottom_burn/ { n = gsub(/go_deeper/, ""); if (n > max) max = n } E
 [ "$depth" = 501 ] || fail "deep: $depth frames of go_deeper, expected 501"
 # Deeper than what is kept: the root, the leaf, and one frame for what is between them.
 $ASSAY cpu -o deeper.assay -- "$TARGETS/lives" deep 5000 > deeper.out 2>&1 || fail "deeper: $(cat deeper.out)"
-if grep -q 'in the kernel (BPF)' deeper.out; then
+if by_bpf deeper.assay; then
 	n=$(total deeper.folded)
 	both=$(total deeper.folded '^lives;_start.*;main;go_deeper.*;[[]... 2,048 to 4,095 frames ...[]];.*;bottom_burn')
 	# The others are over the budget of a CPU.

@@ -4,7 +4,7 @@ $ASSAY cpu --runs 3 --no-pictures -o r.assay -- "$TARGETS/split70" 0.8 > truth 2
 [ $? = 3 ] || fail "the command's exit status is lost: $(cat err)"
 [ "$(wc -l < truth)" = 3 ] || fail "the command ran $(wc -l < truth) times"
 for i in 1 2 3; do [ -f r-$i.assay ] || fail "r-$i.assay is missing: $(cat err)"; done
-grep -q '^3 runs$' err && grep -q 'std dev' err || fail "no table of the spread: $(cat err)"
+grep -q '^3 runs: split70$' err && grep -q 'std dev' err || fail "no table of the spread: $(cat err)"
 
 $ASSAY report --runs --json -n 0 r-1.assay r-2.assay r-3.assay > runs.json || fail "report --runs"
 for i in 1 2 3; do $ASSAY report --by function --json -n 0 r-$i.assay > $i.json || fail "report $i"; done
@@ -60,5 +60,5 @@ run_for $target 100
 kill -TERM $rec
 wait $rec
 status=$?
-[ -f s-2.assay ] && [ ! -f s-3.assay ] && grep -q '^2 runs$' out || fail "stopped in the second run: $(cat out)"
+[ -f s-2.assay ] && [ ! -f s-3.assay ] && grep -q '^2 runs: ' out || fail "stopped in the second run: $(cat out)"
 [ $status = 0 ] || [ $status = 143 ] || fail "stopped, exit $status: $(cat out)"

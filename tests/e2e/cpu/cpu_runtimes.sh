@@ -6,7 +6,7 @@ if [ -x "$TARGETS/muslsort" ]; then
 	[ "$n" -ge 500 ] || fail "musl: $n samples: $(cat err)"
 	at_least "$(whole musl.folded)" 99 || fail "musl: whole stacks $(whole musl.folded) %: $(cat err)"
 	[ "$(total musl.folded 'muslsort!fn_')" -ge $((n * 95 / 100)) ] || fail "musl: code is not distinguished: $(head -3 musl.folded)"
-	grep -q 'stripped code' err || fail "musl: does not say why names are missing: $(cat err)"
+	says err 'stripped code' || fail "musl: does not say why names are missing: $(cat err)"
 fi
 if command -v node > /dev/null; then
 	cat > hot.js <<- 'END'
@@ -22,9 +22,9 @@ if command -v node > /dev/null; then
 	js=$(total node.folded 'node::Start.*fibHot')
 	[ "$js" -ge $((n / 2)) ] || fail "node: $js of $n samples have JavaScript names: $(cat err)"
 	at_least "$(whole node.folded)" 97 || fail "node: whole stacks $(whole node.folded) %: $(cat err)"
-	! grep 'without names' err || fail "node: names are said to be missing: $(cat err)"
+	! says err 'without names' || fail "node: names are said to be missing: $(cat err)"
 	$ASSAY cpu -o noname.assay -- node hot.js > out 2> err || fail "node without a map: $(cat err)"
-	grep -q 'node: [0-9.]* % of the time .*--perf-basic-prof' err || fail "node without a map: no remedy: $(cat err)"
+	says err 'node: [0-9.]* % of the time .*--perf-basic-prof' || fail "node without a map: no remedy: $(cat err)"
 fi
 if command -v javac > /dev/null; then
 	cat > Hot.java <<- 'END'
@@ -39,11 +39,11 @@ if command -v javac > /dev/null; then
 	END
 	javac Hot.java || fail "javac"
 	$ASSAY cpu -o java.assay -- java Hot > out 2> err || fail "java: $(cat err)"
-	grep -q 'java: .*--jit-map' err || fail "java: no remedy: $(cat err)"
+	says err 'java: .*--jit-map' || fail "java: no remedy: $(cat err)"
 	$ASSAY cpu -o named.assay -- java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions \
 		-XX:+DumpPerfMapAtExit Hot > out 2> err || fail "java with a map: $(cat err)"
 	rm -f "/tmp/perf-$(cut -d' ' -f1 out).map"
-	! grep 'java: [0-9]' err || fail "java with a map: a remedy for nothing: $(cat err)"
+	! says err 'java: [0-9]' || fail "java with a map: a remedy for nothing: $(cat err)"
 fi
 # A process with a root, pids and mounts of its own, found by its pid here; its binary is nowhere else.
 command -v unshare > /dev/null || skip "no unshare"

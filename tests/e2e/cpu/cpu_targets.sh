@@ -57,7 +57,7 @@ kill $parent
 
 # The target is profiled exactly while the command runs.
 $ASSAY cpu -p $one -o while.assay -- sleep 1 > out 2>&1 || fail "target with command: $(cat out)"
-took=$($ASSAY report while.assay | sed -n 's/.*duration: \([0-9.]*\) s.*/\1/p')
+took=$($ASSAY report --runs --json while.assay | sed -n 's/.*"duration_ns":\([0-9]*\)[,}].*/\1e-9/p')
 at_least "$took" 0.9 && at_least 5 "$took" || fail "did not stop with the command of 1 s: recorded for $took s"
 [ "$(total while.folded just_burn)" -ge 5 ] || fail "target with command: few samples"
 
