@@ -99,7 +99,10 @@ phases() {
 	confined $capture "$uid" "$none" "$bound" "$who: $*, while rendering"
 	grep -qE '^Seccomp_filters:.*2$' /proc/$capture/status || fail "$who: $*: still the filter of captures"
 	drain $capture || fail "$who: $*: $(cat err)"
-	grep -aqE 'mixedload|leak_here' out || fail "$who: $*: nothing in $(cat out err)"
+	# The page of the whole system has what waits longest there.
+	grep -aqE 'mixedload|leak_here|: all, [0-9]' out || fail "$who: $*: nothing in $(cat out err)"
+	"$here/assay" convert --to folded -o all.folded "$to" 2> err || fail "$who: $*: convert: $(cat err)"
+	grep -qE 'mixedload|leak_here' all.folded || fail "$who: $*: not in the recording: $(cat out)"
 	capture=
 }
 
