@@ -195,7 +195,7 @@ static bool is_in_title(const char *key)
 	return id == FACT_TARGET || id == FACT_COMMAND || id == FACT_DURATION;
 }
 
-/* "CPU time: redis-server, 4.00 s": of what, and how long. */
+/* "CPU time: redis-server, 4.00 s of recording": of what, and how long. */
 static void add_title(struct buf *to, const struct report *r, const struct text_style *style)
 {
 	static const enum fact_id of[] = {FACT_TARGET, FACT_COMMAND, FACT_DURATION};
@@ -207,7 +207,8 @@ static void add_title(struct buf *to, const struct report *r, const struct text_
 		const char *value = report_get_fact(r, of[i]);
 		if (!value || (of[i] == FACT_COMMAND && has_name))
 			continue;
-		buf_addf(&title, "%s%s", sep, value);
+		buf_addf(&title, "%s%s%s", sep, value,
+			 of[i] == FACT_DURATION ? " of recording" : "");
 		has_name = true;
 		sep = ", ";
 	}

@@ -10,7 +10,6 @@
 #define NAME_BYTES_MAX 4096 /* what is parsed of a name; a longer one is cut */
 #define PARTS_MAX      64   /* components of a path that are separated */
 #define HASH_DIGITS    16
-#define DOTS           ".."
 
 enum strip {
 	STRIP_ARGUMENTS = 1 << 0,
@@ -27,6 +26,12 @@ static const unsigned strips[] = {
 	STRIP_ARGUMENTS | STRIP_TEMPLATES | STRIP_TRAIT,
 	STRIP_ARGUMENTS | STRIP_TEMPLATES | STRIP_TRAIT | STRIP_HASHES,
 };
+
+/* What stands for what is left out. In a path ".." is a folder. */
+static const char *dots_of(struct sv name)
+{
+	return name.n && memchr(name.p, '/', name.n) ? "..." : "..";
+}
 
 /* ---- characters ------------------------------------------------------------------------ */
 
@@ -281,7 +286,7 @@ static bool add_path(struct buf *to, struct sv s, size_t nr_left_out)
 	}
 	buf_add(to, s.p, parts[head].from);
 	buf_add(to, s.p + tail->from, tail->name - tail->from);
-	buf_add_str(to, DOTS);
+	buf_add_str(to, dots_of(s));
 	buf_add_sv(to, sv_from_idx(s, tail->from));
 	return true;
 }
@@ -307,7 +312,8 @@ bool shortname_form(struct buf *to, struct sv name, unsigned step)
 
 void shortname_cut(struct buf *to, struct sv text, size_t columns)
 {
-	const size_t dots = strlen(DOTS);
+	const char *mark = dots_of(text);
+	const size_t dots = strlen(mark);
 	if (utf8_columns(text) <= columns) {
 		buf_add_sv(to, text);
 		return;
@@ -316,7 +322,7 @@ void shortname_cut(struct buf *to, struct sv text, size_t columns)
 	size_t tail = rest * 3 / 5; /* the end is the most specific part */
 	size_t nr_tail = bytes_of_last(text, tail);
 	buf_add(to, text.p, bytes_of_first(text, rest - tail));
-	buf_add(to, DOTS, MIN(columns, dots));
+	buf_add(to, mark, MIN(columns, dots));
 	buf_add(to, text.p + text.n - nr_tail, nr_tail);
 }
 
@@ -368,13 +374,14 @@ static size_t common_start(struct sv a, struct sv b)
 /* A form that has what follows the first @common bytes: "std::..tor<int>". */
 static char *form_from(struct sv name, size_t common, size_t columns)
 {
-	const size_t dots = strlen(DOTS);
+	const char *mark = dots_of(name);
+	const size_t dots = strlen(mark);
 	size_t head = columns / 4;
 	CLEANUP(buf_release) struct buf form = {0};
 	if (common <= head + dots) {
 		buf_add(&form, name.p, bytes_of_first(name, columns > dots ? columns - dots : 0));
 		if (form.n < name.n)
-			buf_add_str(&form, DOTS);
+			buf_add_str(&form, mark);
 		return buf_detach(&form);
 	}
 	size_t context = columns / 4; /* bytes before the difference: its word */
@@ -382,7 +389,7 @@ static char *form_from(struct sv name, size_t common, size_t columns)
 	while (from < name.n && !is_start(name.p[from]))
 		from++;
 	buf_add(&form, name.p, bytes_of_first(name, head));
-	buf_add_str(&form, DOTS);
+	buf_add_str(&form, mark);
 	struct sv rest = sv_from_idx(name, from);
 	size_t room = columns > head + dots ? columns - head - dots : 0;
 	if (utf8_columns(rest) <= room) {
@@ -390,7 +397,7 @@ static char *form_from(struct sv name, size_t common, size_t columns)
 		buf_add_sv(&form, sv_from_idx(name, name.n - bytes_of_last(name, room)));
 	} else {
 		buf_add(&form, rest.p, bytes_of_first(rest, room > dots ? room - dots : 0));
-		buf_add_str(&form, DOTS);
+		buf_add_str(&form, mark);
 	}
 	return buf_detach(&form);
 }

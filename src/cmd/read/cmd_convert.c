@@ -155,7 +155,10 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 		if (f->write)
 			suggest_offer(&s, sv_from_str(f->name));
 	err_set(err, -EINVAL, "cannot write format '%s'", o->to);
-	if (s.best.n)
+	if (!strcmp(o->to, "csv"))
+		err_hint(err, "tables as CSV: assay report --csv; to list the formats: assay "
+			      "convert --list");
+	else if (s.best.n)
 		err_hint(err, "did you mean '%.*s'? to list the formats: assay convert --list",
 			 SV_ARGS(s.best));
 	else

@@ -111,9 +111,10 @@ function pathForms(s) {
 			i = after - 1;
 	}
 	var n = parts.length, least = n > 1 && s[parts[n - 1][1]] === '{' ? 2 : 1;
+	var dots = s.indexOf('/') < 0 ? '..' : '...'; /* in a path ".." is a folder */
 	for (var kept = n - 1; kept >= least; kept--) {
 		var head = kept > 2 ? Math.floor((kept - 1) / 2) : 0, tail = parts[n - (kept - head)];
-		forms.push(head ? s.slice(0, parts[head][0]) + s.slice(tail[0], tail[1]) + '..' +
+		forms.push(head ? s.slice(0, parts[head][0]) + s.slice(tail[0], tail[1]) + dots +
 			s.slice(tail[0]) : s.slice(tail[1]));
 	}
 	return forms;
