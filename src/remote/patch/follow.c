@@ -138,8 +138,7 @@ static void reap_others(struct heapfollow *f)
 			continue;
 		}
 		/* Our own children are waited for elsewhere. */
-		if (proc_tgid(si.si_pid, &pid, NULL) ||
-		    (pid == si.si_pid && tracee_is_child(pid)))
+		if (proc_tgid(si.si_pid, &pid, NULL) || (pid == si.si_pid && tracee_is_child(pid)))
 			return;
 		(void)waitid(P_PID, (id_t)si.si_pid, &si, options);
 	}
