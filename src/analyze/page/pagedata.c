@@ -102,7 +102,7 @@ static uint32_t ms_since(const struct page *page, uint64_t ns)
  */
 static str_id waker_name(struct maker *m, const struct tag *tag, unsigned reason)
 {
-	if (reason == WAIT_RUN_QUEUE || reason == WAIT_YIELD)
+	if (!reason || reason >= WAIT_NR || reason == WAIT_RUN_QUEUE || reason == WAIT_YIELD)
 		return 0;
 	if (!tag->other)
 		return name_of(m, wait_ended_by(tag));

@@ -65,7 +65,7 @@ TEST(pagedata_rows_are_in_order_of_time_and_in_range)
 		bool is_wait = s->state[i] && s->state[i] < WAIT_NR;
 		bool is_ended =
 			is_wait && s->state[i] != WAIT_RUN_QUEUE && s->state[i] != WAIT_YIELD;
-		CHECK(is_ended || !s->waker[i]); /* the scheduler ends the others */
+		CHECK(is_ended == !!s->waker[i]); /* the scheduler ends the others */
 	}
 }
 
