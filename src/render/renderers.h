@@ -21,7 +21,7 @@ struct renderer_choice {
 	uint64_t rows;   /* of all tables together; 0: as many as a page has */
 	bool is_wide;    /* no limit of the width */
 	bool is_details; /* everything */
-	bool has_limit; /* set by the command: rows of each table were given, the page may be longer */
+	bool has_limit;  /* set by the command: it decides how many rows, the page may be longer */
 };
 
 /* Fills the parts of a style that the options decide; @fd is where the text will go. */

@@ -22,6 +22,10 @@ static const struct report_column columns[] = {
 	{"waker_function", "waker in", CELL_TEXT, "the same of the thread that woke it"},
 };
 
+/* The durations stay on a narrow line. */
+static const char *const hide_first[] = {
+	"cpu_before_ns", "waker_function", "object", "woken_by", "tid", NULL};
+
 struct list {
 	struct report *r;
 	struct report_table *out;
@@ -108,6 +112,7 @@ int waitlist_report(struct report *r, const struct profile *p, const struct sele
 	r->noun = "waits";
 	r->losses = p->losses;
 	l.out = report_add_table(r, "intervals", "single waits", columns, ARRAY_LEN(columns));
+	l.out->hide_first = hide_first;
 	for (size_t i = 0; i < t->n; i++)
 		if (select_has(filter, i) && is_within(t, i, min_ns, max_ns))
 			add(&l, i);

@@ -93,7 +93,8 @@ static int write_waits(const struct script_opts *o, const struct profile *p,
 		       const struct select_spec *spec, struct err *err)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
-	const struct output_opts out = {.path = o->output, .form = o->form};
+	struct output_opts out = {.path = o->output, .form = o->form};
+	out.form.has_limit = true; /* not a page: all rows, unless --rows is given */
 	TRY(waitlist_report(r, p, spec, err));
 	return output_report(&out, r);
 }

@@ -13,8 +13,8 @@ for mode in filter strict; do
 	filter) grep -q "functions of the target's allocator are patched" err || fail "filter: not reported: $(cat err)" ;;
 	strict) grep -q "seccomp (strict) would kill it.*uprobes" err || fail "strict: not reported: $(cat err)" ;;
 	esac
-	$ASSAY report -v $mode.assay > $mode.report 2>&1
-	grep -Eq "heap allocations counted: [1-9]" $mode.txt $mode.report || fail "$mode: nothing was seen: $(cat $mode.txt)"
+	$ASSAY report --json $mode.assay > $mode.json || fail "$mode: report"
+	grep -q '"heap allocations counted":"[1-9]' $mode.json || fail "$mode: nothing was seen: $(cat $mode.txt)"
 	wait $pid || fail "$mode: the program ended with $?"
 	grep -q done out.$mode || fail "$mode: the program did not finish"
 done

@@ -62,5 +62,8 @@ assert {"lock", "pipe", "net", "sleep", "park"} <= {r["reason"] for r in rows}, 
 END
 $ASSAY script --waits --reason sleep s.assay > sleeps || fail "script --reason"
 [ "$(grep -c culprit_sleep sleeps)" -ge 80 ] || fail "sleeps: $(wc -l < sleeps)"
+$ASSAY script --waits --width 80 s.assay > narrow || fail "script --width"
+grep 'reason .*blocked.*run queue' narrow || fail "no durations on 80 columns: $(sed -n 4,5p narrow)"
+[ "$($ASSAY script --waits --rows 5 s.assay | grep -c spanchains)" = 5 ] || fail "script --rows"
 $ASSAY script s.assay | grep -q ' intervals:' && fail "script prints single waits unasked"
 exit 0
