@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "analyze/report.h"
 
+#include <math.h>
+
 #include "base/mem.h"
 #include "base/text/num.h"
 
@@ -40,6 +42,34 @@ enum unit cell_unit(enum cell_kind kind)
 const char *cell_name(enum cell_kind kind)
 {
 	return kinds[kind].name;
+}
+
+bool cell_is_known(const struct report_column *c, const union cell *v)
+{
+	switch (c->kind) {
+	case CELL_TEXT:
+		return true;
+	case CELL_COUNT:
+		return v->u != CELL_NO_COUNT;
+	case CELL_NS:
+		return v->u != CELL_NS_NONE;
+	case CELL_BYTES:
+		return v->u != CELL_NO_BYTES;
+	case CELL_ID:
+		return v->u != CELL_NO_ID;
+	case CELL_PERCENT:
+	case CELL_FLOAT:
+		return isfinite(v->d);
+	case CELL_BYTES_ESTIMATE:
+	case CELL_COUNT_ESTIMATE:
+	case CELL_NS_ESTIMATE:
+		return v->estimate.value != CELL_NO_ESTIMATE;
+	case CELL_BYTES_CHANGE:
+	case CELL_COUNT_CHANGE:
+	case CELL_NS_CHANGE:
+		return v->estimate.change != CELL_NO_CHANGE;
+	}
+	return false;
 }
 
 struct report *report_new(void)

@@ -69,6 +69,16 @@ union cell {
 	struct cell_estimate estimate;
 };
 
+/* Whether the value is known: not one of the CELL_NO_* values, nor NAN. */
+bool cell_is_known(const struct report_column *c, const union cell *v);
+
+/* Which rows a page has that has no room for all. */
+enum report_cut {
+	CUT_LAST,  /* the first ones; the rows are in the order of their importance */
+	CUT_EVERY, /* in order of time: the first, the last, the peak, and some evenly between */
+	CUT_LEAST, /* in another order: those with the most of @cut_by */
+};
+
 struct report_table {
 	const char *key;   /* "functions", "threads" */
 	const char *title; /* "hottest functions (self time)" */
@@ -79,6 +89,8 @@ struct report_table {
 	bool has_counts;
 	bool is_detail; /* only --details and data formats have it */
 	size_t nr_first; /* rows that a page has before other tables have more than a few; 0: a few */
+	enum report_cut cut;
+	size_t cut_by;  /* a column: of which CUT_EVERY keeps the peak, CUT_LEAST the largest */
 	bool has_other; /* the last row, but for the total, is the sum of the rows that were cut */
 	bool has_total; /* the last row is the total */
 	struct report_column *columns;

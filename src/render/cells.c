@@ -194,10 +194,7 @@ void cells_add(struct buf *to, const struct report_column *c, const struct cells
 		cells_add_pct(to, v->d);
 	else if (c->kind == CELL_FLOAT)
 		add_float(to, v->d);
-	else if ((c->kind == CELL_ID && v->u == CELL_NO_ID) ||
-		 (c->kind == CELL_COUNT && v->u == CELL_NO_COUNT) ||
-		 (c->kind == CELL_NS && v->u == CELL_NS_NONE) ||
-		 (c->kind == CELL_BYTES && v->u == CELL_NO_BYTES))
+	else if (!cell_is_known(c, v))
 		buf_add_ch(to, '-');
 	else if (c->kind == CELL_ID)
 		buf_add_u64(to, v->u);

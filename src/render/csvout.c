@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "render/csvout.h"
 
-#include <math.h>
-
 #include "base/text/escape.h"
 
 static void end_line(struct buf *to)
@@ -49,12 +47,9 @@ static void add_number(struct buf *to, uint64_t v)
 /* A value and its error. */
 static void add_estimate(struct buf *to, const struct report_column *c, const union cell *v)
 {
-	bool is_change = cell_form(c->kind) == CELL_CHANGE;
-	bool is_known = is_change ? v->estimate.change != CELL_NO_CHANGE
-				  : v->estimate.value != CELL_NO_ESTIMATE;
-	if (!is_known)
+	if (!cell_is_known(c, v))
 		buf_add_str(to, ",,");
-	else if (is_change)
+	else if (cell_form(c->kind) == CELL_CHANGE)
 		buf_addf(to, ",%" PRId64 ",%" PRIu64, v->estimate.change, v->estimate.error);
 	else
 		buf_addf(to, ",%" PRIu64 ",%" PRIu64, v->estimate.value, v->estimate.error);
@@ -62,21 +57,16 @@ static void add_estimate(struct buf *to, const struct report_column *c, const un
 
 static void add_cell(struct buf *to, const struct report_column *c, const union cell *v)
 {
-	bool is_unknown = (c->kind == CELL_NS && v->u == CELL_NS_NONE) ||
-			  (c->kind == CELL_COUNT && v->u == CELL_NO_COUNT) ||
-			  (c->kind == CELL_ID && v->u == CELL_NO_ID);
 	if (cell_form(c->kind) != CELL_PLAIN)
 		add_estimate(to, c, v);
 	else if (c->kind == CELL_TEXT)
 		add_cell_text(to, sv_from_str(v->text));
-	else if (is_unknown)
+	else if (!cell_is_known(c, v))
 		buf_add_ch(to, ',');
 	else if (c->kind != CELL_PERCENT && c->kind != CELL_FLOAT)
 		add_number(to, v->u);
-	else if (isfinite(v->d))
-		buf_addf(to, ",%.4f", v->d);
 	else
-		buf_add_ch(to, ',');
+		buf_addf(to, ",%.4f", v->d);
 }
 
 static void add_table(struct buf *to, const struct report_table *t)

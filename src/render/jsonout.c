@@ -16,8 +16,7 @@ static const char *unit_name(enum unit unit)
 static void add_estimate(struct json *j, const struct report_column *c, const union cell *v)
 {
 	bool is_change = cell_form(c->kind) == CELL_CHANGE;
-	bool is_known = is_change ? v->estimate.change != CELL_NO_CHANGE
-				  : v->estimate.value != CELL_NO_ESTIMATE;
+	bool is_known = cell_is_known(c, v);
 	if (!is_known)
 		json_null(j);
 	else if (is_change)
@@ -35,10 +34,6 @@ static void add_estimate(struct json *j, const struct report_column *c, const un
 
 static void add_cell(struct json *j, const struct report_column *c, const union cell *v)
 {
-	bool is_unknown = (c->kind == CELL_NS && v->u == CELL_NS_NONE) ||
-			  (c->kind == CELL_COUNT && v->u == CELL_NO_COUNT) ||
-			  (c->kind == CELL_BYTES && v->u == CELL_NO_BYTES) ||
-			  (c->kind == CELL_ID && v->u == CELL_NO_ID);
 	json_key(j, c->key);
 	if (cell_form(c->kind) != CELL_PLAIN)
 		add_estimate(j, c, v);
@@ -46,7 +41,7 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 		json_str(j, v->text);
 	else if (c->kind == CELL_PERCENT || c->kind == CELL_FLOAT)
 		json_double(j, v->d, 4);
-	else if (is_unknown)
+	else if (!cell_is_known(c, v))
 		json_null(j);
 	else
 		json_u64(j, v->u);

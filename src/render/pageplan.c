@@ -83,6 +83,48 @@ static void share_room(const struct report *r, struct counts *of, size_t nr_line
 	}
 }
 
+static double weight_of(const struct report_table *t, size_t row)
+{
+	const struct report_column *c = &t->columns[t->cut_by];
+	const union cell *v = &t->cells[row * t->nr_columns + t->cut_by];
+	if (c->kind == CELL_TEXT || cell_form(c->kind) == CELL_CHANGE || !cell_is_known(c, v))
+		return 0;
+	if (c->kind == CELL_PERCENT || c->kind == CELL_FLOAT)
+		return v->d;
+	return (double)(cell_form(c->kind) == CELL_ESTIMATE ? v->estimate.value : v->u);
+}
+
+/* Keeps the first and the last row, the peak, and others with equal distances between them. */
+static size_t thin(const struct report_table *t, size_t *rows, size_t n, size_t max)
+{
+	size_t peak = 0;
+	for (size_t i = 0; i < n; i++)
+		if (weight_of(t, rows[i]) > weight_of(t, rows[peak]))
+			peak = i;
+	size_t nearest = 0; /* gives its place to the peak: neither the first nor the last */
+	if (max > 2 && n > 1)
+		nearest = MIN(MAX((peak * (max - 1) + (n - 1) / 2) / (n - 1), (size_t)1), max - 2);
+	for (size_t k = 0; k < max; k++) {
+		size_t at = max > 1 ? k * (n - 1) / (max - 1) : n - 1;
+		bool is_end = !peak || peak == n - 1;
+		rows[k] = rows[nearest && k == nearest && !is_end ? peak : at];
+	}
+	return max;
+}
+
+/* Keeps the rows with the largest values, in the order of the table. */
+static size_t keep_largest(const struct report_table *t, size_t *rows, size_t n, size_t max)
+{
+	for (; n > max; n--) {
+		size_t least = 0;
+		for (size_t i = 1; i < n; i++)
+			if (weight_of(t, rows[i]) < weight_of(t, rows[least]))
+				least = i;
+		memmove(&rows[least], &rows[least + 1], (n - least - 1) * sizeof(*rows));
+	}
+	return n;
+}
+
 static void list_rows(struct pageplan *plan, const struct report_table *t, size_t i,
 		      const struct counts *of, bool is_whole)
 {
@@ -90,9 +132,14 @@ static void list_rows(struct pageplan *plan, const struct report_table *t, size_
 	size_t nr_sums = MIN((size_t)t->has_other + t->has_total, t->nr_rows);
 	to->is_shown = of->is_shown;
 	to->rows = arena_calloc(&plan->arena, t->nr_rows + 1, sizeof(*to->rows));
-	for (size_t k = 0; k < t->nr_rows - nr_sums && to->nr_rows < of->nr_shown; k++)
+	for (size_t k = 0; k < t->nr_rows - nr_sums; k++)
 		if (is_whole || !is_nil(t, k))
 			to->rows[to->nr_rows++] = k;
+	if (to->nr_rows > of->nr_shown)
+		to->nr_rows = t->cut == CUT_EVERY ? thin(t, to->rows, to->nr_rows, of->nr_shown)
+			      : t->cut == CUT_LEAST
+				      ? keep_largest(t, to->rows, to->nr_rows, of->nr_shown)
+				      : of->nr_shown;
 	to->nr_items = to->nr_rows;
 	bool is_cut = to->nr_rows < t->nr_rows - nr_sums;
 	if (t->has_other && !is_cut)

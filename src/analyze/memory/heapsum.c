@@ -212,6 +212,15 @@ static struct heap_sum counted_sum(const struct profile *p, enum fact_id nr, enu
 				 .bytes = (int64_t)MIN(nr_bytes, INT64_MAX)};
 }
 
+static void add_those(const struct page *g, struct report_table *to, const struct total *rows,
+		      size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].is_there)
+			add_total(g, to, &rows[i]);
+}
+
+/* The rows that are read first come first: a page may have no room for all. */
 static void add_totals(const struct page *g)
 {
 	const struct heapfigures *f = g->f;
@@ -233,6 +242,13 @@ static void add_totals(const struct page *g)
 		 f->is_exact && is_whole ? "exact: counted besides the sampling" : ""},
 		{has_counts && !f->is_exact && counted.nr && counted.bytes && is_whole, FLOW,
 		 &counted, "counted", "exact count of all allocations"},
+		{has_flow || has[HEAP_SUM_LIVE], LEVEL_OF_BLOCKS, &of[HEAP_SUM_LIVE], "live",
+		 live_note(f, has_flow)},
+		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]),
+		 LEVEL_OF_BLOCKS, &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
+		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_note(f)},
+	};
+	const struct total parts[] = {
 		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
 		 "temporary",
 		 share_note(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
@@ -246,13 +262,8 @@ static void add_totals(const struct page *g)
 		 of[HEAP_SUM_FREED_PREEXISTING].bytes
 			 ? "blocks allocated before the capture; size not always known"
 			 : "blocks allocated before the capture; size not known"},
-		{has_flow || has[HEAP_SUM_LIVE], LEVEL_OF_BLOCKS, &of[HEAP_SUM_LIVE], "live",
-		 live_note(f, has_flow)},
-		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]),
-		 LEVEL_OF_BLOCKS, &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
 		{has[HEAP_SUM_SUPPRESSED], LEVEL, &of[HEAP_SUM_SUPPRESSED], "suppressed",
 		 "known leaks, part of leaked"},
-		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_note(f)},
 		{has[HEAP_SUM_MAPPED], FLOW, &of[HEAP_SUM_MAPPED], "mapped", mapped_by},
 		{has[HEAP_SUM_UNMAPPED], FLOW, &of[HEAP_SUM_UNMAPPED], "unmapped", mapped_by},
 		{has[HEAP_SUM_GROWTH], FLOW, &of[HEAP_SUM_GROWTH], "first touched",
@@ -261,12 +272,11 @@ static void add_totals(const struct page *g)
 	struct report_table *to =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
 	to->hide_first = hide_first;
-	to->nr_first = 6;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].is_there)
-			add_total(g, to, &rows[i]);
+	to->nr_first = 7;
+	add_those(g, to, rows, ARRAY_LEN(rows));
 	if (is_whole)
 		add_resident(g, to);
+	add_those(g, to, parts, ARRAY_LEN(parts));
 	to->nr_rows_total = to->nr_rows;
 }
 

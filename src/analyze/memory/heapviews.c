@@ -260,6 +260,7 @@ static void add_table(struct report *r, struct heapfigures *f, struct heap_group
 	struct heap_group other = {0};
 	size_t nr_other = 0;
 	t->note = table->note;
+	t->cut = table->flags & IN_ORDER ? CUT_LEAST : CUT_LAST; /* by the first figure */
 	if (table->flags & HAS_FIGURES)
 		t->hide_first = main_sum(f) == HEAP_SUM_PEAK ? hide_first_by_peak : hide_first;
 	if (!(table->flags & IN_ORDER))

@@ -271,6 +271,8 @@ static void add_points(struct report *r, const struct limit_outcome *s, size_t m
 {
 	struct report_table *t = report_add_table(r, "over_time", "over time", point_columns,
 						  ARRAY_LEN(point_columns));
+	t->cut = CUT_EVERY;
+	t->cut_by = 1;
 	size_t n = s->points.n;
 	size_t nr = max_rows ? MIN(max_rows, n) : n;
 	for (size_t i = 0; i < nr; i++) {

@@ -303,6 +303,8 @@ static void add_snapshots(struct report *r, const struct memtime *m, uint64_t ma
 	struct report_table *t =
 		report_add_table(r, "memory_time", "snapshots", columns, nr_columns);
 	size_t nr = max_rows ? MIN((size_t)MAX(max_rows, (uint64_t)2), m->nr_rows) : m->nr_rows;
+	t->cut = CUT_EVERY;
+	t->cut_by = 1;
 	const char *peak = m->has_live ? "peak of the heap" : "peak";
 	bool has_peak = false;
 	for (size_t k = 0; k < nr; k++) {
@@ -385,6 +387,7 @@ static int add_tree(struct report *r, const struct profile *p, double min_pct, s
 	struct report_tree *t = vec_last(&r->trees);
 	t->key = "peak_tree";
 	t->title = "live at the peak, by allocating call stack";
+	t->is_detail = true; /* it would take the place of the times */
 	return 0;
 }
 

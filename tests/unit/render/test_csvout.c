@@ -116,3 +116,22 @@ TEST(csv_leaves_unknown_values_empty)
 				  "t,\"'=a,\"\"b\"\"\",,,,12.3457\r\n"
 				  "t,-,7,1,4,0.0000\r\n\r\ntable,kind,count\r\n"));
 }
+
+TEST(csv_has_no_marker_of_an_unknown_value_of_any_kind)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	CLEANUP(buf_release) struct buf json = {0};
+	static const enum cell_kind kinds[] = {CELL_COUNT, CELL_NS, CELL_BYTES, CELL_ID};
+	r->title = "t";
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct report_column column = {"v", "v", kinds[i], NULL};
+		struct report_table *t = report_add_table(r, "t", "t", &column, 1);
+		report_add_row(r, t, &(union cell){.u = UINT64_MAX});
+	}
+	csvout_render(&b, r);
+	jsonout_render(&json, r);
+	CHECK(strstr(buf_str(&b), "table,v\r\nt,\r\n"));
+	CHECK(!strstr(buf_str(&b), "18446744073709551615"));
+	CHECK(!strstr(buf_str(&json), "18446744073709551615"));
+}
