@@ -452,6 +452,11 @@ static int parse_moment(struct gather *g, struct err *err)
 		err_set(err, -EINVAL, "--at: this profile has one point in time only");
 		return err_hint(err, "omit --at, or record allocations and frees: assay heap");
 	}
+	uint64_t length_ns = all.to_ns - all.from_ns;
+	if (ns > length_ns + length_ns / 100) { /* lengths are shown rounded */
+		err_set(err, -EINVAL, "--at %s is after the end of the capture", at);
+		return err_hint(err, "it took %s", num_ns(length_ns).s);
+	}
 	g->until_ns = all.from_ns + MAX(ns, 1u);
 	return 0;
 }

@@ -42,6 +42,14 @@ static bool has_times(const struct table *t)
 	return false;
 }
 
+int leaks_check(const char *older_than, uint64_t *ret_ns, struct err *err)
+{
+	if (clock_parse_duration(sv_from_str(older_than), ret_ns))
+		return 0;
+	err_set(err, -EINVAL, "--older-than: '%s' is not a duration", older_than);
+	return err_hint(err, "write a number with its unit: 500ms, 30s, 5m");
+}
+
 int leaks_limit(const struct profile *p, const char *older_than, struct leak_limit *ret_l,
 		struct err *err)
 {
@@ -50,10 +58,8 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 	struct leak_limit l = {.rule = LEAKS_OLDER,
 			       .min_age_ns = (all.to_ns - all.from_ns) / 2,
 			       .end_ns = all.to_ns};
-	if (older_than && !clock_parse_duration(sv_from_str(older_than), &l.min_age_ns)) {
-		err_set(err, -EINVAL, "--older-than: '%s' is not a duration", older_than);
-		return err_hint(err, "write a number with its unit: 500ms, 30s, 5m");
-	}
+	if (older_than)
+		TRY(leaks_check(older_than, &l.min_age_ns, err));
 	if (p->is_incomplete)
 		l.why_unknown =
 			"the recording is incomplete: what is leaked and what was live at the "

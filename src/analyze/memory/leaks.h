@@ -30,6 +30,8 @@ struct leak_limit {
 	uint64_t end_ns; /* of the capture */
 };
 
+/* Parses the age from which on blocks count as leaked. */
+int leaks_check(const char *older_than, uint64_t *ret_ns, struct err *err);
 /* @older_than: a duration as text, or NULL. -EINVAL: it is not a duration. */
 int leaks_limit(const struct profile *p, const char *older_than, struct leak_limit *ret_l,
 		struct err *err);

@@ -22,13 +22,14 @@ static bool find_column(const struct profile *p, const struct table *t, const ch
 
 static void add_columns(struct buf *to, const struct profile *p, const struct table *t)
 {
-	buf_addf(to, "%s%s:", to->n ? "; " : "", profile_text(p, t->event));
-	const char *before = " ";
+	bool is_first = true;
 	for (uint32_t i = 0; i < t->nr_columns; i++) {
 		if (t->columns[i].is_level)
 			continue;
-		buf_addf(to, "%s%s", before, profile_text(p, t->columns[i].name));
-		before = ", ";
+		if (is_first)
+			buf_addf(to, "%s%s: ", to->n ? "; " : "", profile_text(p, t->event));
+		buf_addf(to, "%s%s", is_first ? "" : ", ", profile_text(p, t->columns[i].name));
+		is_first = false;
 	}
 }
 

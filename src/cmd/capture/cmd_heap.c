@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "analyze/memory/leaks.h"
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/log.h"
@@ -88,6 +89,9 @@ static const char examples[] =
 static int check(struct capture_job *job, struct err *err)
 {
 	const struct heap_opts *o = job->own;
+	uint64_t ns;
+	if (o->older_than)
+		TRY(leaks_check(o->older_than, &ns, err));
 	return heap_capture_check(&o->heap, job, err);
 }
 

@@ -196,6 +196,7 @@ TEST(heapweights_refuse_what_they_do_not_know)
 	static const struct heap_spec bad[] = {
 		{.weight = "size"},
 		{.at = "noon"},
+		{.at = "99s"}, /* of 10 */
 		{.weight = "leaked", .older_than = "old"},
 		{.weight = "leaked", .suppress = "cache\n"},
 	};

@@ -185,7 +185,7 @@ function WaitsView(app, parent) {
 WaitsView.prototype.draw = function () {
 	const w = this.app.model.waits;
 	if (!this.isShown) {
-		this.note.textContent = 'This recording has no waits. Record them with assay offcpu or assay record.';
+		this.note.textContent = 'This recording has no waits. Record them with assay offcpu.';
 		return;
 	}
 	if (!w)
