@@ -72,12 +72,12 @@ capture() {
 	ends_in_time $assay 20 || { pids="$pids $assay"; fail "$what: does not end"; }
 	wait $assay || fail "$what: $(cat err)"
 	"$ASSAY" convert x.assay --to folded -o x.folded 2> err || fail "$what: $(cat err)"
-	grep -q "lost by the kernel" out && fail "$what: lost samples: $(cat out)"
+	says out "lost by the kernel" && fail "$what: lost samples: $(cat out)"
 	got=$(grep -cE 'just_burn|sleep|churn|alloc' x.folded)
 	[ "$got" -gt 0 ] || fail "$what: nothing of the other program: $(cat out err)"
 	# The file is named if it was needed after it fell silent.
 	if [ $when = before ] && [ $selection != other ]; then
-		grep -q "did not answer within 2 s: .*mnt/hung-" out || fail "$what: not named: $(cat out)"
+		says out "did not answer within 2 s: .*mnt/hung-" || fail "$what: not named: $(cat out)"
 		"$ASSAY" report x.assay --json | grep -q unsymbolized_no_answer || fail "$what: not in JSON"
 	fi
 	end_all

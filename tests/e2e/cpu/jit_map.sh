@@ -27,14 +27,14 @@ end() {
 
 start ready
 $ASSAY cpu --no-pictures -o named.assay --jit-map -p $target 0.5 > out 2>&1 || fail "$(cat out)"
-grep -q "JIT map: java $target wrote one at the end" out || fail "no fact: $(cat out)"
+says out "JIT map: java $target wrote one at the end" || fail "no fact: $(cat out)"
 grep -q '^ .* int Fake.burn(int) .*\[jit\]' out || fail "no name: $(cat out)"
-! grep -q 'without names' out || fail "names are said to be missing: $(cat out)"
+! says out 'without names' || fail "names are said to be missing: $(cat out)"
 rm -f "/tmp/perf-$target.map"
 # Without the option nothing is asked.
 $ASSAY cpu --no-pictures -o plain.assay -p $target 0.3 > out 2>&1 || fail "$(cat out)"
 [ ! -e "/tmp/perf-$target.map" ] || fail "a map was written without --jit-map"
-grep -q 'without names: .*--jit-map' out || fail "no remedy: $(cat out)"
+says out 'without names: .*--jit-map' || fail "no remedy: $(cat out)"
 end
 
 if [ "$(id -u)" = 0 ] && id nobody > /dev/null 2>&1; then
@@ -47,13 +47,13 @@ fi
 
 start old
 $ASSAY cpu --no-pictures -o old.assay --jit-map -p $target 0.3 > out 2>&1 || fail "$(cat out)"
-grep -q "JIT map: java $target wrote none: it answered 'java.lang.Ill.*Unknown" out || fail "old: $(cat out)"
+says out "JIT map: java $target wrote none: it answered 'java.lang.Ill.*Unknown" || fail "old: $(cat out)"
 end
 
 # SIGQUIT would end it.
 start quit
 $ASSAY cpu --no-pictures -o quit.assay --jit-map -p $target 0.3 > out 2>&1 || fail "$(cat out)"
-grep -q "JIT map: java $target wrote none: process $target does not catch SIGQUIT" out || fail "quit: $(cat out)"
+says out "JIT map: java $target wrote none: process $target does not catch SIGQUIT" || fail "quit: $(cat out)"
 end
 
 # A launched command has the options in its environment.
