@@ -258,14 +258,14 @@ static void add_answer(struct iosum *s)
 		       num_noun(of->nr, "calls").s, num_ns(of->nr ? of->ns / of->nr : 0).s,
 		       num_double(view_pct(time_of(file), ns), 0).s,
 		       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
-							 : "files without a name");
+							 : "files of unknown path");
 	file = largest(&s->files, weight_of_bytes);
 	if (s->seconds > 0 && rd->bytes + wr->bytes)
 		report_finding(s->r, "%s/s read, %s/s written; most bytes with %s",
 			       num_bytes((uint64_t)((double)rd->bytes / s->seconds)).s,
 			       num_bytes((uint64_t)((double)wr->bytes / s->seconds)).s,
 			       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
-								 : "files without a name");
+								 : "files of unknown path");
 }
 
 static void add_notes(struct iosum *s, const char *input)

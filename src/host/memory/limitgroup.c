@@ -183,7 +183,7 @@ void limitgroup_sample(struct limitgroup *l)
 	if (l->is_closed || !l->pid)
 		return;
 	uint64_t now = clock_mono_ns();
-	/* The first sample comes when the command is let go; before, assay prepares the capture. */
+	/* The first sample comes when the command begins to run; before, assay prepares the capture. */
 	if (!l->outcome.start_ns)
 		l->outcome.start_ns = now;
 	l->outcome.duration_ns = now - l->outcome.start_ns;

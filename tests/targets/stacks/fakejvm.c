@@ -1,6 +1,6 @@
 /* build: gcc -O2 -fno-omit-frame-pointer */
 /*
- * Looks to assay like a Java virtual machine: maps a file libjvm.so, runs JIT code without a name for
+ * Looks to assay like a Java virtual machine: maps a file libjvm.so, runs JIT code without symbols for
  * argv[1] seconds, and answers HotSpot's attach protocol: after SIGQUIT with a file /tmp/.attach_pidPID it
  * listens at /tmp/.java_pidPID, and on "jcmd Compiler.perfmap" writes /tmp/perf-PID.map.
  * argv[2]: deaf (does not listen), old (does not know the command), quit (does not catch SIGQUIT).

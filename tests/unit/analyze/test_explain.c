@@ -377,5 +377,5 @@ TEST(explain_leaves_out_what_a_file_made_up)
 	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
 	memexplain_load(e, sv_from_str("0 1 2 3\n99 1 1 1 1 1 1 kind\nx\n-1 1 1 1 1 1 1 a\n\n"
 				       "0 1 10 1 1 1 1 good\n0 1 7 1 1 1 1"));
-	CHECK_U64(memexplain_sum(e).rss_bytes, 17); /* the last one without a name */
+	CHECK_U64(memexplain_sum(e).rss_bytes, 17); /* the last one is unnamed */
 }
