@@ -8,7 +8,7 @@ wait_for grep -q ready out
 $ASSAY heap --svg --all-allocations --every 200ms -o run.assay -p $pid 6 > first 2> err || fail "heap: $(cat err)"
 [ -s run.memory.svg ] || fail "no picture over time: $(cat err)"
 $ASSAY report --over-time --json --limit 0 run.assay > r.json || fail "report"
-$ASSAY report --over-time run.assay > r.txt || fail "report as text"
+$ASSAY report --over-time --details run.assay > r.txt || fail "report as text"
 grep -q 'live at the peak' r.txt && grep -q leak_here r.txt || fail "no tree at the peak: $(cat r.txt)"
 cat > check.py << 'PY'
 import json

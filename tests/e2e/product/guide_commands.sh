@@ -45,7 +45,8 @@ if nr < 60 or len(read) < 8:
 open("known.supp", "w", encoding="utf-8").write("leak:nobody\n")
 for args in read:
     got = subprocess.run([assay] + args, capture_output=True, text=True)
-    if "no function matches" in got.stderr:  # the guide's program is another one
+    # the guide's program is another one, and runs for longer
+    if "no function matches" in got.stderr or "is after the end of the capture" in got.stderr:
         continue
     if got.returncode not in (0, 3) or (got.returncode and not got.stderr):
         sys.exit("FAIL: assay %s: exit %d: %s" % (" ".join(args), got.returncode, got.stderr))
