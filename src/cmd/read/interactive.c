@@ -5,8 +5,10 @@
 #include "base/base.h"
 #include "cmd/read/interactive.h"
 
+#include <errno.h>
 #include <unistd.h>
 
+#include "analyze/overview.h"
 #include "analyze/stacks/groupings.h"
 #include "analyze/views.h"
 #include "base/arena.h"
@@ -75,18 +77,19 @@ static void add_groupings(struct interactive *x)
 	add_view(x, (struct tui_view){.name = "page", .is_page = true}, OF_PAGE, QUERY_BY_NONE);
 }
 
-/* A pattern that matches the whole name only. */
+/* A pattern that matches the whole name only, as in the suggested commands of a page. */
 static const char *pattern(struct arena *a, const char *name)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_ch(&b, '^');
-	for (; *name; name++) {
-		if (strchr("\\^$.|?*+()[]{}", *name))
-			buf_add_ch(&b, '\\');
-		buf_add_ch(&b, *name);
-	}
-	buf_add_ch(&b, '$');
+	ASSERT(overview_add_regex(&b, name)); /* is_pattern */
 	return arena_strdup(a, buf_str(&b));
+}
+
+/* Names with a backslash or a line break cannot be written as a pattern. */
+static bool is_pattern(const struct tui_filter *f)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	return !f->value || overview_add_regex(&b, f->value);
 }
 
 static void apply(struct arena *a, const struct tui_filter *f, struct select_spec *spec,
@@ -149,8 +152,11 @@ static int make_report(void *ctx, struct report *r, const struct tui_query *tq, 
 	q.limits = (struct view_limits){.sort = (enum view_sort)tq->sort};
 	q.tree_min_pct = 0;
 	q.input = NULL;
-	for (size_t i = 0; i < tq->nr_filters; i++)
+	for (size_t i = 0; i < tq->nr_filters; i++) {
+		if (!is_pattern(&tq->filters[i]))
+			return err_set(err, -EINVAL, "names with a backslash cannot be selected");
 		apply(&a, &tq->filters[i], &spec, &q);
+	}
 	if (q.callers || q.callees) {
 		q.by = BY_FUNCTION;
 		return query_run(r, x->p, &q, err);
