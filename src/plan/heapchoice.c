@@ -281,17 +281,28 @@ static size_t nr_heap_sites(const struct heap_plan *p)
 	return n;
 }
 
+static size_t nr_jemalloc_sites(const struct heaptarget *h)
+{
+	const struct heaptarget_image *m;
+	return count(h, HEAP_ALLOCATOR_JEMALLOC, &m);
+}
+
 static void set_reason(struct heap_plan *p, enum heap_method method, struct buf *text)
 {
 	p->method = method;
 	p->reason = buf_detach(text);
 }
 
+/* Whether functions of the process may be called: else it is stopped before its first instruction. */
+static bool may_call(const struct heaptarget *h)
+{
+	return !h->is_held || h->has_started;
+}
+
 /* Whether only GROWTH is possible; sets the reason. */
 static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct buf *why)
 {
-	const struct heaptarget_image *m;
-	bool has_sites = count(h, HEAP_ALLOCATOR_JEMALLOC, &m) > 0;
+	bool has_sites = nr_jemalloc_sites(h) > 0;
 	if (!h->has_recorder)
 		buf_add_str(why, "the injected recorder supports x86-64 only");
 	else if (h->is_32bit)
@@ -303,10 +314,6 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 	else if (h->is_jvm)
 		buf_add_str(why, "the Java virtual machine manages its own heap; --method patch "
 				 "records what its native code allocates by malloc");
-	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && h->is_held && !has_sites)
-		buf_add_str(why,
-			    "its jemalloc has no symbols and can be queried only while it runs: "
-			    "start it, then run `assay heap NAME`");
 	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl && !has_sites)
 		buf_add_str(why, "its jemalloc has no symbols, and its functions were not found by "
 				 "its data tables");
@@ -314,6 +321,11 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 		 !heapchoice_has_hooks(p->version))
 		buf_add_str(why, "its jemalloc has no symbols, and no hooks, which are in versions "
 				 "5.2.0 to 5.3.1");
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !has_sites && !may_call(h) && !h->main)
+		buf_add_str(why,
+			    "its jemalloc has no symbols and can be called only from the "
+			    "program's main function on, which was not found: start it, then run "
+			    "`assay heap NAME`");
 	else if (p->allocator == HEAP_ALLOCATOR_NONE ||
 		 (p->allocator != HEAP_ALLOCATOR_JEMALLOC && !nr_heap_sites(p)))
 		buf_add_str(why, "no allocator's functions were found in it");
@@ -365,13 +377,19 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 		set_reason(p, HEAP_METHOD_GROWTH, &why);
 		return;
 	}
-	/* Called before the program starts, jemalloc would initialize without its environment. */
-	bool has_hooks = p->mallctl && heapchoice_has_hooks(p->version) && !h->is_held;
+	/*
+	 * Called before the program starts, jemalloc would initialize without its environment. Where
+	 * symbols name some of its functions, these are patched before the program starts.
+	 */
+	bool has_hooks = p->mallctl && heapchoice_has_hooks(p->version) &&
+			 (may_call(h) || !nr_jemalloc_sites(h));
 	p->is_all_or_none = has_hooks && has_all_functions(h);
 	if (has_hooks && !p->is_all_or_none) {
 		buf_add_str(&why,
 			    "not all functions of this jemalloc were found; its hooks are called "
 			    "for every allocation, its code is not changed");
+		if (h->is_held)
+			buf_add_str(&why, "; recorded from the program's main function on");
 		set_reason(p, HEAP_METHOD_HOOKS, &why);
 		return;
 	}
@@ -408,7 +426,7 @@ static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
 		return err_hint(err, "build it with --enable-prof (tikv-jemallocator: feature "
 				     "\"profiling\"), or use --method hooks or patch");
 	}
-	if (h->is_held) {
+	if (!may_call(h) && (method == HEAP_METHOD_PROF || !h->main)) {
 		(void)err_set(err, -ENOTSUP,
 			      "method %s: jemalloc cannot be called before the program has started",
 			      name);
@@ -454,6 +472,8 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 	p.allocator = heaptarget_allocator(h);
 	p.allocator_text = heaptarget_describe(h);
 	p.is_loading = h->is_loading;
+	p.is_held = h->is_held;
+	p.is_at_main = h->has_started;
 	p.image = h->image;
 	add_jemalloc_facts(&p, h);
 	if (why_no_mallctl) {
@@ -470,6 +490,7 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 		choose(&p, h);
 	else
 		TRY(force(&p, h, forced, err));
+	p.main = p.method == HEAP_METHOD_HOOKS && !may_call(h) ? h->main : 0;
 	if (p.method == HEAP_METHOD_HOOKS || p.method == HEAP_METHOD_PROF) {
 		/* Hooks and profiling cover jemalloc; other allocators are patched. */
 		heap_plan_clear_functions(&p);

@@ -87,6 +87,13 @@ struct heap_plan {
 	 * cannot be patched, the attach fails with -ENOTSUP and changes nothing.
 	 */
 	bool is_all_or_none;
+	/*
+	 * The process is stopped before its first instruction, and its allocator may be called only
+	 * from its main function on, which is here: run it to there and make a new plan. 0 = no.
+	 */
+	uint64_t main;
+	bool is_at_main; /* the process is stopped there */
+	bool is_held;    /* the process is stopped by assay: sessions use the stopped thread */
 	/* proc_exec_id() when the plan was made, 0 = unknown; if it differs, the plan is stale. */
 	uint64_t image;
 	/* The dynamic linker has not finished: a later plan may have more functions. */

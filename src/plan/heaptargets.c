@@ -18,6 +18,7 @@
 #include "host/procmem.h"
 #include "object/debugfile.h"
 #include "plan/alloccode.h"
+#include "plan/mainfind.h"
 
 #define LINK_MAPS_MAX 4096
 
@@ -184,6 +185,9 @@ static void add_image(struct inspection *l, struct cached_binary *k, const struc
 	if (is_executable) {
 		l->h->is_go |= k->found.is_go;
 		l->h->is_static = !k->has_interp;
+		uint64_t main = l->h->is_held ? mainfind_vaddr(k->elf) : 0;
+		if (main && elf_vaddr_from_offset(k->elf, m->pgoff, &vaddr))
+			l->h->main = main + m->start - vaddr;
 	}
 	l->h->is_jvm |= k->found.is_jvm;
 	if (!elf_vaddr_from_offset(k->elf, m->pgoff, &vaddr))
@@ -313,13 +317,13 @@ static void mark_used(struct inspection *l)
 		l->h->images.p[idx].is_used = true;
 }
 
+/* Stopped by assay; it may also be traced by assay and run. */
 static bool is_held(int32_t pid)
 {
-	int32_t tracer = 0;
 	int32_t tracer_pid = 0;
-	unsigned seccomp;
-	return !host_trace_state(pid, &tracer, &seccomp) && tracer &&
-	       !proc_tgid(tracer, &tracer_pid, NULL) && tracer_pid == getpid();
+	struct proc_task t;
+	return !proc_task(pid, pid, &t) && t.state == 't' && t.tracer &&
+	       !proc_tgid(t.tracer, &tracer_pid, NULL) && tracer_pid == getpid();
 }
 
 #define KTHREADD 2 /* parent of kernel threads */
@@ -361,6 +365,8 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 	h.is_loading |= l.exe &&
 			(!h.image || proc_exec_id(pid) != h.image); /* exec during the inspection */
 	mark_used(&l);
+	struct proc_wait at = {0};
+	h.has_started = h.main && !proc_wait(pid, pid, &at) && at.pc == h.main;
 	*ret_h = h;
 	h = (struct heaptarget){0};
 	return 0;

@@ -43,11 +43,13 @@ struct heaptarget {
 	bool is_jvm;
 	bool is_static; /* the program has no dynamic linker */
 	bool is_32bit;
+	uint64_t main;  /* is_held: its main function, 0 = not found */
 	uint64_t image; /* proc_exec_id() from before the inspection, to detect an execve since */
 	/* The process has just called execve: not all of its libraries are mapped yet. */
 	bool is_loading;
 	/* Stopped by assay before its first instruction: no function may be called yet. */
 	bool is_held;
+	bool has_started;  /* is_held, but at its main function */
 	bool has_recorder; /* HEAPTARGETS_RECORDER was given */
 };
 

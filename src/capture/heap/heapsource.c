@@ -50,7 +50,6 @@ struct known_space {
 	struct latelibs late;
 };
 
-/* A pending attach. */
 struct pending_attach {
 	int32_t pid;
 	uint64_t due_ns;
@@ -320,7 +319,8 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 					.interval_bytes = h->spec.interval_bytes,
 					.starts_full = h->spec.starts_full && held,
 					.is_held = held != NULL,
-					.is_forked = held && held->is_forked,
+					.has_started =
+						held && (held->is_forked || plan->is_at_main),
 					.space = space_of(h, pid),
 					.queue = &h->queue};
 	CLEANUP(heapprocess_free_p) struct heapprocess *p = NULL;
@@ -404,6 +404,36 @@ static int grow_instead(struct heapsource *h, int32_t pid, const char *why, stru
 	return 0;
 }
 
+static struct pending_attach new_attach(int32_t pid, uint64_t in_ns)
+{
+	uint64_t due_ns = clock_mono_ns() + in_ns;
+	return (struct pending_attach){pid, due_ns, .load_deadline_ns = due_ns + LOADING_NS};
+}
+
+static struct pending_attach *pending_attach_of(const struct heapsource *h, int32_t pid)
+{
+	vec_foreach(w, &h->attaches)
+		if (w->pid == pid)
+			return w;
+	return NULL;
+}
+
+static void schedule_attach(struct heapsource *h, int32_t pid, uint64_t in_ns)
+{
+	struct pending_attach *w = pending_attach_of(h, pid);
+	*(w ? w : vec_add(&h->attaches)) = new_attach(pid, in_ns);
+}
+
+/* A child just forked holds the allocator's locks: it is attached when it runs. */
+static int run_to_main(struct heapsource *h, const struct heapfollow_held *held, uint64_t main)
+{
+	if (held->is_forked)
+		schedule_attach(h, held->pid, FORK_DELAY_NS);
+	else
+		heapfollow_run_to_main(h->launch, held->pid, main);
+	return 0;
+}
+
 /* @w: of a running process; -EINPROGRESS: try later. Else @held: it is stopped, ready. */
 static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w,
 		  const struct heapfollow_held *held, struct err *err)
@@ -413,18 +443,19 @@ static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w,
 	TRY(heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err));
 	if (w && !is_ready(h, w, &plan))
 		return err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
+	if (plan.main && held)
+		return run_to_main(h, held, plan.main);
 	if (plan.is_all_or_none)
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
 	bool grows = plan.method == HEAP_METHOD_GROWTH && h->env.record_growth;
 	TRY(grows ? grow(h, pid, err) : 0);
-	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
+	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS) {
 		emit_plan(h, pid, &plan); /* the plan of method GROWTH, when it is active */
-	if (grows)
-		return 0;
-	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
-		return err_set(err, -ENOTSUP, "nothing to record with: %s",
-			       plan.reason ? plan.reason : "no allocator was found");
+		return grows ? 0
+			     : err_set(err, -ENOTSUP, "nothing to record with: %s",
+				       plan.reason ? plan.reason : "no allocator was found");
+	}
 	CLEANUP(err_release) struct err why = {0};
 	int rc = attach_planned(h, pid, &plan, held, &why);
 	if (rc == -ENOMEM && h->spec.forced == HEAP_METHOD_NONE && h->env.record_growth)
@@ -464,13 +495,6 @@ static void finish(struct heapsource *h, struct heapprocess *p)
 
 /* ---- fork, exec, exit ------------------------------------------------------------------------ */
 
-static struct pending_attach new_attach(int32_t pid, uint64_t in_ns)
-{
-	uint64_t due_ns = clock_mono_ns() + in_ns;
-	return (struct pending_attach){
-		.pid = pid, .due_ns = due_ns, .load_deadline_ns = due_ns + LOADING_NS};
-}
-
 /* -EINPROGRESS: an exec is in progress; the pending attach is due again soon. */
 static int try_attach(struct heapsource *h, struct pending_attach *w, struct err *err)
 {
@@ -485,22 +509,6 @@ static int try_attach(struct heapsource *h, struct pending_attach *w, struct err
 		rc = -EINPROGRESS;
 	w->due_ns = now + LOADING_LOOK_NS;
 	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
-}
-
-static struct pending_attach *pending_attach_of(const struct heapsource *h, int32_t pid)
-{
-	vec_foreach(w, &h->attaches)
-		if (w->pid == pid)
-			return w;
-	return NULL;
-}
-
-static void schedule_attach(struct heapsource *h, int32_t pid, uint64_t in_ns)
-{
-	struct pending_attach *w = pending_attach_of(h, pid);
-	if (!w)
-		w = vec_add(&h->attaches);
-	*w = new_attach(pid, in_ns);
 }
 
 static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *sink,
@@ -757,8 +765,7 @@ static void heap_facts(const void *self, struct profile *p)
 
 static bool heap_suspends_filters(const void *self)
 {
-	const struct heapsource *h = self;
-	return target_has_filter(h->env.target);
+	return target_has_filter(((const struct heapsource *)self)->env.target);
 }
 
 static unsigned heap_poll_timeout(const void *self)

@@ -20,7 +20,7 @@ struct heaptargets *heapplanner_new(void)
 static int ask(int32_t pid, const struct heap_plan *p, struct err *err)
 {
 	bool calls_it = p->method == HEAP_METHOD_HOOKS || p->method == HEAP_METHOD_PROF;
-	if (!calls_it || !p->mallctl || !p->expected_version)
+	if (!calls_it || p->main || !p->mallctl || !p->expected_version)
 		return 0;
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
 	int rc = -EAGAIN;

@@ -280,7 +280,7 @@ static void open_accounts(struct heapprocess *p)
 		.slices_ns = p->spec.slices_ns,
 		.interval_bytes = p->spec.is_full_trace ? 0 : p->spec.interval_bytes,
 		.nr_slots = nr_slots,
-		.has_all = p->spec.is_held && !p->spec.is_forked,
+		.has_all = p->spec.is_held && !p->spec.has_started,
 		.on_row = on_row,
 		.ctx = p});
 	for (size_t i = 0; i < p->plan.functions.n && i < HEAP_SITES_MAX; i++)
@@ -351,7 +351,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 						    : spec->is_held ? WAIT_HELD_NS
 								    : WAIT_NS,
 					 .is_held = spec->is_held,
-					 .is_forked = spec->is_forked};
+					 .has_started = spec->has_started};
 	TRY(heapinject_attach(&p->inject, &inject, err));
 	open_accounts(p);
 	open_tables(p);

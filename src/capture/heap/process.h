@@ -26,8 +26,8 @@ struct heapprocess_spec {
 	bool is_full_trace;
 	uint64_t interval_bytes;
 	bool starts_full; /* records every allocation first, and samples when that costs (thin.h) */
-	bool is_held;     /* stopped before its first instruction, or is_forked */
-	bool is_forked;   /* stopped at its fork: it has blocks of its parent */
+	bool is_held;     /* stopped before its first instruction, or has_started */
+	bool has_started; /* stopped at its fork or its main function: it has blocks already */
 	const struct space *space; /* mappings; NULL: not known yet */
 	struct heapqueue *queue;   /* borrowed */
 };

@@ -175,7 +175,8 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 	const struct remote_options options = {.avoid = &plan->allocator_code,
 					       .timeout_ns = CALL_TIMEOUT_NS};
 	j->mallctl = plan->mallctl;
-	TRY(remote_open(&j->r, pid, &options, err));
+	TRY(plan->is_held ? remote_open_stopped(&j->r, pid, pid, &options, err)
+			  : remote_open(&j->r, pid, &options, err));
 	/* In a long series of dumps the pid may have executed another program meanwhile. */
 	if (plan->image && proc_exec_id(pid) != plan->image)
 		return err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);

@@ -488,7 +488,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	h->may_syscall &= !h->has_filter;
 	if (h->may_syscall)
 		l.flags |= HEAP_SYSCALLS_ALLOWED;
-	if (!h->is_held || h->spec->is_forked)
+	if (!h->is_held || h->spec->has_started)
 		l.flags |= HEAP_FS0_IS_TP; /* its C library is initialized */
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_)
 		l.flags |= HEAP_HAS_FSGSBASE;

@@ -179,11 +179,16 @@ bool heapfollow_held(const struct heapfollow *f, size_t idx, struct heapfollow_h
 
 void heapfollow_continue(struct heapfollow *f, int32_t pid)
 {
+	heapfollow_run_to_main(f, pid, 0);
+}
+
+void heapfollow_run_to_main(struct heapfollow *f, int32_t pid, uint64_t addr)
+{
 	struct follower *t = find(f, pid);
 	if (!t || !t->is_held)
 		return;
 	t->is_held = false;
-	if (heaplaunch_continue(t->l, NULL))
+	if (addr ? heaplaunch_run_to_main(t->l, addr, NULL) : heaplaunch_continue(t->l, NULL))
 		drop(f, t);
 }
 

@@ -37,6 +37,8 @@ int heapfollow_poll(struct heapfollow *f);
 /* The process held at @idx; false: there are not as many. */
 bool heapfollow_held(const struct heapfollow *f, size_t idx, struct heapfollow_held *ret_h);
 void heapfollow_continue(struct heapfollow *f, int32_t pid);
+/* Instead of heapfollow_continue: it is held again at @addr, its main function. */
+void heapfollow_run_to_main(struct heapfollow *f, int32_t pid, uint64_t addr);
 /* Whether the main thread of @pid is traced: then it is held when it executes a program. */
 bool heapfollow_has(const struct heapfollow *f, int32_t pid);
 /* Detaches from all and frees. NULL is allowed. */

@@ -51,8 +51,8 @@ struct heapinject_spec {
 	 * (remote/patch/launch.h): it has one thread, which is in none of its functions.
 	 */
 	bool is_held;
-	/* is_held, but at its fork, of which its C library is in the middle. */
-	bool is_forked;
+	/* is_held, but at its fork or its main function: its C library is initialized. */
+	bool has_started;
 };
 
 struct heapinject_info {

@@ -3,7 +3,7 @@
  *
  * RUNNING  traced for its next exec
  * ARMED    after an exec: breakpoints at the dynamic linker's _dl_debug_state and at the program's
- *          entry point
+ *          entry point; or at its main function
  * STOPPED  at one of them; both are removed again
  *
  * The dynamic linkers of glibc and musl call _dl_debug_state for debuggers whenever their list of
@@ -53,7 +53,7 @@ struct heaplaunch {
 	int mem_fd;
 	uint64_t r_debug;                              /* 0 = not known */
 	uint64_t dynamic;                              /* of the program, for DT_DEBUG */
-	struct breakpoint breakpoints[NR_BREAKPOINTS]; /* _dl_debug_state, entry */
+	struct breakpoint breakpoints[NR_BREAKPOINTS]; /* _dl_debug_state, entry or main */
 	unsigned nr_signals;
 	bool is_child; /* assay's own: its exit status is not reaped here */
 	bool is_gone;
@@ -162,6 +162,22 @@ static bool is_64bit_code(const struct user_regs_struct *regs)
 #endif
 }
 
+/* Sets breakpoints at these addresses, 0 = none. */
+static void arm(struct heaplaunch *l, uint64_t point, uint64_t entry)
+{
+	bool has_point = set_breakpoint(l, 0, point);
+	bool has_entry = set_breakpoint(l, 1, entry);
+	/* DR7: local enable of each, on execution. */
+	uint64_t enable = (has_point && !l->breakpoints[0].is_text ? 1u : 0) |
+			  (has_entry && !l->breakpoints[1].is_text ? 4u : 0);
+	if (enable && !set_register(l, 7, enable)) {
+		clear_breakpoints(l);
+		return;
+	}
+	if (has_point || has_entry)
+		l->state = ARMED;
+}
+
 /* Called at the exec stop, before the program runs. */
 static void set_breakpoints(struct heaplaunch *l)
 {
@@ -184,17 +200,7 @@ static void set_breakpoints(struct heaplaunch *l)
 	l->dynamic = d.dynamic;
 	if (d.base)
 		find_symbols(l, d.base, &breakpoint, &l->r_debug);
-	bool has_point = set_breakpoint(l, 0, breakpoint);
-	bool has_entry = set_breakpoint(l, 1, d.entry);
-	/* DR7: local enable of each, on execution. */
-	uint64_t enable = (has_point && !l->breakpoints[0].is_text ? 1u : 0) |
-			  (has_entry && !l->breakpoints[1].is_text ? 4u : 0);
-	if (enable && !set_register(l, 7, enable)) {
-		clear_breakpoints(l);
-		return;
-	}
-	if (has_point || has_entry)
-		l->state = ARMED;
+	arm(l, breakpoint, d.entry);
 }
 
 /* The breakpoint that was hit, or NULL. After int3 the pc is set back. */
@@ -378,6 +384,16 @@ int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, str
 		}
 	}
 	return 0;
+}
+
+int heaplaunch_run_to_main(struct heaplaunch *l, uint64_t addr, struct err *err)
+{
+	if (l->state != STOPPED)
+		return 0;
+	l->state = RUNNING;
+	arm(l, 0, addr);
+	int rc = resume(l, 0);
+	return rc ? err_set(err, rc, "cannot resume pid %d: %s", l->pid, strerror(-rc)) : 0;
 }
 
 int heaplaunch_continue(struct heaplaunch *l, struct err *err)

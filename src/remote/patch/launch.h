@@ -1,7 +1,8 @@
 /*
  * Stops a launched command when all its binaries are mapped and relocated and none of its own code
  * has run: a dynamic program when the dynamic linker reports a consistent list of objects, before
- * constructors; a static one at its entry point. The recorder can then be attached to a process
+ * constructors; a static one at its entry point. From there it can be run up to its main function, in
+ * whose place its C library is initialized and its functions may be called. The recorder can then be attached to a process
  * with one thread. Used with base/process/spawn.h: between spawn_open and spawn_exec the child
  * waits on a pipe ("gate") and is seized.
  *
@@ -12,7 +13,8 @@
  * it forks between them.
  *
  * If assay dies while the command is stopped, the kernel resumes the command. If assay dies while
- * the dynamic linker runs towards the breakpoint (milliseconds), SIGTRAP kills the command.
+ * the dynamic linker or the program's constructors run towards a breakpoint (milliseconds), SIGTRAP
+ * kills the command.
  *
  * ptrace: all calls by one thread. That thread may use sessions of remote/ptrace/remote.h on the
  * command, stopped or running.
@@ -41,6 +43,11 @@ int heaplaunch_adopt(struct heaplaunch **ret_l, int32_t tid, bool is_process, bo
  * dynamic linker runs. -ESRCH: the command has ended (its status is not reaped) or was detached.
  */
 int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, struct err *err);
+/*
+ * Resumes the stopped command up to @addr, its main function, where heaplaunch_poll stops it again. If
+ * it never gets there, it runs on.
+ */
+int heaplaunch_run_to_main(struct heaplaunch *l, uint64_t addr, struct err *err);
 /* Resumes the stopped command. It stays traced, so that it stops at its next exec. */
 int heaplaunch_continue(struct heaplaunch *l, struct err *err);
 /* Detaches and frees. NULL is allowed. */

@@ -118,4 +118,11 @@ wait $pid || fail "the stripped program failed"
 grep -q 'its hooks are called' err || fail "not by hooks: $(cat err)"
 "$ASSAY" convert truthful.assay --to json > truthful.json
 python3 "$LIB/heap_truth.py" exact truthful.json truth | grep -v 'chains: temporary' && fail "stripped static jemalloc"
+
+# Launched: the program runs to its main function, where its C library is initialized, and is recorded from there.
+"$ASSAY" heap --all-allocations --no-pictures --debug-dir debug -o launched.assay -- ./truthful > launched 2> err ||
+	fail "launched: $(cat err)"
+grep -q "from the program's main function on" err || fail "launched: not by hooks: $(cat err)"
+"$ASSAY" convert launched.assay --to json > launched.json
+python3 "$LIB/heap_truth.py" exact launched.json launched | grep -v 'chains: temporary' && fail "stripped static jemalloc, launched"
 exit 0
