@@ -9,6 +9,7 @@
 #include "analyze/diff/plainname.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/weigh.h"
+#include "analyze/wait/frames.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/intern.h"
@@ -99,6 +100,7 @@ static void set_scales(struct diff *d, struct arena *a)
 
 /* A row of both sides, with its weights in each part (diff_part). */
 struct aligned {
+	const char *reason;
 	const char *name;
 	const char *module;
 	bool is_kernel;
@@ -123,17 +125,17 @@ static void aligner_release(struct aligner *al)
 	buf_release(&al->key);
 }
 
-static struct aligned *row_at(struct aligner *al, const char *name, const char *module)
+static struct aligned *row_at(struct aligner *al, const char *reason, const char *name,
+			      const char *module)
 {
 	buf_clear(&al->key);
-	buf_add_str(&al->key, name);
-	buf_add_ch(&al->key, '\x01');
-	buf_add_str(&al->key, module);
+	buf_addf(&al->key, "%s\x01%s\x01%s", name, module, reason);
 	size_t idx = intern_add(&al->keys, al->key.p, al->key.n) - 1u;
 	if (idx < al->rows.n)
 		return &al->rows.p[idx];
 	vec_push(&al->rows,
 		 (struct aligned){
+			 .reason = arena_strdup(al->arena, reason),
 			 .name = arena_strdup(al->arena, name),
 			 .module = arena_strdup(al->arena, module),
 			 .self = arena_calloc(al->arena, al->nr_parts, sizeof(struct weight)),
@@ -152,7 +154,7 @@ static void add_groups(struct aligner *al, size_t part)
 	for (size_t i = 1; i < g.n; i++) {
 		if (!gw[i].total.weight && !gw[i].self.weight)
 			continue;
-		struct aligned *row = row_at(al, g.rows[i].name, g.rows[i].module);
+		struct aligned *row = row_at(al, "", g.rows[i].name, g.rows[i].module);
 		row->is_kernel = g.rows[i].flags & TREE_KERNEL;
 		weight_add(&row->self[part], &gw[i].self);
 		weight_add(&row->total[part], &gw[i].total);
@@ -181,9 +183,72 @@ static void add_stacks(struct aligner *al, size_t part)
 	for (size_t i = 0; i < sel->nr_rows; i++) {
 		buf_clear(&name);
 		add_name_of_stack(&name, sel, &sel->rows[i]);
-		struct aligned *row = row_at(al, buf_str(&name), "");
+		struct aligned *row = row_at(al, "", buf_str(&name), "");
 		weight_add_row(&row->self[part], sel, i);
 		weight_add_row(&row->total[part], sel, i);
+	}
+}
+
+static void add_row_of(struct aligner *al, size_t part, size_t i, const char *reason,
+		       const char *name, const char *module)
+{
+	struct aligned *row = row_at(al, reason, name, module);
+	weight_add_row(&row->self[part], diff_part(al->spec, part), i);
+	weight_add_row(&row->total[part], diff_part(al->spec, part), i);
+}
+
+/* The key of the breakdown's row that a row of waits or thread time belongs to. */
+static const char *reason_of_row(const struct select_row *row)
+{
+	if (row->synth_leaf == SELECT_LEAF_IDLE)
+		return "idle";
+	bool is_wait = row->synth_leaf && row->synth_leaf < WAIT_NR;
+	return wait_key(is_wait ? (enum wait_reason)row->synth_leaf : WAIT_ON_CPU);
+}
+
+static void add_reasons(struct aligner *al, size_t part)
+{
+	const struct selection *sel = diff_part(al->spec, part);
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		add_row_of(al, part, i, "", reason_of_row(&sel->rows[i]), "");
+}
+
+/* As table "waiting_functions": the run queue is no wait for anything in the program. */
+static void add_waits(struct aligner *al, size_t part)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf name = {0};
+	const struct selection *sel = diff_part(al->spec, part);
+	struct waitframes *frames = waitframes_new(&a, sel->p);
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		const struct select_row *row = &sel->rows[i];
+		if (!row->synth_leaf || row->synth_leaf == WAIT_RUN_QUEUE)
+			continue;
+		struct waitframe f = waitframe_of(frames, row->stack);
+		const char *module = f.module ? profile_module_name(sel->p, f.module) : "";
+		buf_clear(&name);
+		buf_add_sv(&name, plainname_of_function(sv_from_str(waitframe_name(sel->p, &f))));
+		struct sv plain = plainname_of_module(sv_from_str(module));
+		add_row_of(al, part, i, reason_of_row(row), buf_str(&name),
+			   arena_strndup(&a, plain.p, plain.n));
+	}
+}
+
+static void add_part(struct aligner *al, size_t part)
+{
+	switch (al->spec->by) {
+	case DIFF_BY_STACK:
+		add_stacks(al, part);
+		break;
+	case DIFF_BY_REASON:
+		add_reasons(al, part);
+		break;
+	case DIFF_BY_WAIT:
+		add_waits(al, part);
+		break;
+	default:
+		add_groups(al, part);
+		break;
 	}
 }
 
@@ -219,7 +284,7 @@ static void pair_leftovers(struct aligner *al)
 		if (is_before && is_on(row, al->spec, DIFF_AFTER))
 			continue;
 		buf_clear(&al->key);
-		buf_addf(&al->key, "%d%s", row->is_kernel, row->name);
+		buf_addf(&al->key, "%d%s\x01%s", row->is_kernel, row->name, row->reason);
 		uint32_t id = intern_add(&al->keys, al->key.p, al->key.n);
 		while (left.n <= id)
 			vec_push(&left, (struct leftover){0});
@@ -441,7 +506,8 @@ static int by_change(const void *x, const void *y)
 		       ?: COMPARE(fabs(b->self.change), fabs(a->self.change))
 		       ?: COMPARE(fabs(b->total.change), fabs(a->total.change))
 		       ?: strcmp(a->name, b->name)
-		       ?: strcmp(a->module, b->module);
+		       ?: strcmp(a->module, b->module)
+		       ?: strcmp(a->reason, b->reason);
 }
 
 static struct weight all_of(const struct selection *sel)
@@ -476,6 +542,7 @@ static void add_items(struct diff *d, struct arena *a, struct aligner *al)
 		if (row->is_merged)
 			continue;
 		items[d->n++] = (struct diff_item){
+			.reason = row->reason,
 			.name = row->name,
 			.module = row->module,
 			.is_in = {is_on(row, al->spec, DIFF_BEFORE),
@@ -495,7 +562,8 @@ static void add_all(struct diff *d, struct arena *a)
 	struct weight *w = arena_calloc(a, n, sizeof(*w));
 	for (size_t i = 0; i < n; i++)
 		w[i] = all_of(diff_part(&d->spec, i));
-	d->all = (struct diff_item){.name = "<total>", .module = "", .is_in = {true, true}};
+	d->all = (struct diff_item){
+		.reason = "", .name = "<total>", .module = "", .is_in = {true, true}};
 	struct diff_family one = diff_family_of(d, 1);
 	d->all.self = d->all.total = diff_value_of(d, w, true, &one);
 }
@@ -511,11 +579,8 @@ void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec
 	set_scales(&d, a);
 	d.minutes = minutes_between(spec->runs[DIFF_BEFORE]->p, spec->runs[DIFF_AFTER]->p);
 	for (size_t part = 0; part < al.nr_parts; part++)
-		if (spec->by == DIFF_BY_STACK)
-			add_stacks(&al, part);
-		else
-			add_groups(&al, part);
-	if (spec->by == BY_FUNCTION)
+		add_part(&al, part);
+	if (spec->by == BY_FUNCTION || spec->by == DIFF_BY_WAIT)
 		pair_leftovers(&al);
 	fit_spread(&d, al.rows.p, al.rows.n);
 	add_items(&d, a, &al);

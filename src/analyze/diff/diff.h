@@ -34,14 +34,19 @@ enum diff_how {
 
 enum diff_side { DIFF_BEFORE, DIFF_AFTER };
 
-#define DIFF_BY_STACK BY_NR /* whole stacks; an additional value of enum group_by */
+/* Additional values of enum group_by. */
+enum diff_by {
+	DIFF_BY_STACK = BY_NR, /* whole stacks */
+	DIFF_BY_REASON,        /* rows of the thread time breakdown: on_cpu, run_queue, lock ... */
+	DIFF_BY_WAIT,          /* waits by reason and the program's innermost function */
+};
 
 struct diff_spec {
 	const struct selection *runs[2]; /* by enum diff_side; borrowed */
 	size_t nr_runs[2];               /* at least 1 */
 	const char *const *names[2];     /* of the runs, as they are shown; NULL: none */
 	enum diff_how how;
-	unsigned by; /* enum group_by or DIFF_BY_STACK */
+	unsigned by; /* enum group_by or enum diff_by */
 	/* Parts of the single runs (diffblocks.h); borrowed. */
 	const struct selection *blocks[2];
 	size_t nr_blocks[2];
@@ -58,7 +63,8 @@ struct diff_value {
 };
 
 struct diff_item {
-	const char *name; /* a stack: leaf first, " < " between */
+	const char *reason; /* DIFF_BY_WAIT; else "" */
+	const char *name;   /* a stack: leaf first, " < " between */
 	const char *module;
 	bool is_in[2]; /* has samples on that side */
 	struct diff_value self;
@@ -107,9 +113,11 @@ size_t diff_nr_parts(const struct diff_spec *s);
 const struct selection *diff_part(const struct diff_spec *s, size_t part);
 
 /*
- * Adds what was found as a sentence, tables "total" and "functions" ("modules", ..., "stacks"), and
- * notes on the comparison. The report has been begun (view_begin).
+ * Adds what was found as sentences, tables "total" and "functions" ("modules", ..., "stacks"), and
+ * notes on the comparison. The report has been begun (view_begin). @parts: the comparison, and those
+ * of the same runs that are shown with it (diffparts.h).
  */
-void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits);
+void diff_report(struct report *r, const struct diff *parts, size_t nr,
+		 const struct view_limits *limits);
 
 #endif

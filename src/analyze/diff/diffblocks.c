@@ -30,26 +30,50 @@ bool blocks_are_needed(const struct diff_spec *d)
 	return true;
 }
 
-/* Whole seconds, because rows of waits, I/O and faults are sums of seconds. */
+static uint64_t seconds_of(struct window w)
+{
+	return w.to_ns > w.from_ns ? (w.to_ns - w.from_ns + NS_PER_SEC / 10) / NS_PER_SEC : 0;
+}
+
+/* The part of a run's window in piece @i of merged recordings; of a single one, all of it. */
+static struct window window_of_piece(const struct selection *run, size_t i)
+{
+	struct window w = {MAX(run->first_ns, window_of_profile(run->p).from_ns), run->last_ns};
+	if (!run->p->pieces.n)
+		return w;
+	const struct recorded *piece = &run->p->pieces.p[i];
+	return (struct window){MAX(w.from_ns, piece->from_ns), MIN(w.to_ns, piece->to_ns)};
+}
+
+/*
+ * Whole seconds, because rows of waits, I/O and faults are sums of seconds. No block is of several
+ * pieces: the time between them is not recorded.
+ */
 static int select_side(struct arena *a, const struct selection *run, const struct select_spec *spec,
 		       const struct selection **ret_blocks, size_t *ret_nr, struct err *err)
 {
 	uint64_t start_ns = window_of_profile(run->p).from_ns;
-	uint64_t first_ns = MAX(run->first_ns, start_ns);
-	uint64_t duration_ns = run->last_ns > first_ns ? run->last_ns - first_ns : 0;
-	uint64_t seconds = (duration_ns + NS_PER_SEC / 10) / NS_PER_SEC;
-	uint64_t length_ns = MAX((seconds + BLOCKS_MAX - 1) / BLOCKS_MAX, 1u) * NS_PER_SEC;
-	size_t nr = (size_t)(seconds * NS_PER_SEC / length_ns);
+	size_t nr_pieces = MAX(run->p->pieces.n, (size_t)1);
+	uint64_t seconds = 0;
+	for (size_t i = 0; i < nr_pieces; i++)
+		seconds += seconds_of(window_of_piece(run, i));
+	uint64_t length = MAX((seconds + BLOCKS_MAX - 1) / BLOCKS_MAX, 1u);
+	size_t nr = 0;
+	for (size_t i = 0; i < nr_pieces; i++)
+		nr += seconds_of(window_of_piece(run, i)) / length;
 	*ret_nr = 0;
-	if (nr < BLOCKS_MIN || run->p->pieces.n)
+	if (nr < BLOCKS_MIN)
 		return 0;
 	struct selection *blocks = arena_calloc(a, nr, sizeof(*blocks));
-	for (size_t i = 0; i < nr; i++) {
-		struct select_spec part = *spec;
-		uint64_t from_ns = first_ns - start_ns + i * length_ns;
-		part.time = arena_fmt(a, "%lluns..%lluns", (unsigned long long)from_ns,
-				      (unsigned long long)(from_ns + length_ns));
-		TRY(views_select(a, run->p, &part, &blocks[i], err));
+	for (size_t i = 0, at = 0; i < nr_pieces; i++) {
+		struct window w = window_of_piece(run, i);
+		uint64_t from_ns = w.from_ns - start_ns;
+		for (uint64_t n = seconds_of(w) / length; n; n--, from_ns += length * NS_PER_SEC) {
+			struct select_spec part = *spec;
+			part.time = arena_fmt(a, "%lluns..%lluns", (unsigned long long)from_ns,
+					      (unsigned long long)(from_ns + length * NS_PER_SEC));
+			TRY(views_select(a, run->p, &part, &blocks[at++], err));
+		}
 	}
 	*ret_blocks = blocks;
 	*ret_nr = nr;
@@ -72,10 +96,12 @@ double blocks_variance(const struct block_sum *b, const struct weight *weights)
 	double n = (double)b->nr_blocks;
 	double all = 0;
 	double part = 0;
+	double nr_events = 0;
 	struct stat_run rest = {0};
 	for (size_t i = 0; i < b->nr_blocks; i++) {
 		all += (double)b->blocks[i].weight;
 		part += (double)weights[i].weight;
+		nr_events += (double)weights[i].nr_samples;
 	}
 	if (b->is_share && !(all > 0))
 		return 0;
@@ -83,10 +109,15 @@ double blocks_variance(const struct block_sum *b, const struct weight *weights)
 	double share = b->is_share ? part / all : 0;
 	for (size_t i = 0; i < b->nr_blocks; i++)
 		stat_add(&rest, (double)weights[i].weight - share * (double)b->blocks[i].weight);
-	double of_block = rest.m2 / (n - 1);
+	/*
+	 * A few events that happen to be as many in each block are not exact: their number varies
+	 * at least like a Poisson count.
+	 */
+	double of_count = part * part * (1 - share) / MAX(nr_events, 1.0);
+	double variance = MAX(n * rest.m2 / (n - 1), of_count);
 	if (b->is_share)
-		return n * of_block * (100 / all) * (100 / all);
+		return variance * (100 / all) * (100 / all);
 	double length_ns = (double)view_duration_ns(&b->blocks[0]);
 	double of_run = (double)view_duration_ns(b->run) / length_ns;
-	return of_run * of_block * b->scale * b->scale;
+	return of_run / n * variance * b->scale * b->scale;
 }

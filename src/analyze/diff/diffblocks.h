@@ -2,8 +2,9 @@
  * How much exact amounts vary within a capture. Times of waits, bytes of I/O and counts of faults
  * are counted, not sampled, but another capture of the same behaviour has other ones. A single
  * capture shows how much they vary from second to second: it is divided into blocks of whole
- * seconds, and the variance of the capture's amount is that of the blocks' sums. The blocks are
- * taken as independent.
+ * seconds, and the variance of the capture's amount is that of the blocks' sums, at least that of a
+ * Poisson count of as many events. The blocks are taken as independent. None of them is of several
+ * pieces of merged recordings: the time between them is not recorded.
  *
  * What is live at an instant, and what launched commands allocated from start to end, is no sum of
  * like seconds: the comparison of such amounts is exact for the two captures, and has no blocks.

@@ -18,6 +18,7 @@ enum {
 	HAS_SHARE_TOTAL = 1 << 3, /* callees included */
 	HAS_AMOUNT_TOTAL = 1 << 4,
 	HAS_MODULE = 1 << 5,
+	HAS_REASON = 1 << 6,
 };
 
 static const struct {
@@ -34,6 +35,9 @@ static const struct {
 	[BY_FILE] = {"files", "source files by change (self)", "file", "source files", false},
 	[BY_LINE] = {"lines", "source lines by change (self)", "line", "source lines", false},
 	[DIFF_BY_STACK] = {"stacks", "stacks by change", "stack", "stacks", false},
+	[DIFF_BY_REASON] = {"reasons", NULL, "reason", "reasons", false},
+	[DIFF_BY_WAIT] = {"waiting_functions", "waiting functions by change, without the run queue",
+			  "function", "waiting functions", true},
 };
 
 static bool is_launched(const struct profile *p)
@@ -109,6 +113,7 @@ static void add_item(struct report *r, struct report_table *t, const struct diff
 		amount_cell(self, DIFF_AFTER),
 		change_cell(total->change, total->change_error),
 		{.text = mark},
+		{.text = it->reason},
 		{.text = name},
 		{.text = it->module},
 	};
@@ -151,6 +156,7 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 		{"total_change", "total change", change, "change with callees included",
 		 HAS_AMOUNT_TOTAL},
 		{"note", "marked", CELL_TEXT, "more, less, new, gone, more (total), less (total)"},
+		{"reason", "reason", CELL_TEXT, "of the wait, as --reason takes it", HAS_REASON},
 		{name, strcmp(name, "crate") ? name : "module or crate", CELL_TEXT},
 		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
 	};
@@ -160,22 +166,35 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 	return t;
 }
 
+/* What a comparison of several weighs: "cpu-clock", "thread time", "waits". */
+static const char *what_of(const struct diff *d)
+{
+	const struct selection *after = d->spec.runs[DIFF_AFTER];
+	return after->id == TABLE_THREAD_TIME ? "thread time"
+	       : after->id == TABLE_OFF_CPU   ? "waits"
+					      : after->event;
+}
+
 /* ---- the sides ----------------------------------------------------------------------------- */
 
-static void add_sides(struct report *r, const struct diff *d)
+/* @more: the thread time of the same runs, or NULL. */
+static void add_sides(struct report *r, const struct diff *d, const struct diff *more)
 {
+	enum { HAS_MORE = 1 };
 	static const enum cell_kind kinds_of_unit[] = {
 		[UNIT_COUNT] = CELL_COUNT, [UNIT_NS] = CELL_NS, [UNIT_BYTES] = CELL_BYTES};
 	const struct diff_spec *s = &d->spec;
 	const struct report_column columns[] = {
 		{"side", "side", CELL_TEXT, NULL},
-		{"total", "total", kinds_of_unit[s->runs[DIFF_AFTER]->unit], "everything shown", 0},
+		{"total", more ? what_of(d) : "total", kinds_of_unit[s->runs[DIFF_AFTER]->unit],
+		 "everything shown", 0},
+		{"thread_time_ns", "thread time", CELL_NS, "everything shown", HAS_MORE},
 		{"duration_ns", "duration", CELL_NS, "of the capture, or of the window of time", 0},
-		{"samples", "samples", CELL_COUNT, "shown", 0},
+		{"samples", select_noun(s->runs[DIFF_AFTER]), CELL_COUNT, "shown", 0},
 		{"recording", "recording", CELL_TEXT, NULL},
 	};
-	struct report_table *t =
-		report_add_table(r, "sides", "compared", columns, ARRAY_LEN(columns));
+	struct report_table *t = report_add_table_of(r, "sides", "compared", columns,
+						     ARRAY_LEN(columns), more ? HAS_MORE : 0);
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
 		for (size_t i = 0; i < s->nr_runs[side]; i++) {
 			const struct selection *sel = &s->runs[side][i];
@@ -183,6 +202,7 @@ static void add_sides(struct report *r, const struct diff *d)
 			const union cell cells[] = {
 				{.text = side == DIFF_BEFORE ? "before" : "after"},
 				{.u = sel->weight},
+				{.u = more ? more->spec.runs[side][i].weight : 0},
 				{.u = ns ? ns : CELL_NS_NONE},
 				{.u = sel->nr_samples},
 				{.text = s->names[side] ? s->names[side][i] : ""},
@@ -212,21 +232,12 @@ static void add_change(struct buf *to, const struct diff *d, const struct diff_v
 #define NAMED_MAX 3 /* rows that the sentence names */
 
 /* "2 of 214 functions changed by more than their intervals: f +3.21 points (12.1 % to 15.3 %), ..." */
-static void add_finding(struct report *r, const struct diff *d)
+static void add_finding(struct report *r, const struct diff *d, const char *what)
 {
 	CLEANUP(buf_release) struct buf names = {0};
 	const char *plural = kinds[d->spec.by].plural;
 	size_t nr = 0;
 	double widest = 0;
-	if (d->is_unknown) {
-		report_finding(
-			r,
-			"these two captures cannot tell a change from noise: the amounts are "
-			"counted, and their variation is not known from less than %d seconds "
-			"of a capture; longer captures or --runs tell",
-			BLOCKS_MIN);
-		return;
-	}
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diff_item *it = &d->items[i];
 		widest = MAX(widest, it->self.change_error);
@@ -234,27 +245,86 @@ static void add_finding(struct report *r, const struct diff *d)
 			continue;
 		if (nr++ >= NAMED_MAX)
 			continue;
-		buf_addf(&names, "%s%s ", nr > 1 ? ", " : ": ", it->name);
+		buf_addf(&names, "%s%s%s%s ", nr > 1 ? ", " : ": ", it->reason,
+			 *it->reason ? " in " : "", it->name);
 		add_change(&names, d, &it->self);
 	}
 	if (nr > NAMED_MAX)
 		buf_add_str(&names, ", ...");
 	if (nr) {
 		report_finding(r,
-			       "%s of %s changed (self), the interval of the change excludes 0%s",
-			       num_count(nr).s, num_noun(d->n, plural).s, buf_str(&names));
+			       "%s%s of %s changed (self), the interval of the change excludes 0%s",
+			       what, num_count(nr).s, num_noun(d->n, plural).s, buf_str(&names));
 		return;
 	}
 	if (d->spec.how == DIFF_SHARES)
 		buf_addf(&names, "; the widest interval is +-%s points", num_double(widest, 2).s);
-	report_finding(r, "none of %s changed (self): the interval of each change includes 0%s",
-		       num_noun(d->n, plural).s, names.n ? buf_str(&names) : "");
+	report_finding(r, "%snone of %s changed (self): the interval of each change includes 0%s",
+		       what, num_noun(d->n, plural).s, names.n ? buf_str(&names) : "");
 }
 
-static void add_notes(struct report *r, const struct diff *d)
+/* Of several comparisons each sentence begins with what it is of. */
+static void add_findings(struct report *r, const struct diff *parts, size_t nr)
 {
-	const struct selection *before = d->spec.runs[DIFF_BEFORE];
-	const struct selection *after = d->spec.runs[DIFF_AFTER];
+	bool is_unknown = false;
+	for (size_t i = 0; i < nr; i++) {
+		const char *what = nr > 1 ? arena_fmt(&r->arena, "%s: ", what_of(&parts[i])) : "";
+		if (!parts[i].is_unknown) {
+			if (parts[i].n)
+				add_finding(r, &parts[i], what);
+			continue;
+		}
+		if (!is_unknown)
+			report_finding(
+				r,
+				"%sthese two captures cannot tell a change from noise: the "
+				"amounts are counted, and their variation is not known from "
+				"less than %d whole seconds of a capture; longer captures or "
+				"--runs tell",
+				what, BLOCKS_MIN);
+		is_unknown = true;
+	}
+}
+
+static bool any_of(const struct diff *parts, size_t nr, bool (*is)(const struct diff *d))
+{
+	for (size_t i = 0; i < nr; i++)
+		if (is(&parts[i]))
+			return true;
+	return false;
+}
+
+static bool has_blocks(const struct diff *d)
+{
+	return d->has_blocks;
+}
+
+static bool has_intervals(const struct diff *d)
+{
+	return !d->is_unknown &&
+	       (d->spec.runs[DIFF_BEFORE]->variance || d->spec.runs[DIFF_AFTER]->variance ||
+		d->spec.how == DIFF_SHARES || d->has_spread);
+}
+
+/* "compared: cpu-clock by function, thread time by wait reason, waits by waiting function" */
+static void add_compared(struct report *r, const struct diff *parts, size_t nr)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	for (size_t i = 0; i < nr; i++) {
+		unsigned by = parts[i].spec.by;
+		buf_addf(&text, "%s%s by %s%s", i ? ", " : "", what_of(&parts[i]),
+			 by == DIFF_BY_REASON ? "wait "
+			 : by == DIFF_BY_WAIT ? "waiting "
+					      : "",
+			 kinds[by].name);
+	}
+	report_note(r, "compared: %s", buf_str(&text));
+}
+
+static void add_notes(struct report *r, const struct diff *d, size_t nr)
+{
+	if (nr > 1)
+		add_compared(r, d, nr);
 	switch (d->spec.how) {
 	case DIFF_AMOUNTS:
 		report_note(r, "compared by amount, not scaled to the durations");
@@ -275,12 +345,19 @@ static void add_notes(struct report *r, const struct diff *d)
 			    "amounts are means of the runs; +- covers the spread between runs "
 			    "(%s of freedom) and sampling",
 			    num_noun((uint64_t)spread_degrees(&d->spread[0]), "degrees").s);
-	if (d->has_blocks)
-		report_note(r, "amounts are counted, not sampled; +- is from their variation from "
-			       "second to second within both captures; --runs compares captures");
-	if (d->is_unknown)
+	if (any_of(d, nr, has_blocks))
+		report_note(r,
+			    "%s counted, not sampled; +- is from their variation from second to "
+			    "second within both captures; --runs compares captures",
+			    d->has_blocks ? "amounts are" : "thread time and waits are");
+	if (!any_of(d, nr, has_intervals))
 		return;
-	if (before->variance || after->variance || d->spec.how == DIFF_SHARES || d->has_spread)
+	if (nr > 1)
+		report_note(r,
+			    "+-: half width of the confidence interval of the change, so wide that "
+			    "all rows of a table together hold with 95 %%; marked: the interval "
+			    "excludes 0");
+	else
 		report_note(r,
 			    "+-: half width of the confidence interval of the change, so wide that "
 			    "all %s rows together hold with 95 %%; marked: the interval excludes 0",
@@ -305,13 +382,20 @@ static bool is_zero(const struct diff *d, const struct diff_item *it)
 	return fabs(it->self.change) < (d->spec.how == DIFF_SHARES ? 0.005 : 0.5);
 }
 
+static const char *title_of(struct report *r, const struct diff *d)
+{
+	if (d->spec.by != DIFF_BY_REASON)
+		return kinds[d->spec.by].title;
+	return arena_fmt(&r->arena, "%s by reason, by change", what_of(d));
+}
+
 static void add_items(struct report *r, const struct diff *d, unsigned flags,
 		      const struct view_limits *limits)
 {
 	unsigned by = d->spec.by;
-	struct diff_item other = {.module = "", .is_in = {true, true}};
+	struct diff_item other = {.reason = "", .module = "", .is_in = {true, true}};
 	struct report_table *t =
-		add_table(r, d, flags, kinds[by].key, kinds[by].title, kinds[by].name);
+		add_table(r, d, flags, kinds[by].key, title_of(r, d), kinds[by].name);
 	size_t nr_left = 0;
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diff_item *it = &d->items[i];
@@ -337,20 +421,30 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 	add_item(r, t, d, &other, "<other>", "");
 }
 
-void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits)
+static unsigned flags_of(const struct diff *d)
 {
 	bool is_shares = d->spec.how == DIFF_SHARES;
 	unsigned flags = (is_shares ? OF_SHARES : OF_AMOUNTS) | (has_rate(d) ? HAS_RATE : 0);
-	add_finding(r, d);
-	add_notes(r, d);
-	add_sides(r, d);
-	if (!is_shares) {
-		struct report_table *t = add_table(r, d, flags, "total", "total", "what");
-		add_item(r, t, d, &d->all, d->spec.runs[DIFF_AFTER]->event, mark_of(&d->all));
-	}
-	if (d->spec.by != DIFF_BY_STACK)
+	if (d->spec.by < BY_NR)
 		flags |= is_shares ? HAS_SHARE_TOTAL : HAS_AMOUNT_TOTAL;
 	if (kinds[d->spec.by].has_module)
 		flags |= HAS_MODULE;
-	add_items(r, d, flags, limits);
+	return flags | (d->spec.by == DIFF_BY_WAIT ? HAS_REASON : 0);
+}
+
+void diff_report(struct report *r, const struct diff *parts, size_t nr,
+		 const struct view_limits *limits)
+{
+	const struct diff *d = &parts[0];
+	bool is_more = nr > 1 && parts[1].spec.runs[DIFF_AFTER]->id != d->spec.runs[DIFF_AFTER]->id;
+	add_findings(r, parts, nr);
+	add_notes(r, parts, nr);
+	add_sides(r, d, is_more ? &parts[1] : NULL);
+	if (d->spec.how != DIFF_SHARES) {
+		unsigned flags = OF_AMOUNTS | (has_rate(d) ? HAS_RATE : 0);
+		struct report_table *t = add_table(r, d, flags, "total", "total", "what");
+		add_item(r, t, d, &d->all, d->spec.runs[DIFF_AFTER]->event, mark_of(&d->all));
+	}
+	for (size_t i = 0; i < nr; i++)
+		add_items(r, &parts[i], flags_of(&parts[i]), limits);
 }

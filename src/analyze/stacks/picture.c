@@ -6,6 +6,7 @@
 
 #include "analyze/diff/diffblocks.h"
 #include "analyze/diff/diff.h"
+#include "analyze/diff/diffparts.h"
 #include "analyze/diff/difftree.h"
 #include "analyze/wait/blame.h"
 #include "analyze/stacks/calltree.h"
@@ -107,14 +108,26 @@ static void begin(struct report *r, const struct selection *sel)
 	report_fact_duration(r, view_duration_ns(sel));
 }
 
+/* The event that is drawn unless one is named; NULL: that of each input. */
+static const char *tree_event(const struct picture *pic)
+{
+	const char *event = NULL;
+	vec_foreach(in, &pic->inputs) {
+		event = views_find(in->p, &pic->spec)->is_mixed ? views_tree_event(in->p) : NULL;
+		if (!event)
+			return NULL;
+	}
+	return event;
+}
+
 static int add_selection(struct drawing *d, const struct picture_input *in, const char *event,
 			 bool is_before, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec spec = d->pic->spec;
 	spec.event = event ? event : spec.event;
-	if (!spec.event && !d->pic->diff)
-		spec.event = views_tree_event(in->p);
+	if (!spec.event)
+		spec.event = tree_event(d->pic);
 	struct selection sel = {0};
 	struct blame blame = {0};
 	int rc = d->pic->is_blame ? blame_make(&a, in->p, &spec, &blame, err)
@@ -203,29 +216,24 @@ static int select_sides(struct arena *a, const struct picture *pic, struct diff_
 		int side = (is_one ? i == 0 : in->is_before) ? DIFF_BEFORE : DIFF_AFTER;
 		if (is_one)
 			select.event = i ? TABLES_AFTER : TABLES_BEFORE;
-		else if (!select.event)
-			select.event = views_tree_event(in->p);
 		TRY(views_select(a, in->p, &select, &sels[side][spec->nr_runs[side]++], err));
 	}
 	return 0;
 }
 
-/* Compares by function; without a side, *ret_d has no rows. */
-static int make_diff(struct diff *ret_d, struct arena *a, const struct report_tree *t,
-		     const struct picture *pic, struct err *err)
+/* Compares as assay diff does; *ret_nr is 0 without a side. */
+static int make_diffs(struct diff *ret_parts, size_t *ret_nr, struct arena *a,
+		      const struct report_tree *t, const struct picture *pic, struct err *err)
 {
 	struct diff_spec spec = {.how = t->is_normalised ? DIFF_SHARES : DIFF_AMOUNTS,
 				 .by = BY_FUNCTION};
-	*ret_d = (struct diff){0};
+	*ret_nr = 0;
 	TRY(select_sides(a, pic, &spec, err));
 	if (!spec.nr_runs[DIFF_BEFORE] || !spec.nr_runs[DIFF_AFTER])
 		return 0;
-	struct select_spec select = pic->spec;
-	if (!select.event)
-		select.event = views_tree_event(pic->inputs.p[0].p);
-	TRY(blocks_select(a, &spec, &select, err));
-	diff_make(ret_d, a, &spec);
-	return 0;
+	TRY(blocks_select(a, &spec, &pic->spec, err));
+	diff_make(&ret_parts[0], a, &spec);
+	return diffparts_add(ret_parts, ret_nr, a, &pic->spec, err);
 }
 
 /* Marks the functions whose change is not within its interval. */
@@ -233,24 +241,28 @@ static int compare(struct report *r, struct report_tree *t, const struct picture
 		   struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct diff made;
-	const struct diff *d = pic->diff;
-	if (!d) {
-		TRY(make_diff(&made, &a, t, pic, err));
-		d = &made;
-	}
-	if (!d->n)
+	struct diff made[DIFF_PARTS_MAX];
+	const struct diff *parts = pic->diffs ? pic->diffs : made;
+	size_t nr = pic->nr_diffs;
+	if (!pic->diffs)
+		TRY(make_diffs(made, &nr, &a, t, pic, err));
+	if (!nr || !parts[0].n)
 		return 0;
-	size_t nr = difftree_mark(r, t, d);
 	report_note(r,
 		    "red: more than before, blue: less, by %s, callees included; widths show the "
 		    "larger of the two",
 		    t->is_normalised ? "share of the total" : "absolute numbers");
-	report_note(
-		r,
-		"coloured: %s of %s functions, whose change (self or total) has an interval that "
-		"excludes 0; grey: the others",
-		num_count(nr).s, num_count(d->n).s);
+	for (size_t i = 0; i < nr; i++) {
+		const struct diff *d = &parts[i];
+		if (d->spec.by != BY_FUNCTION && d->spec.by != DIFF_BY_WAIT)
+			continue;
+		report_note(r,
+			    "coloured: %s of %s %s, whose change%s has an interval that "
+			    "excludes 0; grey: the others",
+			    num_count(difftree_mark(r, t, d)).s, num_count(d->n).s,
+			    d->spec.by == DIFF_BY_WAIT ? "waiting functions" : "functions",
+			    d->spec.by == DIFF_BY_WAIT ? " of wait time" : " (self or total)");
+	}
 	return 0;
 }
 

@@ -28,8 +28,9 @@ struct picture {
 	unsigned tree_flags; /* enum calltree_flags */
 	bool is_blame;       /* draw wait time attributed to its cause (analyze/wait/blame.h) */
 	uint64_t total;      /* weight of the root, if more than the stacks have; 0: theirs */
-	/* By function: its event is drawn, and what it marks is coloured. NULL: compared when drawn. */
-	const struct diff *diff;
+	/* By function: what they mark is coloured. NULL: compared when drawn. */
+	const struct diff *diffs;
+	size_t nr_diffs;
 	VEC(struct picture_input) inputs;
 };
 
@@ -38,8 +39,8 @@ void picture_add(struct picture *pic, const struct profile *p, const char *name)
 void picture_add_before(struct picture *pic, const struct profile *p, const char *name);
 
 /*
- * Adds the tree to the report. A recording of both CPU samples and waits is drawn with on-CPU and
- * off-CPU time together (hotcold.h), unless an event is named. A single input with the two tables
+ * Adds the tree to the report. Recordings of both CPU samples and waits are drawn with on-CPU and
+ * off-CPU time together (hotcold.h), unless an event is named or an input has only one of them. A single input with the two tables
  * of a folded difference is drawn as a differential flame graph. -ENODATA: nothing to draw, with
  * the reason if known. -EINVAL: events of different kinds, which are never summed. Other
  * errors: those of select_run.

@@ -8,8 +8,10 @@
 #include "analyze/diff/diffblocks.h"
 #include "analyze/diff/condition.h"
 #include "analyze/diff/diff.h"
+#include "analyze/diff/diffparts.h"
 #include "analyze/stacks/calltree.h"
 #include "analyze/memory/heapweights.h"
+#include "analyze/select/tags.h"
 #include "analyze/views.h"
 #include "base/file/file.h"
 #include "base/log.h"
@@ -21,7 +23,7 @@
 #include "session/dumpset.h"
 
 struct diff_opts {
-	int by; /* enum group_by or DIFF_BY_STACK */
+	int by; /* enum group_by or enum diff_by */
 	int how;
 	uint64_t limit;
 	struct opt_list fail_if;
@@ -68,11 +70,11 @@ static const struct opt diff_options[] = {
 		 "exit with 5 if a CONDITION may hold by chance (default: a warning)"),
 	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
 		 "also draw a differential flame graph, named after AFTER: -diff.svg; -o FILE.svg "
-		 "sets its name, and the text goes to standard output"),
+		 "sets its name, and draws it instead of the text without --flame"),
 	OPT_FLAG(
 		0, "html", struct diff_opts, is_html,
 		"also write one HTML page with tables and flame graph, named after AFTER: -diff.html; "
-		"-o FILE.html sets its name"),
+		"-o FILE.html sets its name, and writes it instead of the text without --html"),
 	OPT_FLAG(0, "allocators", struct diff_opts, has_allocators,
 		 "memory: keep leaf frames of allocators and of standard containers and strings"),
 	OPT_END,
@@ -89,6 +91,10 @@ static const char details[] =
 	"profiles have them. If the times of both are known, live bytes also have their growth per "
 	"minute. All else is compared by share. In a single folder or pattern of dumps, the first and the "
 	"last of those that --dumps selects (default: all) are compared.\n"
+	"\n"
+	"Of recordings of CPU samples and waits (--offcpu), the samples are compared by function, the "
+	"thread time by wait reason, and the waits by waiting function; of recordings of waits the last "
+	"two, too. -e NAME compares one event: cpu-clock, off-cpu, thread-time.\n"
 	"\n"
 	"CONDITION is ROWS > LIMIT: the change is larger. ROWS: all, or fn, module or crate (each of "
 	"them), with ~REGEX (the matching ones together) or =NAME; self(ROWS) is the default, total(ROWS) "
@@ -319,6 +325,9 @@ static int select_both(struct comparison *c, struct select_spec *spec, const str
 	if (!is_chosen && views_find(before, spec)->has_weights &&
 	    views_find(after, spec)->has_weights)
 		spec->heap.weight = common_weight(before, after);
+	if (!is_chosen && selecttags_is_needed(spec) && views_has(views_at(VIEW_WAITS), before) &&
+	    views_has(views_at(VIEW_WAITS), after))
+		spec->event = table_key(TABLE_OFF_CPU);
 	TRY(select_all(c, spec, err));
 	const char *common = common_event(before, after);
 	if (!is_chosen && find_other(c, &path) && common) {
@@ -448,8 +457,14 @@ static int verdict(const struct conditions *c, bool is_strict)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int make(struct diff *ret_d, struct comparison *c, unsigned by, const struct diff_opts *o,
-		const struct select_spec *select, struct err *err)
+/* The comparison, and those that are shown with it. */
+struct parts {
+	struct diff d[DIFF_PARTS_MAX];
+	size_t nr;
+};
+
+static int make(struct parts *ret_parts, struct comparison *c, unsigned by,
+		const struct diff_opts *o, const struct select_spec *select, struct err *err)
 {
 	struct diff_spec spec = {.by = by};
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
@@ -461,36 +476,38 @@ static int make(struct diff *ret_d, struct comparison *c, unsigned by, const str
 			   ? diff_how_of(spec.runs[DIFF_BEFORE], spec.runs[DIFF_AFTER])
 			   : (enum diff_how)o->how;
 	TRY(blocks_select(&c->arena, &spec, select, err));
-	diff_make(ret_d, &c->arena, &spec);
-	return 0;
+	diff_make(&ret_parts->d[0], &c->arena, &spec);
+	return diffparts_add(ret_parts->d, &ret_parts->nr, &c->arena, select, err);
 }
 
-static struct report *make_report(const struct comparison *c, const struct diff *d,
+static struct report *make_report(const struct comparison *c, const struct parts *parts,
 				  const struct conditions *conditions, uint64_t max_rows)
 {
 	struct report *r = report_new();
 	begin(r, c);
+	diffparts_note_programs(r, &parts->d[0].spec);
 	if (conditions->nr)
-		condition_report(r, d, conditions->results, conditions->nr);
-	diff_report(r, d, &(struct view_limits){.max_rows = max_rows});
+		condition_report(r, &parts->d[0], conditions->results, conditions->nr);
+	diff_report(r, parts->d, parts->nr, &(struct view_limits){.max_rows = max_rows});
 	return r;
 }
 
 /* Writes the flame graph and the page that were asked for. */
 static int write_pictures(struct comparison *c, const struct diff_opts *o,
-			  const struct select_spec *spec, const struct diff *d,
+			  const struct select_spec *spec, const struct parts *parts,
 			  const struct conditions *conditions, const char *output, struct err *err)
 {
 	const char *after = c->side[DIFF_AFTER].paths[0];
 	bool is_svg = o->is_flame || has_extension(output, ".svg");
 	bool is_html = o->is_html || has_extension(output, ".html");
-	CLEANUP(picture_release) struct picture pic = {.diff = d};
-	struct diff by_function;
+	CLEANUP(picture_release) struct picture pic = {.diffs = parts->d, .nr_diffs = parts->nr};
+	struct parts by_function;
 	if ((is_svg || is_html) && o->by != BY_FUNCTION) {
 		TRY(make(&by_function, c, BY_FUNCTION, o, spec, err));
-		pic.diff = &by_function;
+		pic.diffs = by_function.d;
+		pic.nr_diffs = by_function.nr;
 	}
-	set_picture(&pic, c, spec, d->spec.how);
+	set_picture(&pic, c, spec, parts->d[0].spec.how);
 	if (is_svg) {
 		CLEANUP(buf_release) struct buf path = {0};
 		if (has_extension(output, ".svg"))
@@ -503,7 +520,7 @@ static int write_pictures(struct comparison *c, const struct diff_opts *o,
 	if (is_html) {
 		CLEANUP(buf_release) struct buf path = {0};
 		CLEANUP(report_free_p)
-		struct report *r = make_report(c, d, conditions, HTML_ROWS_MAX);
+		struct report *r = make_report(c, parts, conditions, HTML_ROWS_MAX);
 		if (has_extension(output, ".html"))
 			buf_add_str(&path, output);
 		else
@@ -519,20 +536,25 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct conditions conditions = {0};
-	struct diff d;
+	struct parts parts;
 	if (parse_conditions(&conditions, &c->arena, &o->fail_if, &err) ||
 	    select_both(c, spec, o, &err))
 		return cmd_refuse(&err);
-	if (make(&d, c, (unsigned)o->by, o, spec, &err) ||
-	    eval_conditions(&conditions, &c->arena, &d, &err))
+	if (make(&parts, c, (unsigned)o->by, o, spec, &err) ||
+	    eval_conditions(&conditions, &c->arena, &parts.d[0], &err))
 		return cmd_refuse(&err);
-	CLEANUP(report_free_p)
-	struct report *r = make_report(c, &d, &conditions, o->limit);
 	const char *output = out->path;
-	if (has_extension(output, ".svg") || has_extension(output, ".html"))
+	bool is_picture = has_extension(output, ".svg") || has_extension(output, ".html");
+	int status = EXIT_OK;
+	if (is_picture)
 		out->path = NULL;
-	int status = output_report(out, r);
-	if (status == EXIT_OK && write_pictures(c, o, spec, &d, &conditions, output, &err))
+	/* -o FILE.svg is instead of the text, as in other commands; --flame is beside it */
+	if (!is_picture || o->is_flame || o->is_html) {
+		CLEANUP(report_free_p)
+		struct report *r = make_report(c, &parts, &conditions, o->limit);
+		status = output_report(out, r);
+	}
+	if (status == EXIT_OK && write_pictures(c, o, spec, &parts, &conditions, output, &err))
 		return cmd_refuse(&err);
 	return status == EXIT_OK ? verdict(&conditions, o->is_strict) : status;
 }

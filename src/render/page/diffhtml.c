@@ -105,6 +105,14 @@ static void add_table(struct buf *to, const struct report_table *t)
 		add_line(to, "p", "quiet", sv_from_str(t->note));
 }
 
+static bool has_marks(const struct report_table *t)
+{
+	for (size_t c = 0; c < t->nr_columns; c++)
+		if (!strcmp(t->columns[c].key, "note"))
+			return true;
+	return false;
+}
+
 static void add_picture(struct buf *to, struct sv picture)
 {
 	const char *start = picture.n ? memmem(picture.p, picture.n, "<svg", 4) : NULL;
@@ -124,11 +132,14 @@ void diffhtml_write(struct buf *to, const struct report *r, const char *title, s
 		add_line(to, "p", i < r->findings.n ? "finding" : "quiet",
 			 sv_from_str(r->notes.p[i]));
 	buf_add_str(to, "</header>\n<main>\n");
-	/* The picture stands before the largest table, the last one. */
-	for (size_t i = 0; i < r->tables.n; i++) {
-		if (i + 1 == r->tables.n)
+	/* The picture stands before the first table of rows that can be marked. */
+	bool has_picture = false;
+	vec_foreach(t, &r->tables) {
+		if (!has_picture && strcmp(t->key, "total") != 0 && has_marks(t)) {
 			add_picture(to, picture);
-		add_table(to, &r->tables.p[i]);
+			has_picture = true;
+		}
+		add_table(to, t);
 	}
 	buf_add_str(to, "</main>\n");
 	CLEANUP(buf_release) struct buf losses = {0};

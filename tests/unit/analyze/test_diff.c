@@ -199,7 +199,7 @@ TEST(diff_has_growth_per_minute_of_what_lives)
 	CHECK(fabs(x.d.minutes - 2) < 1e-9);
 	CHECK_STR(x.d.items[0].name, "a < main");
 	CLEANUP(report_free_p) struct report *r = report_new();
-	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
+	diff_report(r, &x.d, 1, &(struct view_limits){.max_rows = 5});
 	const struct report_table *t = table_with(r, "stacks");
 	for (size_t c = 0; c < t->nr_columns; c++)
 		if (!strcmp(t->columns[c].key, "per_min"))
@@ -309,7 +309,7 @@ TEST(diff_leaves_out_and_counts_rows_without_a_change)
 	struct pair x = {.p = {heap_with(10, 0, &before, 1), heap_with(10, 0, &after, 1)}};
 	compare(&x, &(struct select_spec){.heap = {.weight = "live"}}, -1, BY_FUNCTION);
 	CLEANUP(report_free_p) struct report *r = report_new();
-	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
+	diff_report(r, &x.d, 1, &(struct view_limits){.max_rows = 5});
 	const struct report_table *t = table_with(r, "functions");
 	/* the total of its callers is larger, too: they have no change of their own */
 	CHECK_U64(t->nr_rows, 1);
@@ -320,7 +320,7 @@ TEST(diff_leaves_out_and_counts_rows_without_a_change)
 	CLEANUP(pair_release)
 	struct pair y = {.p = {heap_with(10, 0, &before, 1), heap_with(10, 0, &before, 1)}};
 	compare(&y, &(struct select_spec){.heap = {.weight = "live"}}, -1, BY_FUNCTION);
-	diff_report(same, &y.d, &(struct view_limits){.max_rows = 5});
+	diff_report(same, &y.d, 1, &(struct view_limits){.max_rows = 5});
 	t = table_with(same, "functions");
 	CHECK_U64(t->nr_rows, 0);
 	CHECK_STR(t->note, "left out: 3 rows without a change of self");
@@ -381,7 +381,7 @@ TEST(diff_of_short_counted_captures_marks_nothing)
 	CHECK(x.d.is_unknown);
 	CHECK(!diff_is_significant(&find(&x.d, "c")->self));
 	CLEANUP(report_free_p) struct report *r = report_new();
-	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
+	diff_report(r, &x.d, 1, &(struct view_limits){.max_rows = 5});
 	CHECK(strstr(r->findings.p[0], "cannot tell a change from noise"));
 }
 
