@@ -7,10 +7,9 @@
 
 struct span_state {
 	__u64 start_ns; /* 0 = in no span */
-	__u64 sp;       /* at its start: calls within the span have a smaller one */
+	__u64 sp;       /* at its start: calls within it have a smaller one; 0: a pair of points */
 	__u64 stack;    /* stack reference */
 	__u32 span;     /* index of the probe */
-	__u32 depth;    /* of recursion */
 	__u32 nr_waits; /* intervals off the CPU */
 	__u32 nr_kept;  /* used elements of waits */
 	struct span_wait waits[SPAN_WAITS];
@@ -30,33 +29,48 @@ struct span_interval {
 	__s32 waker_tid;
 	__u32 reason;
 	__u32 evidence;
+	__s32 syscall;
 };
 
-/* Adds time to the place of the span that it belongs to. */
+/*
+ * Adds time to the place of the span that it belongs to. If there is no room for a new place, the
+ * smallest one loses its stack.
+ */
 static __always_inline void span_add_time(struct span_state *s, const struct span_interval *v,
 					  __u32 reason, __u64 ns)
 {
 	__u8 evidence = reason == WAIT_SYNC ? v->evidence & EVIDENCE_LOCK_WORD : 0;
+	__s16 syscall = reason == v->reason ? v->syscall : -1;
+	__u32 least = 0;
 	if (!ns)
 		return;
 	for (__u32 i = 0; i < SPAN_WAITS; i++) {
 		struct span_wait *w = &s->waits[i];
 		if (i == s->nr_kept) {
 			s->nr_kept = i + 1;
-			w->user_ref = v->user_ref;
-			w->kernel_ref = v->kernel_ref;
-			w->reason = reason;
-			w->evidence = evidence;
-			w->ns = ns;
-			return;
+			least = i;
+			break;
 		}
 		if (w->user_ref == v->user_ref && w->kernel_ref == v->kernel_ref &&
-		    w->reason == reason && w->evidence == evidence) {
+		    w->reason == reason && w->evidence == evidence && w->syscall == syscall) {
 			w->ns += ns;
 			return;
 		}
+		if (w->ns < s->waits[least & (SPAN_WAITS - 1)].ns)
+			least = i;
 	}
-	s->rest_ns[reason & (SPAN_REASONS - 1)] += ns;
+	struct span_wait *w = &s->waits[least & (SPAN_WAITS - 1)];
+	if (w->ns > ns) {
+		s->rest_ns[reason & (SPAN_REASONS - 1)] += ns;
+		return;
+	}
+	s->rest_ns[w->reason & (SPAN_REASONS - 1)] += w->ns;
+	w->user_ref = v->user_ref;
+	w->kernel_ref = v->kernel_ref;
+	w->reason = reason;
+	w->evidence = evidence;
+	w->syscall = syscall;
+	w->ns = ns;
 }
 
 /*
@@ -83,6 +97,7 @@ static __always_inline void span_add_wait(struct span_state *s, const struct spa
 	s->longest.waker_tid = v->waker_tid;
 	s->longest.reason = v->reason;
 	s->longest.evidence = v->evidence;
+	s->longest.syscall = v->syscall;
 }
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Latency of operations: from a function's entry to its return, or from one function to another, in
  * one thread. A thread is in one span at a time, the outermost one: recursion counts once, and
- * calls of other probed functions within a span are counted but not measured.
+ * calls of other probed functions within a span are counted but not measured. A function that a
+ * measured one jumps to at its end (a tail call) is within it: both return at once.
  *
  * A function that is left by longjmp or an exception does not return. This is detected when the
  * stack pointer at a later entry is not below that of the span's start.
@@ -87,6 +88,7 @@ static __always_inline void span_add_waits(const struct span_state *s, const str
 		key.kernel_ref = w->kernel_ref;
 		key.reason = w->reason;
 		key.evidence = w->evidence;
+		key.syscall = w->syscall;
 		bool is_added = span_active_map & 1 ? span_wait_add(&span_waits_b, &key, w->ns)
 						    : span_wait_add(&span_waits_a, &key, w->ns);
 		if (!is_added)
@@ -192,7 +194,7 @@ static __always_inline struct span_state *span_of(struct task_struct *t, bool cr
 }
 
 /*
- * Starts a span. @sp: stack pointer at the entry; 0: not used (pairs of functions). A span that is
+ * Starts a span. @sp: stack pointer at the entry; 0: not used (pairs of points). A span that is
  * still open was abandoned.
  */
 static __always_inline void span_begin(struct task_struct *t, struct span_state *s,
@@ -202,7 +204,6 @@ static __always_inline void span_begin(struct task_struct *t, struct span_state 
 		__sync_fetch_and_add(&slot->nr_abandoned, 1);
 	__builtin_memset(s, 0, sizeof(*s));
 	s->span = idx;
-	s->depth = 1;
 	s->sp = sp;
 	s->stack = user_stack(SPAN_STACK_MAX);
 	__sync_fetch_and_add(&slot->nr_started, 1);
@@ -210,9 +211,33 @@ static __always_inline void span_begin(struct task_struct *t, struct span_state 
 }
 
 /*
- * @is_pair: each call of the first function starts a new span, since the second may never be
- * called.
+ * Whether the function that is entered was jumped to by one with a return probe (a tail call): the
+ * return address that it found is the kernel's trampoline.
  */
+static __always_inline bool is_tail_call(struct task_struct *t, struct pt_regs *ctx)
+{
+	__u64 ra = 0;
+#ifdef ARCH_RA_BESIDE_FP
+	ra = PT_REGS_RET(ctx);
+#else
+	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)PT_REGS_SP(ctx)))
+		return false;
+#endif
+	return ra && ra == uprobe_page(t);
+}
+
+/* Whether the open span of @s contains what is entered now as span @idx. */
+static __always_inline bool is_inside(struct task_struct *t, const struct span_state *s,
+				      struct pt_regs *ctx, __u32 idx)
+{
+	if (!s->start_ns)
+		return false;
+	/* each start of a pair starts anew, since its end may never be reached */
+	if (!s->sp)
+		return s->span != idx;
+	return PT_REGS_SP(ctx) < s->sp || (PT_REGS_SP(ctx) == s->sp && is_tail_call(t, ctx));
+}
+
 static __always_inline int on_enter(struct pt_regs *ctx, bool is_pair)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -221,18 +246,18 @@ static __always_inline int on_enter(struct pt_regs *ctx, bool is_pair)
 	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
 	if (!s || !slot)
 		return 0;
-	__u64 sp = is_pair ? 0 : PT_REGS_SP(ctx);
-	if (!is_pair && s->start_ns && sp < s->sp) {
-		if (s->span == idx)
-			s->depth++;
-		else
-			__sync_fetch_and_add(&slot->nr_inside, 1);
-		return 0;
-	}
-	span_begin(t, s, slot, idx, sp);
+	if (!is_inside(t, s, ctx, idx))
+		span_begin(t, s, slot, idx, is_pair ? 0 : PT_REGS_SP(ctx));
+	else if (s->span != idx)
+		__sync_fetch_and_add(&slot->nr_inside, 1);
 	return 0;
 }
 
+/*
+ * The return of an inner call of the same function leaves the span open: its stack pointer is below
+ * that of the outermost one. Entries are not counted for this, since the kernel probes the return of
+ * 64 nested calls at most.
+ */
 static __always_inline int on_leave(struct pt_regs *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -240,10 +265,8 @@ static __always_inline int on_leave(struct pt_regs *ctx)
 	__u32 idx = bpf_get_attach_cookie(ctx);
 	if (!s || !s->start_ns || s->span != idx)
 		return 0;
-	if (s->depth > 1) {
-		s->depth--;
+	if (s->sp && PT_REGS_SP(ctx) < s->sp + URETPROBE_RA_BYTES)
 		return 0;
-	}
 	return span_close(t, s);
 }
 
@@ -269,7 +292,7 @@ int span_from(struct pt_regs *ctx)
 SEC("uprobe")
 int span_to(struct pt_regs *ctx)
 {
-	return COSTED(COST_SPAN, on_leave(ctx)); /* depth is 1 */
+	return COSTED(COST_SPAN, on_leave(ctx));
 }
 
 #endif

@@ -128,6 +128,7 @@ __noinline int span_account(struct task_state *s, const struct wait_end *e)
 		.kernel_ref = w->now.kernel_ref,
 		.reason = w->now.reason,
 		.evidence = w->now.evidence,
+		.syscall = e->how == HOW_PREEMPTED ? -1 : w->now.syscall,
 	};
 	if (has_waker(w)) {
 		v.waker_ref = w->wake.ref;

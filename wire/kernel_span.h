@@ -35,7 +35,7 @@ struct span_sum {
 	wire_u64 rest_ns[SPAN_REASONS];
 };
 
-/* Waits of a span with the same stacks and reason that are kept with their stacks: at most 8. */
+/* Waits of a span with the same stacks and reason that are kept with their stacks: the largest 8. */
 #define SPAN_WAITS 8
 
 /*
@@ -48,7 +48,8 @@ struct span_wait {
 	wire_u64 ns;
 	wire_u8 reason;   /* enum wait_reason */
 	wire_u8 evidence; /* enum wait_evidence: EVIDENCE_LOCK_WORD */
-	wire_u8 pad[6];
+	wire_s16 syscall; /* -1: none; in the run queue: sched_yield, or -1 */
+	wire_u8 pad[4];
 };
 
 struct span_wait_key {
@@ -60,6 +61,8 @@ struct span_wait_key {
 	wire_u16 span;
 	wire_u8 reason;
 	wire_u8 evidence;
+	wire_s16 syscall; /* as in span_wait */
+	wire_u8 pad[6];
 };
 
 struct span_wait_sum {
@@ -79,7 +82,8 @@ struct span_longest {
 	wire_s32 waker_tid; /* 0 = not woken by a thread, or not known */
 	wire_u8 reason;
 	wire_u8 evidence;
-	wire_u8 pad[6];
+	wire_s16 syscall; /* as in span_wait */
+	wire_u8 pad[4];
 };
 
 /* Counters of one probed function or pair; index: span_key.span. */
@@ -110,7 +114,7 @@ struct kernel_span {
 _Static_assert(sizeof(struct span_key) == 24, "span row key");
 _Static_assert(sizeof(struct span_sum) == 32 + 8 * SPAN_REASONS, "span row");
 _Static_assert(sizeof(struct span_wait) == 32, "wait of a span");
-_Static_assert(sizeof(struct span_wait_key) == 32, "span wait row key");
+_Static_assert(sizeof(struct span_wait_key) == 40, "span wait row key");
 _Static_assert(sizeof(struct span_longest) == 56, "longest wait of a span");
 _Static_assert(sizeof(struct kernel_span) == 24 + 24 + 8 * SPAN_REASONS + 32 * SPAN_WAITS + 56 + 8,
 	       "span record");

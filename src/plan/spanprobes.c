@@ -17,8 +17,6 @@
 #include "plan/binaries.h"
 #include "symbol/funcfind.h"
 
-#define NEAR_NAMES 5
-
 struct binary {
 	int fd; /* owned by the probes */
 	struct elf *elf;
@@ -54,7 +52,11 @@ void span_probes_release(struct span_probes *p)
 	}
 	vec_foreach(fd, &p->fds)
 		close_p(fd);
+	vec_foreach(e, &p->unknown)
+		err_release(e);
+	free_p(&p->similar);
 	vec_release(&p->list);
+	vec_release(&p->unknown);
 	vec_release(&p->pids);
 	vec_release(&p->fds);
 }
@@ -204,21 +206,46 @@ static int find_places(const struct finder *f, const char *pattern, struct place
 	return 0;
 }
 
+static int offer_note(void *ctx, const struct sdt_note *n, struct err *err UNUSED)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	buf_addf(&name, "%.*s:%.*s", SV_ARGS(n->provider), SV_ARGS(n->name));
+	funcs_near_offer(ctx, buf_str(&name));
+	return 0;
+}
+
+static void find_near(const struct finder *f, const char *pattern, struct funcs_near *to)
+{
+	for (size_t i = 0; i < f->binaries.n; i++) {
+		const struct binary *b = &f->binaries.p[i];
+		if (is_static(pattern))
+			(void)sdt_notes(b->elf, offer_note, to, NULL);
+		else
+			(void)func_find_near(to, b->elf, b->debug, NULL);
+	}
+}
+
+/* Adds "'a', 'b'": names similar to a pattern; for a static probe else those of its provider. */
+static void add_near(const struct finder *f, const char *pattern, struct buf *to)
+{
+	CLEANUP(funcs_near_release) struct funcs_near near = funcs_near_of(pattern);
+	find_near(f, pattern, &near);
+	if (!near.n && is_static(pattern)) {
+		near.word.n = strcspn(near.word.p, ":") + 1;
+		find_near(f, pattern, &near);
+	}
+	for (size_t i = 0; i < near.n; i++)
+		buf_addf(to, "%s'%s'", to->n ? ", " : "", near.best[i].name);
+}
+
 static int fail_unknown(const struct finder *f, const char *pattern, struct err *err)
 {
-	CLEANUP(places_release) struct places near = {0};
 	CLEANUP(buf_release) struct buf names = {0};
-	CLEANUP(free_p) char *wider = xasprintf("*%s*", pattern);
-	size_t nr_more = 0;
 	const char *what = is_static(pattern) ? "static probe" : "function";
 	int rc = err_set(err, -ENOENT, "no %s '%s' in the target's binaries", what, pattern);
-	(void)find_places(f, wider, &near, NEAR_NAMES, &nr_more, NULL);
-	if (!near.list.n && is_static(pattern))
-		(void)find_places(f, "*:*", &near, NEAR_NAMES, &nr_more, NULL);
-	vec_foreach(one, &near.list)
-		buf_addf(&names, "%s'%s'", names.n ? ", " : "", one->func.name);
+	add_near(f, pattern, &names);
 	if (names.n)
-		err_hint(err, "similar names: %s%s", buf_str(&names), nr_more ? " and more" : "");
+		err_hint(err, "did you mean: %s?", buf_str(&names));
 	else
 		err_hint(err, "names are as `assay report` shows them, whole; * and ? stand for "
 			      "any characters; inlined functions have no entry of their own");
@@ -227,6 +254,7 @@ static int fail_unknown(const struct finder *f, const char *pattern, struct err 
 
 static struct span_point point_of(struct span_probes *p, const struct place *at)
 {
+	p->nr_points++;
 	p->nr_stepped += !at->func.is_emulated;
 	return (struct span_point){at->fd, at->func.offset, at->semaphore_offset};
 }
@@ -312,7 +340,16 @@ int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_
 {
 	struct finder f CLEANUP(finder_release) = {.probes = p};
 	TRY(inspect_target(&f, t, command, err));
-	for (size_t i = 0; i < nr_spans; i++)
-		TRY(add_span(&f, spans[i], err));
-	return 0;
+	CLEANUP(buf_release) struct buf similar = {0};
+	for (size_t i = 0; i < nr_spans; i++) {
+		CLEANUP(err_release) struct err e = {0};
+		if (add_span(&f, spans[i], &e) == -ENOENT)
+			err_move(vec_add(&p->unknown), &e);
+		else if (e.code)
+			return err_move(err, &e);
+		else if (!strpbrk(spans[i], "*?") && !strstr(spans[i], ".."))
+			add_near(&f, spans[i], &similar);
+	}
+	p->similar = similar.n ? xstrdup(buf_str(&similar)) : NULL;
+	return p->list.n ? 0 : err_move(err, &p->unknown.p[0]);
 }

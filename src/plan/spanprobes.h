@@ -29,14 +29,17 @@ struct span_probes {
 	VEC(struct span_probe) list; /* names and points owned */
 	VEC(int32_t) pids;           /* processes to probe; empty: the launched command */
 	VEC(int) fds;                /* of the binaries, owned */
-	size_t nr_stepped;           /* probes on instructions that the kernel single-steps */
-	size_t nr_more;              /* matches beyond the limit, not probed */
+	VEC(struct err) unknown;     /* spans that are not there, while others are */
+	char *similar;     /* other functions with names like those of the spans, or NULL */
+	size_t nr_points;  /* of all spans */
+	size_t nr_stepped; /* those on instructions that the kernel single-steps */
+	size_t nr_more;    /* matches beyond the limit, not probed */
 };
 
 void span_probes_release(struct span_probes *p);
 /*
- * Finds all @spans in the target @t; if @t is NULL, in the binary of @command. -ENOENT: there is no
- * such function; the hint has similar names. -EINVAL: a span has invalid syntax.
+ * Finds all @spans in the target @t; if @t is NULL, in the binary of @command. -ENOENT: there is none
+ * of them; the hint has names similar to the first. -EINVAL: a span has invalid syntax.
  */
 int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_spans,
 		     const struct target *t, char **command, struct err *err);

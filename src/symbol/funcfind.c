@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text/suggest.h"
 #include "symbol/demangle.h"
 
 bool func_matches(const char *pattern, const char *name)
@@ -35,6 +36,7 @@ static void cut_parameters(struct buf *name, const char *pattern)
 	}
 }
 
+/* Sets @shown to the name as displayed, without parameters unless the pattern has some. */
 static bool is_match(const char *pattern, const char *linkage, struct buf *shown)
 {
 	buf_clear(shown);
@@ -78,6 +80,45 @@ static void choose_instruction(const struct elf *e, struct func_found *f)
 	}
 }
 
+/* Called with the linkage name and the address of each function, or each alias of one. */
+typedef void symbol_fn(void *ctx, const char *linkage, uint64_t vaddr);
+
+static int look_through(struct elf *e, const struct elf_section *table, symbol_fn *on_symbol,
+			void *ctx, struct err *err)
+{
+	size_t nr_sections;
+	const struct elf_section *sections = elf_sections(e, &nr_sections);
+	struct sv symbols, names;
+	if (table->link >= nr_sections)
+		return 0;
+	int rc = elf_section_bytes(e, table, &symbols, err);
+	rc = rc ? rc : elf_section_bytes(e, &sections[table->link], &names, err);
+	if (rc || !names.n || names.p[names.n - 1])
+		return rc;
+	for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.n; at += sizeof(Elf64_Sym)) {
+		Elf64_Sym sym;
+		memcpy(&sym, symbols.p + at, sizeof(sym));
+		unsigned type = ELF64_ST_TYPE(sym.st_info);
+		bool is_function = type == STT_FUNC || type == STT_NOTYPE;
+		if (is_function && sym.st_shndx != SHN_UNDEF && sym.st_value &&
+		    sym.st_name < names.n)
+			on_symbol(ctx, names.p + sym.st_name, sym.st_value);
+	}
+	return 0;
+}
+
+static int look_through_all(struct elf *e, symbol_fn *on_symbol, void *ctx, struct err *err)
+{
+	size_t nr_sections;
+	const struct elf_section *sections = elf_sections(e, &nr_sections);
+	for (size_t i = 0; i < nr_sections; i++)
+		if (sections[i].type == SHT_SYMTAB || sections[i].type == SHT_DYNSYM)
+			TRY(look_through(e, &sections[i], on_symbol, ctx, err));
+	return 0;
+}
+
+/* ---- names that match --------------------------------------------------------------------- */
+
 struct search {
 	struct funcs_found *found;
 	const struct elf *code;
@@ -104,30 +145,11 @@ static void take(struct search *s, uint64_t vaddr)
 	vec_push(&s->found->list, f);
 }
 
-static int look_through(struct search *s, struct elf *e, const struct elf_section *table,
-			struct err *err)
+static void match_symbol(void *ctx, const char *linkage, uint64_t vaddr)
 {
-	size_t nr_sections;
-	const struct elf_section *sections = elf_sections(e, &nr_sections);
-	struct sv symbols, names;
-	if (table->link >= nr_sections)
-		return 0;
-	int rc = elf_section_bytes(e, table, &symbols, err);
-	rc = rc ? rc : elf_section_bytes(e, &sections[table->link], &names, err);
-	if (rc || !names.n || names.p[names.n - 1])
-		return rc;
-	for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.n; at += sizeof(Elf64_Sym)) {
-		Elf64_Sym sym;
-		memcpy(&sym, symbols.p + at, sizeof(sym));
-		unsigned type = ELF64_ST_TYPE(sym.st_info);
-		bool is_function = type == STT_FUNC || type == STT_NOTYPE;
-		if (!is_function || sym.st_shndx == SHN_UNDEF || !sym.st_value ||
-		    sym.st_name >= names.n)
-			continue;
-		if (is_match(s->pattern, names.p + sym.st_name, &s->shown))
-			take(s, sym.st_value);
-	}
-	return 0;
+	struct search *s = ctx;
+	if (is_match(s->pattern, linkage, &s->shown))
+		take(s, vaddr);
 }
 
 static int by_address(const void *a, const void *b)
@@ -141,17 +163,96 @@ int func_find(struct funcs_found *f, struct elf *e, struct elf *symbols, const c
 	      size_t max, size_t *ret_nr_more, struct err *err)
 {
 	struct search s = {.found = f, .code = e, .pattern = pattern, .max = max};
-	struct elf *from = symbols ? symbols : e;
-	size_t nr_sections;
-	const struct elf_section *sections = elf_sections(from, &nr_sections);
-	int rc = 0;
-	for (size_t i = 0; !rc && i < nr_sections; i++)
-		if (sections[i].type == SHT_SYMTAB || sections[i].type == SHT_DYNSYM)
-			rc = look_through(&s, from, &sections[i], err);
+	int rc = look_through_all(symbols ? symbols : e, match_symbol, &s, err);
 	buf_release(&s.shown);
 	if (f->list.n)
 		qsort(f->list.p, f->list.n, sizeof(*f->list.p), by_address);
 	if (ret_nr_more)
 		*ret_nr_more += s.nr_more;
+	return rc;
+}
+
+/* ---- names that are similar --------------------------------------------------------------- */
+
+struct funcs_near funcs_near_of(const char *pattern)
+{
+	size_t skip = strspn(pattern, "*?");
+	return (struct funcs_near){.word = {pattern + skip, strcspn(pattern + skip, "*?")}};
+}
+
+void funcs_near_release(struct funcs_near *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		free_p(&n->best[i].name);
+	n->n = 0;
+}
+
+/* As many last components of a name as the word has. */
+static struct sv last_components(const char *name, struct sv word)
+{
+	size_t nr = 1;
+	for (size_t i = 0; i + 1 < word.n; i++)
+		nr += word.p[i] == ':' && word.p[i + 1] == ':';
+	struct sv tail = sv_from_str(name);
+	for (size_t i = tail.n; i-- > 1;)
+		if (name[i] == ':' && name[i - 1] == ':' && !--nr)
+			return (struct sv){name + i + 1, tail.n - i - 1};
+	return tail;
+}
+
+static size_t distance_of(struct sv word, const char *name)
+{
+	struct sv tail = last_components(name, word);
+	size_t max = word.n / 3;
+	if (word.n >= 3 && memmem(name, strlen(name), word.p, word.n))
+		return 1;
+	if (MAX(tail.n, word.n) - MIN(tail.n, word.n) > max)
+		return SIZE_MAX;
+	size_t d = suggest_distance(word, tail);
+	return d <= max ? d : SIZE_MAX;
+}
+
+void funcs_near_offer(struct funcs_near *n, const char *name)
+{
+	size_t d = n->word.n && !sv_eq_str(n->word, name) ? distance_of(n->word, name) : SIZE_MAX;
+	if (d == SIZE_MAX)
+		return;
+	size_t at = n->n;
+	for (size_t i = n->n; i-- > 0;) {
+		const struct func_near *b = &n->best[i];
+		if (!strcmp(b->name, name))
+			return;
+		if (d < b->distance || (d == b->distance && strlen(name) < strlen(b->name)))
+			at = i;
+	}
+	if (at == FUNCS_NEAR_MAX)
+		return;
+	if (n->n == FUNCS_NEAR_MAX)
+		free_p(&n->best[--n->n].name);
+	memmove(&n->best[at + 1], &n->best[at], (n->n - at) * sizeof(*n->best));
+	n->best[at] = (struct func_near){xstrdup(name), d};
+	n->n++;
+}
+
+struct near_search {
+	struct funcs_near *near;
+	const struct elf *code;
+	struct buf shown;
+};
+
+static void offer_symbol(void *ctx, const char *linkage, uint64_t vaddr)
+{
+	struct near_search *s = ctx;
+	if (!elf_is_code(s->code, vaddr))
+		return;
+	(void)is_match("", linkage, &s->shown);
+	funcs_near_offer(s->near, buf_str(&s->shown));
+}
+
+int func_find_near(struct funcs_near *n, struct elf *e, struct elf *symbols, struct err *err)
+{
+	struct near_search s = {.near = n, .code = e};
+	int rc = look_through_all(symbols ? symbols : e, offer_symbol, &s, err);
+	buf_release(&s.shown);
 	return rc;
 }

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/sv.h"
 #include "base/vec.h"
 #include "object/elf.h"
 
@@ -32,6 +33,27 @@ struct funcs_found {
  */
 int func_find(struct funcs_found *f, struct elf *e, struct elf *symbols, const char *pattern,
 	      size_t max, size_t *ret_nr_more, struct err *err);
+
+/*
+ * The names most similar to a misspelt one, best first: those that contain it, or of which as many
+ * last components ("Db::commit" has two) differ from it by few letters. The name itself is none.
+ */
+#define FUNCS_NEAR_MAX 5
+struct funcs_near {
+	struct sv word;
+	size_t n;
+	struct func_near {
+		char *name; /* owned */
+		size_t distance;
+	} best[FUNCS_NEAR_MAX];
+};
+
+/* @pattern: without its `*` and `?` it is the word; borrowed. */
+struct funcs_near funcs_near_of(const char *pattern);
+void funcs_near_release(struct funcs_near *n);
+void funcs_near_offer(struct funcs_near *n, const char *name);
+/* Offers the names of all functions; arguments as in func_find. */
+int func_find_near(struct funcs_near *n, struct elf *e, struct elf *symbols, struct err *err);
 /* Returns whether a name matches a pattern with `*` and `?`. */
 bool func_matches(const char *pattern, const char *name);
 

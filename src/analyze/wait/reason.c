@@ -192,6 +192,14 @@ static bool is_send(const struct tag *tag)
 	return false;
 }
 
+/* Rows of single intervals and of spans have another detail, or none. */
+static bool has_yielded(const struct profile *p, const struct tag *tag)
+{
+	const char *detail = profile_text(p, tag->detail);
+	bool is_preempted = !strcmp(detail, "preempted");
+	return (tag->syscall == SYS_sched_yield && !is_preempted) || !strcmp(detail, "yielded");
+}
+
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag)
 {
 	enum wait_reason own = tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
@@ -201,7 +209,7 @@ enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag 
 		own = WAIT_BACKPRESSURE;
 	else if (own == WAIT_POLL || own == WAIT_SLEEP)
 		own = reason_of_sleep(reason_of_frames(rs, stack), own);
-	else if (own == WAIT_RUN_QUEUE && !strcmp(profile_text(rs->p, tag->detail), "yielded"))
+	else if (own == WAIT_RUN_QUEUE && has_yielded(rs->p, tag))
 		own = WAIT_YIELD;
 	bool is_blocked = wait_is_idle(own) && reason_blocks_executor(rs, stack, own);
 	return is_blocked ? WAIT_EXECUTOR : own;

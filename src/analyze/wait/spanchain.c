@@ -49,6 +49,7 @@ static int by_time(const void *a, const void *b)
 
 static const char *reason_text(const struct spanchain *s, const struct chain_part *part)
 {
+	const struct tag *tag = &s->p->tags.p[part->tag];
 	switch (part->kind) {
 	case CHAIN_UNKNOWN:
 		return wait_key(WAIT_UNKNOWN);
@@ -57,11 +58,13 @@ static const char *reason_text(const struct spanchain *s, const struct chain_par
 	case CHAIN_STOLEN:
 		return wait_key(WAIT_STOLEN);
 	case CHAIN_RUN_QUEUE:
-		return wait_key(WAIT_RUN_QUEUE);
+		if (tag->reason != WAIT_RUN_QUEUE) /* woken from another wait */
+			return wait_key(WAIT_RUN_QUEUE);
+		break;
 	case CHAIN_BLOCKED:
 		break;
 	}
-	return wait_key(reason_of(s->reasons, part->stack, &s->p->tags.p[part->tag]));
+	return wait_key(reason_of(s->reasons, part->stack, tag));
 }
 
 static const char *function_text(const struct spanchain *s, const struct chain_part *part,

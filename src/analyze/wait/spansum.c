@@ -18,6 +18,10 @@
 #define STARVED_PCT 10.0
 #define STARVED_NS  (50 * NS_PER_MS)
 
+/* The answer names the parts of the calls' time until no more than this is left, but no small ones. */
+#define PARTS_REST_PCT 15.0
+#define PART_MIN_PCT   5.0
+
 struct spansum {
 	struct report *r;
 	const struct profile *p;
@@ -449,19 +453,24 @@ static const union cell *cell_of(const struct report_table *t, size_t row, const
 	return &t->cells[row * t->nr_columns + c];
 }
 
-/* "; 98 % of the time in sleep": the largest part of a span's time. */
-static const char *largest_part(const struct spansum *s, const char *span)
+/* "; 61 % of the time: sleep, 30 %: on CPU": what most of a span's time is. */
+static const char *largest_parts(const struct spansum *s, const char *span)
 {
 	const struct report_table *t = table_of(s->r, "span_breakdown");
-	size_t most = SIZE_MAX;
-	for (size_t i = 0; t && i < t->nr_rows; i++)
-		if (!strcmp(cell_of(t, i, "span")->text, span) &&
-		    (most == SIZE_MAX || cell_of(t, i, "pct")->d > cell_of(t, most, "pct")->d))
-			most = i;
-	return most == SIZE_MAX ? ""
-				: arena_fmt(&s->r->arena, "; %s %% of the time: %s",
-					    num_double(cell_of(t, most, "pct")->d, 0).s,
-					    cell_of(t, most, "what")->text);
+	CLEANUP(buf_release) struct buf text = {0};
+	double left_pct = 100;
+	/* the rows of a span are sorted by time */
+	for (size_t i = 0; t && i < t->nr_rows && left_pct > PARTS_REST_PCT; i++) {
+		double pct = cell_of(t, i, "pct")->d;
+		if (strcmp(cell_of(t, i, "span")->text, span) != 0)
+			continue;
+		if (pct < PART_MIN_PCT)
+			break;
+		left_pct -= pct;
+		buf_addf(&text, "%s%s %%%s %s", text.n ? ", " : "; ", num_double(pct, 0).s,
+			 text.n ? ":" : " of the time:", cell_of(t, i, "what")->text);
+	}
+	return arena_strdup(&s->r->arena, buf_str(&text));
 }
 
 /* The spans with most time, and what it is. */
@@ -474,14 +483,14 @@ static void add_answer(struct spansum *s)
 		if (nr == 1) {
 			report_finding(s->r, "%s: 1 call, of %s%s", view_name(s->r, span),
 				       num_ns(cell_of(t, i, "longest_ns")->u).s,
-				       largest_part(s, span));
+				       largest_parts(s, span));
 			continue;
 		}
 		report_finding(
 			s->r, "%s: %s calls, half of them within %s, 99 %% within %s, longest %s%s",
 			view_name(s->r, span), num_count(nr).s,
 			num_ns(cell_of(t, i, "p50_ns")->u).s, num_ns(cell_of(t, i, "p99_ns")->u).s,
-			num_ns(cell_of(t, i, "longest_ns")->u).s, largest_part(s, span));
+			num_ns(cell_of(t, i, "longest_ns")->u).s, largest_parts(s, span));
 	}
 }
 

@@ -233,6 +233,7 @@ static int deliver_wait(const struct spans *s, const struct span_wait_key *k,
 	ev.aggregate.kernel_ref = k->kernel_ref;
 	ev.aggregate.reason = k->reason;
 	ev.aggregate.evidence = k->evidence;
+	ev.aggregate.syscall = k->syscall;
 	return emit(sink, &ev, TABLE_SPAN_TIME, (int64_t)v->nr, v->ns, v->longest_ns, err);
 }
 
@@ -304,6 +305,7 @@ static int deliver_longest(const struct span_longest *l, struct event *ev,
 	ev->aggregate.kernel_ref = l->kernel_ref;
 	ev->aggregate.reason = l->reason;
 	ev->aggregate.evidence = l->evidence;
+	ev->aggregate.syscall = l->syscall;
 	ev->aggregate.other_pid = l->waker_tgid;
 	ev->aggregate.other_tid = l->waker_tid;
 	ev->aggregate.other_ref = l->waker_ref;
@@ -322,6 +324,7 @@ static int deliver_slow(const struct spans *s, const struct kernel_span *r,
 		ev.aggregate.kernel_ref = w->kernel_ref;
 		ev.aggregate.reason = w->reason;
 		ev.aggregate.evidence = w->evidence;
+		ev.aggregate.syscall = w->syscall;
 		TRY(emit(sink, &ev, TABLE_SLOWEST_SPANS, 0, w->ns, 0, err));
 	}
 	return deliver_longest(&r->longest, &ev, sink, err);

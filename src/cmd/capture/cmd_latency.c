@@ -67,17 +67,21 @@ static int check(struct capture_job *job, struct err *err)
 /* Notes what each call costs, and warns about functions that are not measured. */
 static void print_probes(const struct span_probes *p)
 {
-	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
+	size_t nr_cheap = p->nr_points - p->nr_stepped;
 	CLEANUP(buf_release) struct buf text = {0};
+	vec_foreach(e, &p->unknown) {
+		log_warn("not measured: %s", err_msg(e));
+		log_hint("%s", e->hint);
+	}
 	if (nr_cheap)
-		buf_addf(&text, "%zu cost about 2 us per call", nr_cheap);
+		buf_addf(&text, "%s of about 2 us per call", num_noun(nr_cheap, "probes").s);
 	if (p->nr_stepped)
 		buf_addf(
 			&text,
-			"%s%zu cost 10 to 20 us per call, because the kernel must single-step the first instruction",
-			nr_cheap ? ", " : "", p->nr_stepped);
+			"%s%s of 10 to 20 us per call, because the kernel must single-step the first instruction",
+			nr_cheap ? ", " : "", num_noun(p->nr_stepped, "probes").s);
 	log_note("measuring %s: %s; the measured times include a part of this",
-		 num_noun(p->list.n, "functions").s, buf_str(&text));
+		 num_noun(p->list.n, "spans").s, buf_str(&text));
 	if (p->nr_more)
 		log_warn("not measured: %s that match; the maximum is %d",
 			 num_noun(p->nr_more, "more functions").s, SPANS_MAX);
@@ -99,14 +103,25 @@ static int prepare(struct capture_job *job, struct err *err)
 	return 0;
 }
 
+static void add_reason(struct buf *to, const struct capture_job *job,
+		       const struct capture_result *r)
+{
+	const char *never_called = profile_get_fact(r->profile, FACT_NEVER_CALLED);
+	(void)job;
+	if (never_called)
+		buf_addf(to, "never called: %s", never_called);
+}
+
 static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
+	const struct latency_opts *o = job->own;
 	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
-	(void)job;
 	if (nr_unfinished)
 		log_note(
 			"%s did not return during the capture: still running, or left by an exception or longjmp",
 			num_noun(nr_unfinished, "calls").s);
+	else if (!views_has(job->view, r->profile) && o->probes.similar)
+		log_hint("functions with similar names: %s", o->probes.similar);
 }
 
 static const struct opt_exclusion excluded[] = {
@@ -129,6 +144,7 @@ static const struct capture_command command = {
 	.nothing = "no call returned during the capture",
 	.check = check,
 	.prepare = prepare,
+	.add_reason = add_reason,
 	.print_notes = print_notes,
 };
 

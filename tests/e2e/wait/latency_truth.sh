@@ -45,6 +45,23 @@ for r in locks:
     assert r["woken_by"].startswith("spanwork ") and r["woken_by"].endswith(" in hold"), r
 assert report["facts"]["measured"].startswith("100 of 120 calls"), report["facts"]
 END
+# A tail call belongs to the function that made it, and its wait has one name. A bad span leaves the others.
+$ASSAY latency --no-pictures --span op_tail --span op_after --span op_slep -o t.assay -- "$TARGETS/spanwork" 10 \
+	> truth 2> err || fail "tail calls: $(cat err)"
+grep -q "not measured: no function 'op_slep'" err && grep -q "did you mean: 'op_sleep'" err || fail "op_slep: $(cat err)"
+$ASSAY report --json t.assay > s.json || fail "report"
+[ "$(cell spans calls span=op_tail)" = 10 ] || fail "op_tail: $(cell spans calls span=op_tail) calls of 10"
+at_least "$(cell spans time_ns span=op_tail)" 30000000 || fail "op_tail: without op_after's time"
+! grep -q '"spans_unfinished"' s.json || fail "a tail call did not return"
+grep -q '"spans_inside":10' s.json || fail "op_after is not within: $(grep -o '"spans_[a-z]*":[0-9]*' s.json)"
+$ASSAY latency --no-pictures --span await_turn -o y.assay -- "$TARGETS/planted_locks" yield ill 1 > truth 2> err ||
+	fail "yields: $(cat err)"
+$ASSAY report --json y.assay > s.json || fail "report"
+at_least "$(cell span_breakdown time_ns reason=yield)" 100000000 || fail "no yields in the breakdown"
+[ "$(cell span_waits time_ns reason=yield)" = "$(cell span_breakdown time_ns reason=yield)" ] || fail "yield: two times"
+# A function that is never called is named, with what is called similarly.
+$ASSAY latency --no-pictures --span op_quick -o u.assay -- "$TARGETS/spanwork" 1 > truth 2> err
+grep -q 'no call returned.*never called: op_quick' err || fail "never called: $(cat err)"
 # Without waits, nothing is said about where the time went.
 $ASSAY latency --no-pictures --no-waits --span op_sleep -o w.assay -- "$TARGETS/spanwork" 3 > truth 2> err ||
 	fail "--no-waits: $(cat err)"
@@ -77,4 +94,4 @@ at_least "$(cell spans time_ns)" 40000000 || fail "static probes: $(cell spans t
 $ASSAY latency --span spanwork:request__start -- "$TARGETS/spanwork" 1 > out 2> err
 [ $? = 2 ] && grep -q 'has no end' err || fail "a point is no span: $(cat err)"
 $ASSAY latency --span spanwork:requst..spanwork:request__done -- "$TARGETS/spanwork" 1 > out 2> err
-[ $? = 2 ] && grep -q "similar names: .*'spanwork:request__start'" err || fail "no similar names: $(cat err)"
+[ $? = 2 ] && grep -q "did you mean: .*'spanwork:request__start'" err || fail "no similar names: $(cat err)"

@@ -66,6 +66,19 @@ __attribute__((noinline)) int op_recursive(int depth)
 	return op_recursive(depth - 1) + 1;
 }
 
+__attribute__((noinline)) void op_after(int ms)
+{
+	sleep_ms(ms);
+	sink++;
+}
+
+/* Ends in a jump to op_after: both return to the same caller at once. */
+__attribute__((noinline, optimize("optimize-sibling-calls"))) void op_tail(int ms)
+{
+	sleep_ms(ms);
+	op_after(2 * ms);
+}
+
 __attribute__((noinline)) void op_jump(void)
 {
 	sink++;
@@ -186,9 +199,9 @@ static int quick(long ms)
 	return 0;
 }
 
-static uint64_t walls[7];
+static uint64_t walls[8];
 static const char *const names[] = {"op_sleep",     "op_compute",       "op_mixed", "op_lock",
-				    "op_recursive", "op_begin..op_end", "static"};
+				    "op_recursive", "op_begin..op_end", "static",   "op_tail"};
 
 #define TIMED(i, call)                                    \
 	do {                                              \
@@ -209,13 +222,14 @@ int main(int argc, char **argv)
 		uint64_t before = walls[3];
 		contend();
 		(void)before;
-		TIMED(4, sink += (uint64_t)op_recursive(10));
+		TIMED(4, sink += (uint64_t)op_recursive(100));
 		TIMED(5, (op_begin(), sleep_ms(2), op_end()));
 		TIMED(6, op_static(i & 1));
+		TIMED(7, op_tail(1));
 		if (!setjmp(out))
 			op_jump();
 	}
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < 8; i++)
 		printf("%s calls %d wall %llu\n", names[i], rounds, (unsigned long long)walls[i]);
 	return 0;
 }

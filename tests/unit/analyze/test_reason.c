@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "tap.h"
 
+#include <sys/syscall.h>
+
 #include "analyze/wait/reason.h"
 #include "analyze/wait/syncframes.h"
 #include "analyze/wait/frames.h"
@@ -307,11 +309,17 @@ TEST(reason_the_run_queue_after_sched_yield_is_yielding)
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	stack_id s = made_stack(p, "main;crossbeam_utils::backoff::Backoff::snooze;sched_yield");
 	struct tag yielded = {.reason = WAIT_RUN_QUEUE, .detail = profile_cstr(p, "yielded")};
-	struct tag preempted = {.reason = WAIT_RUN_QUEUE, .detail = profile_cstr(p, "preempted")};
+	struct tag preempted = {.reason = WAIT_RUN_QUEUE,
+				.detail = profile_cstr(p, "preempted"),
+				.syscall = SYS_sched_yield};
+	struct tag single = {.reason = WAIT_RUN_QUEUE, .syscall = SYS_sched_yield};
+	struct tag queued = {.reason = WAIT_RUN_QUEUE, .syscall = -1};
 	profile_seal(p);
 	struct reasons *rs = reasons_new(&a, p);
 	CHECK(reason_of(rs, s, &yielded) == WAIT_YIELD);
 	CHECK(reason_of(rs, s, &preempted) == WAIT_RUN_QUEUE);
+	CHECK(reason_of(rs, s, &single) == WAIT_YIELD);
+	CHECK(reason_of(rs, s, &queued) == WAIT_RUN_QUEUE);
 }
 
 TEST(reason_runtimes_whose_locks_park)

@@ -3,6 +3,7 @@
 
 #include "symbol/funcfind.h"
 
+#include "base/buf.h"
 #include "tap.h"
 #include "elf_path.h"
 
@@ -51,6 +52,52 @@ TEST(funcfind_finds_by_name_and_by_pattern)
 TEST(funcfind_ignores_data_symbols)
 {
 	CHECK(count("environ", 10, NULL) == 0 && count("_end", 10, NULL) == 0);
+}
+
+/* "a, b": the names similar to @word that are offered from a list. */
+static void near_names(struct buf *to, const char *word, const char *const *names)
+{
+	CLEANUP(funcs_near_release) struct funcs_near near = funcs_near_of(word);
+	for (; *names; names++)
+		funcs_near_offer(&near, *names);
+	buf_clear(to);
+	for (size_t i = 0; i < near.n; i++)
+		buf_addf(to, "%s%s", i ? ", " : "", near.best[i].name);
+}
+
+TEST(funcfind_names_what_was_meant)
+{
+	static const char *const names[] = {"op_sleep", "op_mixed",     "app::db::Table::commit",
+					    "op_sleep", "op_sleep_all", "x",
+					    NULL};
+	static const char *const many[] = {"commit_1", "commit_2",  "commit_33", "commit_4",
+					   "commit_5", "commit_66", "commi",     NULL};
+	CLEANUP(buf_release) struct buf near = {0};
+	near_names(&near, "op_slep", names);
+	CHECK_STR(buf_str(&near), "op_sleep");
+	near_names(&near, "op_sleep", names); /* itself is none */
+	CHECK_STR(buf_str(&near), "op_sleep_all");
+	near_names(&near, "Table::comit", names);
+	CHECK_STR(buf_str(&near), "app::db::Table::commit");
+	near_names(&near, "*mixd*", names);
+	CHECK_STR(buf_str(&near), "");
+	near_names(&near, "y", names);
+	CHECK_STR(buf_str(&near), "");
+	near_names(&near, "**", names);
+	CHECK_STR(buf_str(&near), "");
+	near_names(&near, "commit", many);
+	CHECK_STR(buf_str(&near), "commi, commit_1, commit_2, commit_4, commit_5");
+}
+
+TEST(funcfind_offers_functions_of_a_binary)
+{
+	CLEANUP(elf_free_p) struct elf *e = NULL;
+	CLEANUP(funcs_near_release)
+	struct funcs_near near = funcs_near_of("funcfind_exmple_one");
+	if (elf_open_path(&e, "/proc/self/exe", NULL))
+		return;
+	CHECK(!func_find_near(&near, e, NULL, NULL) && near.n == 2);
+	CHECK_STR(near.best[0].name, "funcfind_example_one");
 }
 
 TEST(funcfind_patterns_match_like_globs)
