@@ -24,8 +24,8 @@ stolen_per_mille() {
 
 # Prints what failed, the end of the test's log, and the end of assay's last error outputs.
 tell() { # NAME
-	grep '^FAIL: ' "$tmp/$1.log" | cut -c 1-600
-	tail -n 10 "$tmp/$1.log" | grep -v '^FAIL: ' | cut -c 1-300
+	grep -E '^FAIL|^[A-Za-z.]*(Error|Expired): ' "$tmp/$1.log" | cut -c 1-600
+	tail -n 10 "$tmp/$1.log" | grep -Ev '^FAIL|^[A-Za-z.]*(Error|Expired): ' | cut -c 1-300
 	(
 		cd "$tmp/$1" 2> /dev/null || exit
 		for f in $(find . -type f \( -name 'err*' -o -name '*.err' -o -name e \) -size +0 -printf '%T@ %P\n' |
