@@ -3,6 +3,15 @@
 # a file cannot be killed, so no capture is waited for without a limit.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to mount a FUSE file system"
+# The captures wait most of the time: both halves run at once, each in its folder, with its file system.
+if [ -z "${WHEN:-}" ]; then
+	for when in before during; do
+		mkdir $when && (cd $when && WHEN=$when sh "$0" > ../$when.log 2>&1; echo $? > ../$when.status) &
+	done
+	wait
+	cat before.log during.log
+	exit "$(sort -n before.status during.status | tail -n 1)"
+fi
 mkdir mnt
 copy_for_all "$TARGETS/lives" "$TARGETS/waits_c" "$TARGETS/threadchurn" "$TARGETS/plugin"
 for program in lives waits_c; do
@@ -84,14 +93,12 @@ capture() {
 	nr=$((nr + 1))
 }
 
-for when in before during; do
-	capture $when lives both cpu
-	capture $when lives all cpu
-	capture $when waits_c both offcpu
-	capture $when waits_c all offcpu
-	capture $when elsewhere other heap
-	capture $when library other heap
-done
+capture $WHEN lives both cpu
+capture $WHEN lives all cpu
+capture $WHEN waits_c both offcpu
+capture $WHEN waits_c all offcpu
+capture $WHEN elsewhere other heap
+capture $WHEN library other heap
 
 # A signal ends a capture at any time.
 mount_files
