@@ -1,7 +1,7 @@
 # assay: GNU make, out of tree. `make help` lists the targets.
 #
 # Variables: V=1 (show commands), CC=clang, SAN=address,undefined | thread, DEV=1 (-Werror),
-# STATIC=1, BPF=0 (no BPF programs), ISAL=0 (zlib inflates), O=dir, prefix=/usr/local, DESTDIR=.
+# STATIC=1, BPF=0 (no BPF programs), ISAL=0 (zlib inflates), CAPSTONE=0 (no assembly), O=dir, prefix=/usr/local, DESTDIR=.
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DELETE_ON_ERROR:
@@ -16,6 +16,7 @@ STATIC  =
 BPF     = 1
 # Debian has no static library of ISA-L.
 ISAL    = $(if $(STATIC),0,1)
+CAPSTONE = 1
 BPF_CC  = clang
 DEV     = 1
 V       =
@@ -25,7 +26,7 @@ say     = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 comma   := ,
 empty   :=
 space   := $(empty) $(empty)
-variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)$(if $(STATIC),,$(if $(filter 0,$(ISAL)),-noisal))
+variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)$(if $(STATIC),,$(if $(filter 0,$(ISAL)),-noisal))$(if $(filter 0,$(CAPSTONE)),-nocapstone)
 O       = build/$(variant)
 
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
@@ -38,8 +39,8 @@ ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-f
               $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
 # docs/internals.md has the purpose of each library. Only tests use TEST_LIBS.
-ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),-DASSAY_NO_ISAL)
-LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lncursesw -ltinfo -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
+ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),-DASSAY_NO_ISAL) $(if $(filter 0,$(CAPSTONE)),-DASSAY_NO_CAPSTONE)
+LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lncursesw -ltinfo -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) $(if $(filter 0,$(CAPSTONE)),,-lcapstone) -lz -lm
 TEST_LIBS   = -ljansson
 
 # Sources that need our BPF programs; BPF=0 replaces them by engine_none.c.
@@ -51,7 +52,7 @@ OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*.*))
 # The script of the HTML page: one function, in this order.
 PAGE_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js) $(addprefix src/render/assets/page/,text.js data.js weigh.js \
-                engine.js state.js timeaxis.js flameview.js tableviews.js details.js lines.js main.js)
+                engine.js state.js timeaxis.js flameview.js tableviews.js details.js lines.js code.js main.js)
 PAGE_CSS := $(addprefix src/render/assets/page/,page.css diff.css)
 # That of the page of a comparison: the script of a flame graph, then that of the tables.
 FLAME_JS_SRCS := $(addprefix src/render/assets/,unpack.js names.js flame.js)
@@ -150,7 +151,7 @@ FORCE:
 $(O)/flags: FORCE
 	@mkdir -p $(@D) $(O)/gen
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' | cmp -s - $@ || { \
-		tests/lib/needs.sh $(firstword $(CC)) $(if $(filter 0,$(BPF)),-,$(firstword $(BPF_CC))) $(ISAL) && \
+		tests/lib/needs.sh $(firstword $(CC)) $(if $(filter 0,$(BPF)),-,$(firstword $(BPF_CC))) $(ISAL) $(CAPSTONE) && \
 		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@; }
 
 -include $(wildcard $(O)/bpf/*.d $(O)/inject/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/src/*/*/*.d $(O)/tests/*/*.d $(O)/tests/*/*/*.d)

@@ -15,7 +15,7 @@ help:
 	@echo 'make bench       ratios against perf and other profilers, measured side by side'
 	@echo 'make install     prefix=/usr/local DESTDIR='
 	@echo 'make targets     build the programs that tests profile; make clean removes build files'
-	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 BPF=0 ISAL=0 DEV= O=dir E2E= LONG=180'
+	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 BPF=0 ISAL=0 CAPSTONE=0 DEV= O=dir E2E= LONG=180'
 
 # For targets that call make: as many jobs as CPUs, unless -j is given.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

@@ -3,6 +3,7 @@
 #include "analyze/query.h"
 
 #include "analyze/wait/blame.h"
+#include "analyze/stacks/annotate.h"
 #include "analyze/stacks/callers.h"
 #include "analyze/stacks/calltext.h"
 #include "analyze/stacks/calltree.h"
@@ -22,7 +23,7 @@ bool query_is_of_waits(const struct query *q)
 
 static bool asks_for_page(const struct query *q)
 {
-	return q->by == QUERY_BY_NONE && !q->callers && !q->callees && !q->named &&
+	return q->by == QUERY_BY_NONE && !q->callers && !q->callees && !q->named && !q->annotate &&
 	       !q->spec->nr_rules && !(q->flags & (QUERY_TREE | QUERY_REVERSE | QUERY_BLAME));
 }
 
@@ -65,6 +66,8 @@ static int add_tables(struct report *r, const struct selection *sel, const struc
 	if (q->callees)
 		TRY(callers_report(r, sel, &(struct callers_spec){q->callees, q->nearest, by, true},
 				   &q->limits, err));
+	if (q->annotate)
+		TRY(annotate_report(r, sel, q->annotate, q->code, &q->limits, err));
 	if (q->named)
 		TRY(named_report(r, sel, q->named, q->nr_named, q->named_nearest, err));
 	add_trees(r, sel, q);

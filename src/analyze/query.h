@@ -12,6 +12,7 @@
 #include "analyze/view.h"
 #include "base/base.h"
 #include "base/err.h"
+#include "model/code.h"
 
 #define QUERY_BY_NONE (-1)
 
@@ -26,8 +27,10 @@ struct query {
 	const struct select_spec *spec;
 	int by; /* a grouping of groupings.h, or QUERY_BY_NONE */
 	unsigned flags;
-	const char *callers; /* regex, or NULL */
-	const char *callees; /* regex, or NULL */
+	const char *callers;  /* regex, or NULL */
+	const char *callees;  /* regex, or NULL */
+	const char *annotate; /* regex of functions whose instructions are printed, or NULL */
+	const struct code_access *code; /* for annotate, and source texts; NULL: none */
 	const char *nearest; /* with callers or callees: regex of the frames to sum by, or NULL */
 	const struct named_rule *named; /* user-defined rows (--table); NULL: none */
 	size_t nr_named;

@@ -166,6 +166,31 @@ void share_apply(const struct share_opts *o, struct profile **p)
 		profile_redact(p);
 }
 
+static const struct opt source_opts[] = {
+	OPT_LIST(
+		0, "source", struct source_opts, folders, "DIR",
+		"show the text of source lines, read below DIR; PREFIX=DIR: recorded paths PREFIX/x.c "
+		"are DIR/x.c. May be repeated. Without it no source text is read"),
+	OPT_END,
+};
+const struct opt_group source_group = {"Source text", source_opts};
+
+int source_open(struct codefiles *c, const struct source_opts *o, struct err *err)
+{
+	codefiles_init(c);
+	for (size_t i = 0; i < o->folders.n; i++)
+		TRY(codefiles_add_source(c, o->folders.p[i], err));
+	return 0;
+}
+
+void source_print_note(const struct codefiles *c)
+{
+	CLEANUP(buf_release) struct buf note = {0};
+	codefiles_add_note(&note, c);
+	if (note.n)
+		log_note("%s", buf_str(&note));
+}
+
 static const struct opt output_opts[] = {
 	OPT_STR('o', "output", struct output_opts, path, "FILE",
 		"write to FILE (default '-', standard output)"),

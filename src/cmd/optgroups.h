@@ -20,6 +20,7 @@
 #include "analyze/report.h"
 #include "model/profile.h"
 #include "render/renderers.h"
+#include "cmd/read/codefiles.h"
 
 struct filter_opts {
 	struct select_spec spec;   /* bound to the options, completed by filter_finish */
@@ -66,6 +67,24 @@ extern const struct opt_group share_group;
 
 /* Applies the options to a loaded profile. */
 void share_apply(const struct share_opts *o, struct profile **p);
+
+/* Source files whose lines are shown. */
+struct source_opts {
+	struct opt_list folders; /* DIR or PREFIX=DIR */
+};
+
+extern const struct opt_group source_group;
+
+#define SOURCE_REFUSAL \
+	"--source shows source text, --redact removes names of files: give one of them"
+static inline bool source_is_refused(const struct source_opts *o, const struct share_opts *share)
+{
+	return o->folders.n && share->is_redacted;
+}
+/* Opens the folders, while this process may; @c is initialised. */
+int source_open(struct codefiles *c, const struct source_opts *o, struct err *err);
+/* Prints which files were not found, or changed since the recording. */
+void source_print_note(const struct codefiles *c);
 
 struct output_opts {
 	const char *path;            /* NULL or "-": standard output */

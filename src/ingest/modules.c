@@ -408,23 +408,29 @@ void modules_retry(struct modules *m, void (*loaded)(void *ctx, struct ingest_mo
 	m->loading.n = nr_kept;
 }
 
+struct ingest_module *modules_restore_one(struct modules *m, module_id id)
+{
+	const struct module shape = m->p->modules.p[id];
+	bool is_code = shape.kind == MODULE_ELF || shape.kind == MODULE_VDSO ||
+		       shape.kind == MODULE_KERNEL || shape.kind == MODULE_JIT ||
+		       shape.kind == MODULE_UNKNOWN;
+	uint32_t *slot = is_code ? map_put(&m->by_id, id, NULL) : NULL;
+	if (!slot)
+		return NULL;
+	if (*slot)
+		return m->list.p[*slot - 1];
+	*slot = (uint32_t)m->list.n + 1;
+	struct ingest_module *im = new_module(&shape, id, profile_text(m->p, shape.path));
+	vec_push(&m->list, im);
+	if (shape.kind == MODULE_ELF)
+		restore_file(m, im, &shape);
+	else if (shape.kind == MODULE_VDSO)
+		load_vdso(m, im);
+	return im;
+}
+
 void modules_restore(struct modules *m)
 {
-	for (size_t id = 1; id < m->p->modules.n; id++) {
-		const struct module shape = m->p->modules.p[id];
-		bool is_code = shape.kind == MODULE_ELF || shape.kind == MODULE_VDSO ||
-			       shape.kind == MODULE_KERNEL || shape.kind == MODULE_JIT ||
-			       shape.kind == MODULE_UNKNOWN;
-		uint32_t *slot = is_code ? map_put(&m->by_id, id, NULL) : NULL;
-		if (!slot || *slot)
-			continue;
-		*slot = (uint32_t)m->list.n + 1;
-		struct ingest_module *im =
-			new_module(&shape, (module_id)id, profile_text(m->p, shape.path));
-		vec_push(&m->list, im);
-		if (shape.kind == MODULE_ELF)
-			restore_file(m, im, &shape);
-		else if (shape.kind == MODULE_VDSO)
-			load_vdso(m, im);
-	}
+	for (size_t id = 1; id < m->p->modules.n; id++)
+		(void)modules_restore_one(m, (module_id)id);
 }

@@ -76,6 +76,8 @@ struct ingest_module *modules_by_id(const struct modules *m, module_id id); /* o
  * only if the build-id (else the inode) is the recorded one.
  */
 void modules_restore(struct modules *m);
+/* The same for one module, which is returned; NULL: it has no code. The profile is not changed. */
+struct ingest_module *modules_restore_one(struct modules *m, module_id id);
 /*
  * Asks the files of loading modules again. Calls @loaded for each that answered, or never will; its
  * fields are final then.

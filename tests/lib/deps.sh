@@ -2,7 +2,7 @@
 # Installs missing Debian packages: deps.sh build [check] [bench]. Needs root, or sudo without a
 # password; otherwise prints the command to run.
 set -u
-build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libncurses-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev libisal-dev
+build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libncurses-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev libisal-dev libcapstone-dev
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg golang-go graphviz protobuf-compiler dwz elfutils

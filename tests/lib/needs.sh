@@ -1,11 +1,12 @@
 #!/bin/sh
-# Prints in one line which build dependencies are missing: needs.sh CC BPF_CC|- ISAL
+# Prints in one line which build dependencies are missing: needs.sh CC BPF_CC|- ISAL CAPSTONE
 # A dash: no BPF programs.
 set -u
 missing=""
 command -v "$1" > /dev/null || missing=" $1"
 headers="curses.h pcre2.h libiberty/demangle.h lzma.h zstd.h zlib.h"
 [ "$3" = 0 ] || headers="$headers isa-l/igzip_lib.h"
+[ "$4" = 0 ] || headers="$headers capstone/capstone.h"
 if [ "$2" != - ]; then
 	for c in "$2" llvm-strip bpftool; do command -v "$c" > /dev/null || missing="$missing $c"; done
 	headers="$headers gelf.h bpf/libbpf.h"

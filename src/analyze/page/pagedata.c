@@ -9,6 +9,7 @@
 #include "analyze/select/select.h"
 #include "analyze/select/window.h"
 #include "analyze/stacks/calltree.h"
+#include "analyze/stacks/hotcode.h"
 #include "analyze/stacks/hotcold.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/views.h"
@@ -200,6 +201,8 @@ static void fill_row(struct maker *m, struct page_stream *s, const struct select
 	s->thread[i] = from->thread;
 	s->count[i] = row->nr_samples;
 	s->weight[i] = row->weight;
+	if (s->place && hotcode_has(sel, row))
+		s->place[i] = m->page->code.place_of[m->p->stacks.p[row->stack].loc];
 	const struct table *t = table_of(sel, row);
 	if (s->time_ms) {
 		s->time_ms[i] = from->time_ms;
@@ -252,6 +255,8 @@ static void allocate(struct arena *a, struct page_stream *s)
 	s->thread = arena_calloc(a, s->n, sizeof(*s->thread));
 	s->count = arena_calloc(a, s->n, sizeof(*s->count));
 	s->weight = arena_calloc(a, s->n, sizeof(*s->weight));
+	if (s->flags & PAGE_HAS_PLACES)
+		s->place = arena_calloc(a, s->n, sizeof(*s->place));
 	if (s->flags & PAGE_HAS_TIMES) {
 		s->time_ms = arena_calloc(a, s->n, sizeof(*s->time_ms));
 		s->len_ms = arena_calloc(a, s->n, sizeof(*s->len_ms));
@@ -300,7 +305,8 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 		.report = report_options(a, pic),
 		.unit = sel.unit,
 		.flags = (has_times(m->page, v, m->p, &sel) ? PAGE_HAS_TIMES : 0u) |
-			 (is_of_waits(&sel) ? PAGE_HAS_STATES : 0u),
+			 (is_of_waits(&sel) ? PAGE_HAS_STATES : 0u) |
+			 (m->page->code.has_places && !m->page->streams.n ? PAGE_HAS_PLACES : 0u),
 		.slice_ms = slice_of(&sel),
 	};
 	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, sel.nr_rows, sizeof(*nodes));
@@ -342,7 +348,7 @@ static int add_streams(struct maker *m, struct err *err)
 }
 
 /* Of the rows that the page shows first. */
-static int add_lines(struct maker *m, struct err *err)
+static int add_lines(struct maker *m, const struct code_access *code, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	const struct view *v = views_default(m->p);
@@ -355,7 +361,9 @@ static int add_lines(struct maker *m, struct err *err)
 		return 0;
 	TRY(views_select(&a, m->p, &list.p[0].spec, &sel, err));
 	m->page->lines_weight = sel.weight;
-	m->page->nr_lines = pagelines_make(&m->page->arena, &sel, &m->page->lines);
+	m->page->nr_lines = pagelines_make(&m->page->arena, &sel, code, &m->page->lines);
+	if (!v->has_weights) /* else a leaf is where memory was allocated */
+		m->page->code = pagecode_make(&m->page->arena, &sel, code);
 	return 0;
 }
 
@@ -473,7 +481,8 @@ static int add_pages(struct page *page, const struct profile *p, const char *inp
 	return 0;
 }
 
-int page_make(struct page *page, const struct profile *p, const char *input, struct err *err)
+int page_make(struct page *page, const struct profile *p, const char *input,
+	      const struct code_access *code, struct err *err)
 {
 	*page = (struct page){.wall_start_ns = p->wall_start_ns, .is_incomplete = p->is_incomplete};
 	page->first = report_new();
@@ -494,8 +503,8 @@ int page_make(struct page *page, const struct profile *p, const char *input, str
 		add_memory(page, p);
 		add_marks(page, p);
 		add_spans(&m);
-		rc = add_streams(&m, err);
-		rc = rc ? rc : add_lines(&m, err);
+		rc = add_lines(&m, code, err);
+		rc = rc ? rc : add_streams(&m, err);
 	}
 	if (rc) {
 		page_release(page);

@@ -14,6 +14,7 @@
 #ifndef ASSAY_ANALYZE_PAGE_PAGEDATA_H
 #define ASSAY_ANALYZE_PAGE_PAGEDATA_H
 
+#include "analyze/page/pagecode.h"
 #include "analyze/page/pagelines.h"
 #include "analyze/page/waitbins.h"
 #include "analyze/report.h"
@@ -42,7 +43,8 @@ struct page_state {
 enum page_stream_flags {
 	PAGE_HAS_TIMES = 1 << 0,  /* else time_ms is NULL */
 	PAGE_HAS_STATES = 1 << 1, /* thread time: state, and for waits object, waker, log2_ns */
-	PAGE_IS_LEVEL = 1 << 2,   /* an amount at one moment (live bytes), not a flow */
+	PAGE_HAS_PLACES = 1 << 3,
+	PAGE_IS_LEVEL = 1 << 2, /* an amount at one moment (live bytes), not a flow */
 };
 
 struct page_stream {
@@ -63,6 +65,7 @@ struct page_stream {
 	uint32_t *shape;  /* of waits: how they were spread over it (waitbins.h); 0: not known */
 	uint32_t *node;   /* in tree->nodes */
 	uint32_t *thread;
+	uint32_t *place; /* instruction at the leaf (pagecode.h); NULL: none is known */
 	uint64_t *count;
 	uint64_t *weight;
 	uint8_t *state;   /* index into page.states */
@@ -116,10 +119,15 @@ struct page {
 	struct page_line *lines; /* of the default view, without idle time (pagelines.h) */
 	size_t nr_lines;
 	uint64_t lines_weight; /* of all rows of that view */
+	struct page_code code; /* of the first stream */
 };
 
-/* @input: file name for commands on the page. Errors as those of views_page. */
-int page_make(struct page *ret_page, const struct profile *p, const char *input, struct err *err);
+/*
+ * @input: file name for commands on the page. @code: opens binaries and source files; NULL: neither
+ * is in the page. Errors as those of views_page.
+ */
+int page_make(struct page *ret_page, const struct profile *p, const char *input,
+	      const struct code_access *code, struct err *err);
 void page_release(struct page *page);
 
 #endif

@@ -91,7 +91,20 @@ static int by_function(const void *x, const void *y)
 	       ?: strcmp(a->file, b->file) ?: COMPARE(a->line, b->line);
 }
 
-size_t pagelines_make(struct arena *a, const struct selection *sel, struct page_line **ret_lines)
+/* Files are opened in the order of their functions. */
+static void read_texts(struct arena *a, const struct selection *sel, const struct code_access *code,
+		       struct page_line *lines, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct page_line *l = &lines[i];
+		bool is_read = code && code->line && l->total >= sel->weight / LINES_MIN_SHARE;
+		const char *text = is_read ? code->line(code->ctx, a, l->file, l->line) : NULL;
+		l->text = text ? text : "";
+	}
+}
+
+size_t pagelines_make(struct arena *a, const struct selection *sel, const struct code_access *code,
+		      struct page_line **ret_lines)
 {
 	const struct profile *p = sel->p;
 	struct lines l = {.p = p,
@@ -117,6 +130,7 @@ size_t pagelines_make(struct arena *a, const struct selection *sel, struct page_
 			lines[n++] = *line;
 	if (n)
 		qsort(lines, n, sizeof(*lines), by_function);
+	read_texts(a, sel, code, lines, n);
 	free(l.self);
 	free(l.total);
 	free(l.of_frame);

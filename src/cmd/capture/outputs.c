@@ -16,6 +16,7 @@
 #include "cmd/optgroups.h"
 #include "cmd/read/htmlpage.h"
 #include "format/format.h"
+#include "cmd/read/codefiles.h"
 
 #define MANY_FLAME_GRAPHS 8 /* more flame graphs are printed as one pattern */
 
@@ -92,7 +93,10 @@ int outputs_page(struct outputs *o, const struct profile *p)
 	CLEANUP(buf_release) struct buf html = {0};
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
-	if (htmlpage_make(&html, p, path_base(recording), &err)) {
+	CLEANUP(codefiles_release) struct codefiles code = {0};
+	codefiles_init(&code);
+	code.is_live = true;
+	if (htmlpage_make(&html, p, path_base(recording), &code.access, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}

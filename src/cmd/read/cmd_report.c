@@ -35,6 +35,7 @@ struct report_opts {
 	bool is_text;
 	const char *chart;
 	struct share_opts share;
+	struct source_opts source;
 };
 
 #define GROUPINGS_MAX 31
@@ -59,6 +60,9 @@ static const struct opt view_opts[] = {
 		"print the callers of matching functions"),
 	OPT_STR(0, "callees", struct report_opts, query.callees, "REGEX",
 		"print the functions that matching functions call"),
+	OPT_STR(0, "annotate", struct report_opts, query.annotate, "REGEX",
+		"print the instructions of matching functions with the samples at each; -n 0: all of "
+		"them"),
 	OPT_STR(0, "nearest", struct report_opts, query.nearest, "REGEX",
 		"with --callers, --callees: print the nearest caller or callee that matches, not the "
 		"direct one"),
@@ -114,6 +118,7 @@ static const char examples[] =
 	"assay report redis.assay --tree\tits call tree\n"
 	"assay report perf.data --by crate --sort total\twhich crate takes the time\n"
 	"assay report --callers memcpy --nearest ^myapp_\twho calls memcpy, in own code\n"
+	"assay report --annotate dictFind --source src\tits instructions and source lines\n"
 	"assay report --within handle_request --tree\tthe call tree of one operation\n"
 	"assay report --phase 'io=^read_' --phase 'cpu=^run_' --json\ttime by phase, as JSON\n";
 
@@ -182,7 +187,7 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	const struct query *q = &o->query;
-	if (q->by != QUERY_BY_NONE || q->callers || q->callees ||
+	if (q->by != QUERY_BY_NONE || q->callers || q->callees || q->annotate ||
 	    q->flags & (QUERY_TREE | QUERY_REVERSE) || o->table || o->is_marks || spec->nr_rules ||
 	    o->sort == VIEW_BY_TOTAL)
 		return cmd_usage("report",
@@ -202,8 +207,8 @@ static bool is_interactive(const struct report_opts *o, const struct output_opts
 {
 	const struct query *q = &o->query;
 	return !o->is_text && !out->path && renderer_is_text(&out->form) && !is_weighed &&
-	       q->by == QUERY_BY_NONE && !q->flags && !q->callers && !q->callees && !o->table &&
-	       !o->is_marks && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	       q->by == QUERY_BY_NONE && !q->flags && !q->callers && !q->callees && !q->annotate &&
+	       !o->table && !o->is_marks && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
 /* False: the terminal cannot show it. */
@@ -220,6 +225,26 @@ static bool show_interactive(const struct profile *p, const struct report_opts *
 static const char *input_name(const struct inputs *in)
 {
 	return in->nr == 1 && strcmp(in->paths[0], "-") ? in->paths[0] : NULL;
+}
+
+/* Returns an exit status: 0, or that of a combination that makes no sense. */
+static int check_options(const struct report_opts *o, struct filter_opts *filter, struct err *err)
+{
+	if (o->query.nearest && !o->query.callers && !o->query.callees)
+		return cmd_usage("report", "--nearest needs --callers or --callees");
+	if (filter->weight && (query_is_of_waits(&o->query) || o->is_runs))
+		return cmd_usage("report",
+				 "--weight is for functions, modules, threads and trees; "
+				 "the tables of waits and runs have columns of their own");
+	if (filter_finish(filter, err))
+		return cmd_refuse(err);
+	if (source_is_refused(&o->source, &o->share))
+		return cmd_usage("report", SOURCE_REFUSAL);
+	if (o->chart && !o->is_over_time)
+		return cmd_usage("report", "--chart needs --over-time");
+	if (o->chart && outputs_check_name("--chart", o->chart, ".svg", "an SVG file", err))
+		return cmd_refuse(err);
+	return 0;
 }
 
 static void fill_by_choices(void)
@@ -246,6 +271,7 @@ int cmd_report(int argc, char **argv)
 			   {&limit_group, &o},
 			   FILTER_GROUPS(&filter),
 			   {&output_group, &out},
+			   {&source_group, &o.source},
 			   {&share_group, &o.share},
 			   {&renderer_group, &out.form}},
 	};
@@ -255,31 +281,25 @@ int cmd_report(int argc, char **argv)
 	fill_by_choices();
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
-	if (o.query.nearest && !o.query.callers && !o.query.callees)
-		return cmd_usage("report", "--nearest needs --callers or --callees");
 	out.form.has_limit = o.query.limits.max_rows != ROWS_NOT_GIVEN;
 	if (!out.form.has_limit)
 		o.query.limits.max_rows = ROWS;
 	finish_query(&o, &filter.spec);
-	if (filter.weight && (query_is_of_waits(&o.query) || o.is_runs))
-		return cmd_usage("report",
-				 "--weight is for functions, modules, threads and trees; "
-				 "the tables of waits and runs have columns of their own");
-	if (filter_finish(&filter, &err))
-		return cmd_refuse(&err);
-	if (o.chart && !o.is_over_time)
-		return cmd_usage("report", "--chart needs --over-time");
-	if (o.chart && outputs_check_name("--chart", o.chart, ".svg", "an SVG file", &err))
-		return cmd_refuse(&err);
+	status = check_options(&o, &filter, &err);
+	if (status)
+		return status;
 	if (o.is_runs)
 		return report_runs(&o, &filter.spec, &out, &args);
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(inputs_release) struct inputs in = {0};
-	if (inputs_find(&in, &args, &err) ||
+	CLEANUP(codefiles_release) struct codefiles code = {0};
+	o.query.code = &code.access;
+	if (inputs_find(&in, &args, &err) || source_open(&code, &o.source, &err) ||
 	    inputs_confine(in.paths, in.nr, o.chart ? o.chart : out.path, &err) ||
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter.dumps}, &err))
 		return cmd_fail(&err);
 	share_apply(&o.share, &p);
+	codefiles_of(&code, p);
 	if (filter_weigh(&filter, p, &err))
 		return cmd_refuse(&err);
 	if (o.is_over_time)
@@ -289,5 +309,7 @@ int cmd_report(int argc, char **argv)
 		o.query.by = BY_FUNCTION;
 	if (is_interactive(&o, &out, is_weighed) && show_interactive(p, &o, in.paths[0]))
 		return EXIT_OK;
-	return report_profile(p, &o, &filter.spec, &out, input_name(&in));
+	status = report_profile(p, &o, &filter.spec, &out, input_name(&in));
+	source_print_note(&code);
+	return status;
 }

@@ -19,6 +19,7 @@ struct view_opts {
 	const char *output;
 	bool is_opened;
 	struct share_opts share;
+	struct source_opts source;
 };
 
 static const struct opt view_opts[] = {
@@ -84,11 +85,12 @@ static void open_page(struct spawn *browser, const char *path)
 		log_note("%s; open the page in a browser", err_msg(&err));
 }
 
-static int write_page(const struct profile *p, const char *input, const char *path, struct err *err)
+static int write_page(const struct profile *p, const char *input, const struct codefiles *code,
+		      const char *path, struct err *err)
 {
 	CLEANUP(buf_release) struct buf html = {0};
 	CLEANUP(buf_release) struct buf line = {0};
-	TRY(htmlpage_make(&html, p, input, err));
+	TRY(htmlpage_make(&html, p, input, &code->access, err));
 	if (!strcmp(path, "-"))
 		return cmd_print(&html) == EXIT_OK ? 0 : -EPIPE; /* cmd_print printed the error */
 	TRY(out_file(path, 0644, &html, err));
@@ -105,16 +107,20 @@ static int view(const struct view_opts *o, const struct opt_args *args, struct e
 	CLEANUP(inputs_release) struct inputs in = {0};
 	CLEANUP(buf_release) struct buf path = {0};
 	CLEANUP(spawn_release) struct spawn browser = {.start_fd = -1, .status_fd = -1};
+	CLEANUP(codefiles_release) struct codefiles code = {0};
 	if (o->output)
 		TRY(outputs_check_name("-o", o->output, ".html", "an HTML file", err));
 	TRY(inputs_find(&in, args, err));
 	TRY(choose_path(&path, o, in.paths[0], err));
 	if (o->is_opened)
 		TRY(prepare_browser(&browser, buf_str(&path), err));
+	TRY(source_open(&code, &o->source, err));
 	TRY(inputs_confine(in.paths, in.nr, o->output ? o->output : in.paths[0], err));
 	TRY(inputs_load(&p, in.paths, in.nr, &(struct load_options){0}, err));
 	share_apply(&o->share, &p);
-	TRY(write_page(p, in.paths[0], buf_str(&path), err));
+	codefiles_of(&code, p);
+	TRY(write_page(p, in.paths[0], &code, buf_str(&path), err));
+	source_print_note(&code);
 	if (o->is_opened)
 		open_page(&browser, buf_str(&path));
 	return 0;
@@ -128,13 +134,15 @@ int cmd_view(int argc, char **argv)
 		.usage = {"[OPTION...] [FILE...]"},
 		.details = details,
 		.examples = examples,
-		.groups = {{&view_group, &o}, {&share_group, &o.share}},
+		.groups = {{&view_group, &o}, {&source_group, &o.source}, {&share_group, &o.share}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
+	if (source_is_refused(&o.source, &o.share))
+		return cmd_usage("view", SOURCE_REFUSAL);
 	int rc = view(&o, &args, &err);
 	if (!rc)
 		return EXIT_OK;

@@ -44,7 +44,8 @@ static int add_recording(struct buf *recording, struct buf *rows, const struct p
 	return rc;
 }
 
-int htmlpage_make(struct buf *to, const struct profile *p, const char *input, struct err *err)
+int htmlpage_make(struct buf *to, const struct profile *p, const char *input,
+		  const struct code_access *code, struct err *err)
 {
 	struct page page;
 	CLEANUP(buf_release) struct buf text = {0};
@@ -53,7 +54,7 @@ int htmlpage_make(struct buf *to, const struct profile *p, const char *input, st
 	CLEANUP(buf_release) struct buf rows = {0};
 	if (profile_get_fact(p, FACT_REDACTED)) /* the name of the file, too */
 		input = NULL;
-	TRY(page_make(&page, p, input, err));
+	TRY(page_make(&page, p, input, code, err));
 	text_render(&text, page.first,
 		    &(struct text_style){.has_details = true, .add_hint = hint_add_words});
 	add_picture(&picture, p, input);

@@ -70,8 +70,6 @@ static void add_data(struct buf *to, const struct page *page,
 }
 
 /* Those that are worth a look; files are numbered in the order of their first line. */
-#define LINES_MIN_SHARE 10000
-
 static size_t skip_small(const struct page *page, size_t i)
 {
 	while (i < page->nr_lines && page->lines[i].total < page->lines_weight / LINES_MIN_SHARE)
@@ -103,6 +101,8 @@ static void add_functions(struct json *j, const struct page *page, struct intern
 		json_u64(j, l->line);
 		json_u64(j, l->self);
 		json_u64(j, l->total);
+		if (*l->text)
+			json_str(j, l->text);
 		json_end(j);
 	}
 	if (last) {
@@ -134,6 +134,55 @@ static void add_lines(struct buf *to, const struct page *page)
 	buf_add_str(to, "</script>\n");
 }
 
+static void add_insn(struct json *j, const struct page_insn *i, uint64_t *last)
+{
+	if (i->nr_before)
+		json_u64(j, i->nr_before);
+	json_arr(j);
+	json_u64(j, i->vaddr - *last);
+	json_str(j, i->text);
+	*last = i->vaddr;
+	if (i->place) {
+		json_u64(j, i->place);
+		json_str(j, i->line);
+		if (*i->source)
+			json_str(j, i->source);
+	}
+	json_end(j);
+}
+
+/* Assembly, read when a function is selected. */
+static void add_code(struct buf *to, const struct page *page)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct json j = json_to(&text);
+	if (!page->code.n)
+		return;
+	json_obj(&j);
+	json_put_str(&j, "title", page->streams.n ? page->streams.p[0].title : "");
+	json_put_arr(&j, "functions");
+	for (size_t i = 0; i < page->code.n; i++) {
+		const struct page_function *f = &page->code.functions[i];
+		uint64_t last = 0;
+		json_arr(&j);
+		json_str(&j, f->name);
+		json_str(&j, f->module);
+		json_str(&j, f->missing ? f->missing : "");
+		json_arr(&j);
+		for (size_t k = 0; k < f->nr_insns; k++)
+			add_insn(&j, &f->insns[k], &last);
+		if (f->nr_after)
+			json_u64(&j, f->nr_after);
+		json_end(&j);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	buf_add_str(to, "<script type=\"application/x-assay-code\" id=\"code\">");
+	add_zipped(to, buf_sv(&text));
+	buf_add_str(to, "</script>\n");
+}
+
 /* What makes the page a recording; its own script does not read it. */
 static void add_recording(struct buf *to, const struct pagehtml_options *options)
 {
@@ -150,6 +199,7 @@ void pagehtml_write(struct buf *to, const struct page *page, const struct pageht
 	add_static(to, page, options);
 	add_data(to, page, options);
 	add_lines(to, page);
+	add_code(to, page);
 	buf_add_str(to, "<script>");
 	buf_add_sv(to, asset_page_js());
 	buf_add_str(to, "</script>\n");

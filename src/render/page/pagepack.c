@@ -153,6 +153,7 @@ static void add_streams(struct packer *k)
 		json_put_bool(j, "has_times", s->flags & PAGE_HAS_TIMES);
 		json_put_bool(j, "has_states", s->flags & PAGE_HAS_STATES);
 		json_put_bool(j, "is_level", s->flags & PAGE_IS_LEVEL);
+		json_put_bool(j, "has_places", s->flags & PAGE_HAS_PLACES);
 		json_end(j);
 	}
 	json_end(j);
@@ -325,6 +326,15 @@ static void add_rows(struct packer *k, struct buf *to, const struct page_stream 
 		add_shapes(to, k->page->bins, s);
 }
 
+static void add_places(struct buf *to, const struct page_stream *s)
+{
+	struct packed_column c = {0};
+	if (!s->place)
+		return;
+	ADD_COLUMN(to, &c, s, s->place[i]);
+	buf_release(&c.b);
+}
+
 static void add_block(struct buf *to, const struct buf *block)
 {
 	buf_add_uleb(to, block->n);
@@ -353,6 +363,8 @@ void pagepack_write(struct buf *to, const struct page *page)
 	add_block(to, &tree);
 	vec_foreach(s, &page->streams)
 		add_rows(&k, to, s);
+	vec_foreach(s, &page->streams)
+		add_places(to, s);
 	flame_release(&k.flame);
 	free(k.text_id);
 }

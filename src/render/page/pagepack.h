@@ -24,6 +24,8 @@
  *	      bins   number of bins that have a weight of their own
  *	      bin    of those of all shapes: difference to the one before, of the first its number
  *	      weight of these bins; only the ratios within a shape mean something
+ *	after all streams, of each that has_places one more column:
+ *	      place  instruction at the leaf, as the block of assembly numbers them; 0: none of it
  */
 #ifndef ASSAY_RENDER_PAGE_PAGEPACK_H
 #define ASSAY_RENDER_PAGE_PAGEPACK_H

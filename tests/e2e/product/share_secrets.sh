@@ -1,4 +1,4 @@
-# Arguments and environment are in no file that a capture or a command writes; with --redact neither are host,
+# Arguments, environment and source text are in no file that a capture or a command writes; with --redact neither are host,
 # folders, names of files and of peers, nor marks.
 . "$LIB/share.sh"
 cat > planted.py << 'PY'
@@ -46,6 +46,13 @@ for word in t0ken s3cret-value; do
 	[ -z "$found" ] || fail "$word is in $found"
 done
 [ -n "$(python3 planted.py s3cret-dir plain.html)" ] || fail "the test finds nothing in a page"
+
+"$ASSAY" view --source "$ROOT/tests/targets/files" -o source.html plain.assay > /dev/null 2> err || fail "$(cat err)"
+[ -n "$(python3 planted.py s3cret-in-source source.html)" ] || fail "--source: no text in the page"
+found=$(python3 planted.py s3cret-in-source out plain.html o.*)
+[ -z "$found" ] || fail "without --source, source text is in $found"
+"$ASSAY" view --redact --source "$ROOT/tests" -o no.html plain.assay 2> err && fail "--redact --source is taken"
+[ ! -e no.html ] || fail "--redact --source wrote a page"
 
 run --with-args -o args.assay
 [ -n "$(python3 planted.py t0ken args.html)" ] || fail "--with-args: no arguments"

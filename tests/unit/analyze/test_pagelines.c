@@ -60,7 +60,7 @@ TEST(pagelines_add_up_self_and_total_and_count_recursion_once)
 	const struct select_spec spec = {0};
 	struct page_line *lines;
 	CHECK(!views_select(&a, p, &spec, &sel, NULL));
-	size_t n = pagelines_make(&a, &sel, &lines);
+	size_t n = pagelines_make(&a, &sel, NULL, &lines);
 	CHECK_U64(n, 4);
 	CHECK_U64(line_of(lines, n, 3)->total, 12);
 	CHECK_U64(line_of(lines, n, 3)->self, 0);

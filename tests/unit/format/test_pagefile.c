@@ -35,7 +35,7 @@ static struct profile *through_a_page(const struct profile *p)
 	CLEANUP(buf_release) struct buf html = {0};
 	CLEANUP(err_release) struct err err = {0};
 	struct profile *q = NULL;
-	CHECK(!htmlpage_make(&html, p, "dir/x.assay", &err));
+	CHECK(!htmlpage_make(&html, p, "dir/x.assay", NULL, &err));
 	CHECK(pagefile_sniff(sv_from(html.p, MIN(html.n, FORMAT_SNIFF_BYTES))) > 0);
 	if (read_page(&q, buf_sv(&html), &err))
 		printf("# %s\n", err_msg(&err));

@@ -16,7 +16,7 @@ static void write_page(struct buf *to, const char *stack, const struct pagehtml_
 	made_sample(p, t, &(struct made){.stack = stack, .ns = 1000000, .weight = 5});
 	profile_seal(p);
 	struct page page;
-	CHECK(!page_make(&page, p, o->input, NULL));
+	CHECK(!page_make(&page, p, o->input, NULL, NULL));
 	pagehtml_write(to, &page, o);
 	page_release(&page);
 }
@@ -66,7 +66,7 @@ TEST(pagepack_has_one_value_for_a_column_of_equal_ones)
 			made_sample(p, t, &(struct made){.stack = "main;f", .ns = 1, .weight = 5});
 		profile_seal(p);
 		struct page page;
-		CHECK(!page_make(&page, p, NULL, NULL));
+		CHECK(!page_make(&page, p, NULL, NULL, NULL));
 		pagepack_write(k ? &many : &few, &page);
 		page_release(&page);
 	}

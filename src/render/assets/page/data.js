@@ -114,6 +114,9 @@ async function readPage(text64) {
 	const streams = head.streams.map(function (s) {
 		return readStream(r, s);
 	});
+	for (const s of streams) /* they follow all streams */
+		if (s.head.has_places)
+			s.place = r.column(new Uint32Array(s.n));
 	const hasRows = threadsOf(head, streams);
 	if (!streams.length) { /* readings of memory only */
 		head.streams.push({key: 'none', title: 'stacks', noun: 'samples', count_name: 'samples', report: '',

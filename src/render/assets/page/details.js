@@ -104,6 +104,7 @@ Details.prototype.drawFunction = function (f) {
 	if (f.waits && f.waits.length)
 		this.drawWaits(f.waits, []);
 	this.drawLines(sym);
+	this.drawCode(f);
 	this.drawCommand(sym);
 };
 

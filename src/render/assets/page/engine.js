@@ -206,9 +206,31 @@ Engine.prototype.details = function (q, f, sym) {
 		});
 		spread.flush();
 	}
+	out.places = this.places(q, sym);
 	if (waitMetric(P) >= 0)
 		out.waits = sumWaits(P, this.selection(q), isIn).reason;
 	return out;
+};
+
+/*
+ * Weights of instructions, as [place, of the function's own frame, of all code there] each: inlined
+ * functions have a frame of their own. Null: the metric has no instructions.
+ */
+Engine.prototype.places = function (q, sym) {
+	const P = this.P, metric = P.metrics[q.metric], s = P.streams[metric.stream], T = P.tree;
+	if (!s.place || metric.states === 'waits')
+		return null;
+	const of = q.hidden.length || q.root !== null ? this.treeOf(q, false).of : null;
+	const own = new Map(), all = new Map();
+	eachRow(P, this.selection(q), metric, (i, factor) => {
+		const at = s.place[i], node = s.node[i];
+		if (!at || of && of[node] < 0)
+			return;
+		all.set(at, (all.get(at) || 0) + s.weight[i] * factor);
+		if (T.sym[node] === sym)
+			own.set(at, (own.get(at) || 0) + s.weight[i] * factor);
+	});
+	return Array.from(all, ([at, v]) => [at, own.get(at) || 0, v]);
 };
 
 Engine.prototype.memory = function (q) {
