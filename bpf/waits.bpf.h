@@ -428,16 +428,22 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *b
 		w->wake.ref = user_stack_of(s, WAIT_DEPTH, false);
 }
 
+#define SIGKILL_BIT (1ul << 8)
+
 /*
- * Whether a signal ended the wait for a futex: nobody woke the futex, and who sent the signal has
- * nothing to do with it.
+ * Returns EVIDENCE_SELF if a signal ended the wait for a futex: nobody woke the futex, and who sent the
+ * signal has nothing to do with it. If the process ends, what the thread waited for has not happened.
  */
-static __always_inline bool is_by_signal(const struct task_struct *t, const struct wait_cause *of)
+static __always_inline __u32 signal_evidence(const struct task_struct *t,
+					     const struct wait_cause *of)
 {
 	if (of->object_kind != OBJECT_FUTEX)
-		return false;
+		return 0;
 	unsigned long pending = t->pending.signal.sig[0] | t->signal->shared_pending.signal.sig[0];
-	return pending & ~t->blocked.sig[0];
+	pending &= ~t->blocked.sig[0];
+	if (!pending)
+		return 0;
+	return pending & SIGKILL_BIT ? EVIDENCE_SELF | EVIDENCE_OPEN : EVIDENCE_SELF;
 }
 
 SEC("tp_btf/sched_waking")
@@ -468,10 +474,10 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		/* No device ends these waits, so the interrupt was a timer. */
 		if (of->reason == WAIT_SYNC || of->reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
-	} else if (is_by_signal(t, of)) {
-		w->wake.evidence = EVIDENCE_SELF;
-	} else if (by->pid) {
-		woken_by(w, by);
+	} else {
+		w->wake.evidence = signal_evidence(t, of);
+		if (!w->wake.evidence && by->pid)
+			woken_by(w, by);
 	}
 	COST_END(COST_WAKE);
 	return 0;

@@ -44,7 +44,7 @@ enum wait_evidence {
 	EVIDENCE_LOCK_WORD = 1 << 0,
 	EVIDENCE_IOWAIT = 1 << 1,   /* the kernel waited for a block device */
 	EVIDENCE_AT_START = 1 << 2, /* began before the capture */
-	EVIDENCE_OPEN = 1 << 3,     /* did not end before the capture did */
+	EVIDENCE_OPEN = 1 << 3,     /* did not end before the capture, or the process, did */
 	EVIDENCE_BY_IRQ = 1 << 4,   /* woken by an interrupt: device or timer, no thread */
 	EVIDENCE_SELF = 1 << 5,     /* ended without a waker: timeout, signal */
 	EVIDENCE_POLLED = 1 << 6,   /* seen by polling /proc, not by context switches */

@@ -246,7 +246,7 @@ const char *wait_ended_by(const struct tag *tag)
 	if (tag->evidence & EVIDENCE_BY_IRQ)
 		return "[device or timer]";
 	if (tag->evidence & EVIDENCE_SELF)
-		return "[timeout or signal]";
+		return tag->evidence & EVIDENCE_OPEN ? "[end of process]" : "[timeout or signal]";
 	return tag->evidence & EVIDENCE_OPEN ? "[still waiting]" : "[not seen]";
 }
 

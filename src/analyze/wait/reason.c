@@ -141,14 +141,27 @@ enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack)
 }
 
 /*
- * A thread that waits from before the capture until after it, for a semaphore of unknown purpose or
- * for the end of another thread, is not waiting for anything that happens in the capture: idle, like
- * a thread that waits for work.
+ * Whether nothing in the capture ends the wait: it lasts from before the capture until after it, or
+ * has not ended when the capture or the process does and is longer than half of the capture.
  */
-static enum wait_reason reason_of_futex(enum sync_kind kind, const struct tag *tag)
+static bool is_whole_capture(const struct profile *p, const struct tag *tag)
 {
-	static const uint8_t whole = EVIDENCE_AT_START | EVIDENCE_OPEN;
-	bool is_whole = (tag->evidence & whole) == whole;
+	if (!(tag->evidence & EVIDENCE_OPEN))
+		return false;
+	if (tag->evidence & EVIDENCE_AT_START)
+		return true;
+	uint64_t least_ns = tag->log2_ns < 64 ? 1ull << tag->log2_ns : 0;
+	return p->end_ns > p->start_ns && least_ns >= (p->end_ns - p->start_ns) / 2;
+}
+
+/*
+ * A thread that waits all the time for a semaphore of unknown purpose or for the end of another thread
+ * is idle, like a thread that waits for work.
+ */
+static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind kind,
+					const struct tag *tag)
+{
+	bool is_whole = is_whole_capture(p, tag);
 	switch (kind) {
 	case SYNC_LOCK:
 	case SYNC_LOCK_BY_PARK:
@@ -204,7 +217,7 @@ enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag 
 {
 	enum wait_reason own = tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
 	if (own == WAIT_SYNC)
-		own = reason_of_futex(reason_of_frames(rs, stack), tag);
+		own = reason_of_futex(rs->p, reason_of_frames(rs, stack), tag);
 	else if ((own == WAIT_PIPE || own == WAIT_NET) && is_send(tag))
 		own = WAIT_BACKPRESSURE;
 	else if (own == WAIT_POLL || own == WAIT_SLEEP)

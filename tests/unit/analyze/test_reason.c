@@ -14,17 +14,27 @@ struct sight {
 	enum wait_reason want;
 };
 
-static enum wait_reason judge(const char *stack, unsigned evidence)
+/* @share: of a capture of 2^20 ns, the part that the wait lasts, as a power of two */
+static enum wait_reason judge_part(const char *stack, unsigned evidence, unsigned share)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	stack_id s = made_stack(p, stack);
+	p->start_ns = 1000;
+	p->end_ns = p->start_ns + (1u << 20);
 	profile_seal(p);
 	struct reasons *rs = reasons_new(&a, p);
-	struct tag tag = {.reason = WAIT_SYNC, .evidence = (uint8_t)evidence};
+	struct tag tag = {.reason = WAIT_SYNC,
+			  .evidence = (uint8_t)evidence,
+			  .log2_ns = (uint8_t)(20 - share)};
 	enum wait_reason r = reason_of(rs, s, &tag);
 	CHECK(reason_of(rs, s, &tag) == r); /* kept answers are the same */
 	return r;
+}
+
+static enum wait_reason judge(const char *stack, unsigned evidence)
+{
+	return judge_part(stack, evidence, 10);
 }
 
 static void check_all(const struct sight *sights, size_t n)
@@ -257,6 +267,10 @@ TEST(reason_a_wait_for_the_whole_capture_is_idle_unless_its_purpose_is_known)
 		CHECK(judge(cases[i].stack, EVIDENCE_AT_START) == cases[i].a_part);
 		CHECK(judge(cases[i].stack, EVIDENCE_OPEN) == cases[i].a_part);
 		CHECK(judge(cases[i].stack, whole) == cases[i].all);
+		/* A thread that is born in the capture, and waits until the process ends */
+		CHECK(judge_part(cases[i].stack, EVIDENCE_OPEN, 1) == cases[i].all);
+		CHECK(judge_part(cases[i].stack, EVIDENCE_OPEN, 2) == cases[i].a_part);
+		CHECK(judge_part(cases[i].stack, 0, 1) == cases[i].a_part);
 	}
 }
 
