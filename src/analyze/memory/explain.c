@@ -178,6 +178,9 @@ static void add_anon(struct memexplain *e, const struct memmaps *m, const struct
 		[MEMANON_BSS] = {MEMEXPLAIN_DATA, "zeroed data of binaries (.bss)"},
 		[MEMANON_PYMALLOC] = {MEMEXPLAIN_RUNTIME, "Python objects (pymalloc)"},
 		[MEMANON_INNODB] = {MEMEXPLAIN_RUNTIME, "InnoDB buffer pool"},
+		[MEMANON_JEMALLOC_USED] = {MEMEXPLAIN_HEAP, "jemalloc: slabs and large blocks"},
+		[MEMANON_JEMALLOC_FREE] = {MEMEXPLAIN_HEAP, "jemalloc: free pages that it keeps"},
+		[MEMANON_JEMALLOC_OWN] = {MEMEXPLAIN_HEAP, "jemalloc: its own data"},
 		[MEMANON_REFERENCED] = {MEMEXPLAIN_MAPPED, NULL},
 	};
 	struct memexplain_part rest = part_of(one, MEMEXPLAIN_UNKNOWN, owners[0].name);
@@ -342,8 +345,7 @@ static void set_sum_note(struct report *r, struct report_table *t, const struct 
 	buf_addf(&b, "%s %% of %s is explained",
 		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
 	if (s.likely_bytes)
-		buf_addf(&b,
-			 ", another %s %% is likely the allocator's heap (verify with --allocator)",
+		buf_addf(&b, ", another %s %% is likely the allocator's heap",
 			 num_pct(view_pct(s.likely_bytes, s.rss_bytes)).s);
 	if (has_kind(e, MEMEXPLAIN_MAPPED))
 		buf_addf(&b, "; mapped by: variables of the binary point to the memory");

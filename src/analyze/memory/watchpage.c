@@ -86,14 +86,25 @@ static void add_heap(struct report *r, const struct memheap *h)
 		    num_bytes(unused - MIN(unused, h->trimmable_bytes)).s);
 }
 
+/* Whether the memory of the allocator is known by address: jemalloc's. */
+static bool has_extents(const struct watchpage *p)
+{
+	for (size_t i = 0; i < p->nr_maps; i++)
+		vec_foreach(one, &p->maps[i].list)
+			if (one->anon.of[MEMANON_JEMALLOC_USED].virtual_bytes)
+				return true;
+	return false;
+}
+
 static struct memexplain *parts_of(const struct watchpage *p)
 {
 	struct memexplain *e = memexplain_new();
+	bool is_elsewhere = p->maps_itself && !has_extents(p);
 	for (size_t i = 0; i < p->nr_maps; i++)
-		memexplain_maps(e, &p->maps[i], p->maps_itself ? MEMEXPLAIN_NO_REFERENCES : 0);
-	if (p->allocator && p->maps_itself && p->last.allocator.is_known)
+		memexplain_maps(e, &p->maps[i], is_elsewhere ? MEMEXPLAIN_NO_REFERENCES : 0);
+	if (p->allocator && is_elsewhere && p->last.allocator.is_known)
 		memexplain_allocator(e, p->allocator, p->last.allocator.resident_bytes);
-	else if (p->allocator && p->maps_itself)
+	else if (p->allocator && is_elsewhere)
 		memexplain_assign_likely(e, p->allocator);
 	return e;
 }

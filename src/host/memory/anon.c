@@ -214,6 +214,34 @@ uint64_t memanon_region_end(const struct memmaps *m, size_t i)
 	return end;
 }
 
+/*
+ * Adds the pages from *at on to their owner if they are in an extent of jemalloc; else sets *end to the
+ * next one, if it begins before.
+ */
+static bool add_extent(struct scan *s, const struct memanon_source *from, uint64_t *at,
+		       uint64_t *end, uint64_t *missing)
+{
+	bool is_resident[WINDOW];
+	const struct jemallocmap *j = &from->jemalloc;
+	size_t i = upper_bound(j->ranges.p, j->ranges.n, end, *at);
+	if (i == j->ranges.n || j->ranges.p[i].start > *at) {
+		*end = i < j->ranges.n ? MIN(*end, j->ranges.p[i].start) : *end;
+		return false;
+	}
+	const struct jemallocmap_range *in = &j->ranges.p[i];
+	size_t n = MIN((MIN(in->end, *end) - *at) / PAGE, (uint64_t)WINDOW);
+	from->resident(from->ctx, *at, n, is_resident);
+	for (size_t k = 0; k < n; k++) {
+		const struct memanon_part page = {PAGE, is_resident[k] ? PAGE : 0, 0};
+		add_part(&s->who.of[in->owner], &page);
+		*missing -= MIN(*missing, page.resident_bytes);
+	}
+	*at += n * PAGE;
+	s->run.end = MIN(s->run.end, *at);
+	s->referrer = 0;
+	return true;
+}
+
 struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memanon_source *from)
 {
 	const struct memmap *one = &m->list.p[i];
@@ -229,9 +257,16 @@ struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memano
 	s.next_ref = lower_bound(from->refs.list.p, from->refs.list.n, to, one->start);
 	uint64_t missing = one->rss_bytes; /* nothing is resident behind the last resident page */
 	for (uint64_t addr = one->start; one->is_readable && addr < one->end && missing;) {
-		size_t n = MIN((one->end - addr) / PAGE, (uint64_t)MIN(WINDOW, from->nr_left));
-		if (!n)
+		uint64_t end = one->end;
+		if (add_extent(&s, from, &addr, &end, &missing))
+			continue;
+		size_t n = MIN((end - addr) / PAGE, (uint64_t)MIN(WINDOW, from->nr_left));
+		if (!n && end == one->end)
 			break;
+		if (!n) { /* what follows needs no reading */
+			addr = end;
+			continue;
+		}
 		from->read(from->ctx, addr, n, heads);
 		for (size_t k = 0; k < n; k++, addr += PAGE) {
 			add_page(&s, addr, &heads[k]);
@@ -246,6 +281,7 @@ struct memanon memanon_classify(const struct memmaps *m, size_t i, struct memano
 
 void memanon_source_release(struct memanon_source *s)
 {
+	jemallocmap_release(&s->jemalloc);
 	vec_release(&s->refs.list);
 }
 
@@ -254,6 +290,11 @@ void memanon_source_release(struct memanon_source *s)
 static void read_process(void *ctx, uint64_t addr, size_t nr_pages, struct pagehead *to)
 {
 	pagehead_read(ctx, addr, nr_pages, to);
+}
+
+static void resident_of_process(void *ctx, uint64_t addr, size_t nr_pages, bool *ret_is_resident)
+{
+	pagehead_resident(ctx, addr, nr_pages, ret_is_resident);
 }
 
 static bool is_anon_page(const struct memmaps *m, uint64_t addr)
@@ -311,9 +352,12 @@ void memanon_classify_all(struct memmaps *m, int32_t pid)
 {
 	CLEANUP(pagehead_close) struct pagehead_reader r = PAGEHEAD_READER_INIT;
 	CLEANUP(memanon_source_release)
-	struct memanon_source from = {
-		.read = read_process, .ctx = &r, .nr_left = MEMANON_PAGES_MAX};
+	struct memanon_source from = {.read = read_process,
+				      .resident = resident_of_process,
+				      .ctx = &r,
+				      .nr_left = MEMANON_PAGES_MAX};
 	pagehead_open(&r, pid);
+	jemallocmap_read(&from.jemalloc, m, &r);
 	find_references(&from.refs, m, &r);
 	for (size_t i = 0; i < m->list.n; i++)
 		if (m->list.p[i].kind == MEMMAP_ANON)

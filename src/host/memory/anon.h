@@ -16,6 +16,7 @@
  *	InnoDB       frames of the buffer pool, at multiples of 16 KiB: index pages (type 17855)
  *	             with the record "infimum" at byte 99. Pages of other types count if they
  *	             are between two index pages
+ *	jemalloc     what is in its map of extents (jemallocmap.h)
  *	Go           addresses 0xc000000000 to 0xe000000000, where its runtime puts its heap
  *	bss          the mapping starts where the writable mapping of a binary ends, or read-only
  *	             ones behind that
@@ -27,6 +28,7 @@
 
 #include "base/base.h"
 #include "base/vec.h"
+#include "host/memory/jemallocmap.h"
 #include "host/memory/maps.h"
 #include "host/memory/pagehead.h"
 
@@ -56,6 +58,8 @@ uint64_t memanon_region_end(const struct memmaps *m, size_t i);
 bool memanon_is_arena(uint64_t addr, uint64_t rest, const struct pagehead *h);
 
 typedef void (*memanon_read_fn)(void *ctx, uint64_t addr, size_t nr_pages, struct pagehead *to);
+typedef void (*memanon_resident_fn)(void *ctx, uint64_t addr, size_t nr_pages,
+				    bool *ret_is_resident);
 /* Pages up to .end belong to one owner. */
 struct memanon_run {
 	enum memanon_owner owner;
@@ -70,6 +74,8 @@ struct memanon_source {
 	uint32_t nr_left;       /* pages that may still be read */
 	struct memanon_run run; /* of the mapping before: it may extend into the next one */
 	struct memanon_references refs;
+	struct jemallocmap jemalloc;
+	memanon_resident_fn resident; /* for what is in @jemalloc */
 };
 void memanon_source_release(struct memanon_source *s);
 /* Returns the owners of mapping @i. Call in the order of addresses. */

@@ -40,12 +40,42 @@ void pagehead_resident(const struct pagehead_reader *r, uint64_t addr, size_t nr
 	}
 }
 
+/* The call ends at the first address that cannot be read: continues behind it. */
+static void read_all(const struct pagehead_reader *r, struct iovec *local, struct iovec *remote,
+		     size_t n, bool *ret_is_read)
+{
+	memset(ret_is_read, 0, n * sizeof(*ret_is_read));
+	for (size_t i = 0; i < n; i++) {
+		ssize_t got = process_vm_readv(r->pid, local + i, n - i, remote + i, n - i, 0);
+		for (; i < n && got >= (ssize_t)local[i].iov_len;
+		     got -= (ssize_t)local[i++].iov_len)
+			ret_is_read[i] = true;
+	}
+}
+
+void pagehead_gather(const struct pagehead_reader *r, const uint64_t *addrs, size_t nr,
+		     void *ret_items, size_t nr_bytes, bool *ret_is_read)
+{
+	struct iovec local[BATCH];
+	struct iovec remote[BATCH];
+	for (size_t done = 0; done < nr; done += BATCH) {
+		size_t n = MIN(nr - done, (size_t)BATCH);
+		for (size_t i = 0; i < n; i++) {
+			char *to = (char *)ret_items + (done + i) * nr_bytes;
+			local[i] = (struct iovec){to, nr_bytes};
+			remote[i] = (struct iovec){(void *)(uintptr_t)addrs[done + i], nr_bytes};
+		}
+		read_all(r, local, remote, n, ret_is_read + done);
+	}
+}
+
 static void read_batch(const struct pagehead_reader *r, uint64_t addr, size_t nr,
 		       struct pagehead *heads)
 {
 	struct iovec local[BATCH];
 	struct iovec remote[BATCH];
 	struct pagehead *of[BATCH];
+	bool is_read[BATCH];
 	size_t n = 0;
 	for (size_t i = 0; i < nr; i++) {
 		if (!heads[i].is_resident)
@@ -55,12 +85,9 @@ static void read_batch(const struct pagehead_reader *r, uint64_t addr, size_t nr
 		remote[n++] = (struct iovec){(void *)(uintptr_t)(addr + i * PAGEHEAD_PAGE),
 					     PAGEHEAD_BYTES};
 	}
-	/* The call ends at the first page that cannot be read: continue behind it. */
-	for (size_t i = 0; i < n; i++) {
-		ssize_t got = process_vm_readv(r->pid, local + i, n - i, remote + i, n - i, 0);
-		for (; got >= (ssize_t)PAGEHEAD_BYTES; got -= PAGEHEAD_BYTES)
-			of[i++]->is_read = true;
-	}
+	read_all(r, local, remote, n, is_read);
+	for (size_t i = 0; i < n; i++)
+		of[i]->is_read = is_read[i];
 }
 
 void pagehead_read(const struct pagehead_reader *r, uint64_t addr, size_t nr_pages,

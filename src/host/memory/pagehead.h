@@ -42,6 +42,9 @@ void pagehead_read(const struct pagehead_reader *r, uint64_t addr, size_t nr_pag
 		   struct pagehead *ret_heads);
 /* Copies memory that is resident as far as the caller knows; false: not all of it can be read. */
 bool pagehead_copy(const struct pagehead_reader *r, uint64_t addr, void *to, size_t nr_bytes);
+/* Reads @nr_bytes at each of the addresses into ret_items[i]; ret_is_read[i]: whether that worked. */
+void pagehead_gather(const struct pagehead_reader *r, const uint64_t *addrs, size_t nr,
+		     void *ret_items, size_t nr_bytes, bool *ret_is_read);
 /* Reads a page; false: it is not resident, or cannot be read. */
 bool pagehead_read_page(const struct pagehead_reader *r, uint64_t addr, void *to);
 

@@ -76,6 +76,9 @@ if "holes" in sys.argv:
     last = rows[-1]
     must(last["allocator_resident_bytes"] > 4 * last["allocator_in_use_bytes"] > 0, "holes: %s" % last)
     must(explained(s) > 95, "holes: %.1f %% explained" % explained(s))
+    # what is read from jemalloc's own map of extents, and what it says itself
+    extents = sum(r["rss_bytes"] for r in parts(s) if r["name"].startswith("jemalloc: "))
+    must(0.9 < extents / last["allocator_resident_bytes"] < 1.1, "holes: extents of %d: %s" % (extents, last))
 PY
 more=""
 [ -n "$jemalloc" ] && [ "$(id -u)" = 0 ] && more=holes
