@@ -140,28 +140,24 @@ enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack)
 	return (enum sync_kind)st.kind;
 }
 
-/*
- * Whether nothing in the capture ends the wait: it lasts from before the capture until after it, or
- * has not ended when the capture or the process does and is longer than half of the capture.
- */
-static bool is_whole_capture(const struct profile *p, const struct tag *tag)
+/* Whether one wait is surely longer than half of the capture. */
+static bool is_most_of_capture(const struct profile *p, const struct tag *tag)
 {
-	if (!(tag->evidence & EVIDENCE_OPEN))
-		return false;
-	if (tag->evidence & EVIDENCE_AT_START)
-		return true;
 	uint64_t least_ns = tag->log2_ns < 64 ? 1ull << tag->log2_ns : 0;
 	return p->end_ns > p->start_ns && least_ns >= (p->end_ns - p->start_ns) / 2;
 }
 
 /*
- * A thread that waits all the time for a semaphore of unknown purpose or for the end of another thread
- * is idle, like a thread that waits for work.
+ * A thread that waits nearly all the time for the end of another thread, as the main thread of many
+ * programs does, or for a semaphore of unknown purpose that nobody posts before the capture or the
+ * process ends, is idle, like a thread that waits for work.
  */
 static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind kind,
 					const struct tag *tag)
 {
-	bool is_whole = is_whole_capture(p, tag);
+	static const uint8_t whole = EVIDENCE_AT_START | EVIDENCE_OPEN;
+	bool is_whole = (tag->evidence & whole) == whole;
+	bool is_most = is_most_of_capture(p, tag);
 	switch (kind) {
 	case SYNC_LOCK:
 	case SYNC_LOCK_BY_PARK:
@@ -171,10 +167,11 @@ static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind 
 	case SYNC_BACKPRESSURE:
 		return WAIT_BACKPRESSURE;
 	case SYNC_JOIN:
-		return is_whole ? WAIT_PARK : WAIT_JOIN;
+		return is_whole || is_most ? WAIT_PARK : WAIT_JOIN;
 	case SYNC_PERMIT:
 		return WAIT_PERMIT;
 	case SYNC_PERMIT_PART:
+		is_whole |= is_most && tag->evidence & EVIDENCE_OPEN;
 		return is_whole ? WAIT_PARK : WAIT_PERMIT;
 	case SYNC_UNKNOWN:
 	case SYNC_PASS:

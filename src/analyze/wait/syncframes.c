@@ -208,7 +208,8 @@ static const struct {
 	{SYNC_LOCK_BY_PARK, "ObjectMonitor::*nter*|ObjectSynchronizer::*enter*|Mutex::lock*"},
 	/* Threads for work, and who gave it to them; safepoints, and threads that asked for one. */
 	{SYNC_PARK, "GangWorker::loop*|WorkerTaskDispatcher::worker_*|WorkerThread::run*|"
-		    "G1ConcurrentRefineThread::wait_for_*|os::signal_wait*"},
+		    "G1ConcurrentRefineThread::wait_for_*|G1*Thread::run_service*|"
+		    "ConcurrentGCThread::run*|os::signal_wait*"},
 	{SYNC_JOIN, "WorkGang::run_task*|WorkerTaskDispatcher::coordinator_*|"
 		    "VMThread::wait_until_executed*|LinuxWaitBarrier::wait*"},
 	{SYNC_PERMIT_PART, "PosixSemaphore::*wait*"},
