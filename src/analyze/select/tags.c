@@ -201,6 +201,13 @@ static bool has_duration(const struct tag *tag)
 	return tag->log2_ns != LOG2_NONE;
 }
 
+/* Rows of blame are sums of parts of waits; only those of long waits have their duration. */
+static bool has_no_duration(const struct tag *tag)
+{
+	(void)tag;
+	return false;
+}
+
 /* Refuses a filter on what no row of the table has; an empty table passes. */
 static int need(const struct selection *sel, const char *option, const char *what,
 		bool (*has)(const struct tag *tag), struct err *err)
@@ -240,7 +247,7 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	if (spec->min_duration || spec->max_duration) {
 		TRY(keep_durations(spec, plan, sel, err));
 		TRY(need(sel, spec->min_duration ? "--min-duration" : "--max-duration", "durations",
-			 has_duration, err));
+			 plan->is_blame ? has_no_duration : has_duration, err));
 	}
 	if (spec->object)
 		TRY(keep_objects(spec->object, plan, err));

@@ -48,6 +48,7 @@ struct blamechain_row {
 	uint8_t reason;   /* enum wait_reason of the waiter */
 	uint8_t evidence; /* EVIDENCE_LOCK_WORD, EVIDENCE_OPEN */
 	uint8_t object_kind;
+	uint8_t log2_ns; /* duration bucket of a long wait, LOG2_NONE of others */
 	/* The cause. */
 	uint8_t doing;    /* enum wait_reason; WAIT_ON_CPU: it ran */
 	uint8_t nr_steps; /* fewest threads from waiter to culprit; 1: it waited for it directly */

@@ -16,6 +16,18 @@ void blamerows_release(struct blamerows *b)
 	map_release(&b->row_of);
 }
 
+/*
+ * Long waits keep their duration, by which the analysis knows those of most of a capture; others do not,
+ * so that there are few rows.
+ */
+#define LONG_LOG2 28 /* 0.27 s */
+
+static uint8_t kept_log2(const struct wait_interval *v)
+{
+	uint8_t k = interval_log2_of(v->woken_ns - v->off_ns);
+	return k >= LONG_LOG2 ? k : LOG2_NONE;
+}
+
 uint32_t blamerows_site(struct blamerows *b, const struct wait_interval *v)
 {
 	struct blamerows_site site = {
@@ -29,6 +41,7 @@ uint32_t blamerows_site(struct blamerows *b, const struct wait_interval *v)
 		.reason = v->reason,
 		.evidence = v->evidence & (EVIDENCE_LOCK_WORD | EVIDENCE_OPEN),
 		.object_kind = v->object_kind,
+		.log2_ns = kept_log2(v),
 	};
 	for (uint64_t hash = hash_bytes(&site, sizeof(site));; hash++) {
 		bool is_new;
@@ -87,6 +100,7 @@ static struct blamechain_row make_row(const struct blamerows *b, const struct bl
 		.reason = s->reason,
 		.evidence = s->evidence,
 		.object_kind = s->object_kind,
+		.log2_ns = s->log2_ns,
 		.doing = cause->doing,
 		.nr_steps = r->nr_steps,
 		.culprit_ref = cause->ref,

@@ -25,7 +25,8 @@ struct blamerows_site {
 	uint8_t reason;
 	uint8_t evidence;
 	uint8_t object_kind;
-	uint8_t pad[3];
+	uint8_t log2_ns; /* duration bucket of a long wait, LOG2_NONE of others */
+	uint8_t pad[2];
 };
 
 /* Of which wait and when. */

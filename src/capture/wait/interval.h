@@ -35,4 +35,10 @@ struct wait_interval {
 	uint16_t cpu;        /* on which it was switched in */
 };
 
+/* Duration bucket of rows (struct tag). */
+static inline uint8_t interval_log2_of(uint64_t ns)
+{
+	return (uint8_t)(63 - __builtin_clzll(ns | 1));
+}
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "capture/wait/interval.h"
 #include "model/tables.h"
 
 /*
@@ -40,11 +41,6 @@ void waitaccount_release(struct waitaccount *a)
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
-
-static uint8_t log2_of(uint64_t ns)
-{
-	return (uint8_t)(63 - __builtin_clzll(ns | 1));
-}
 
 static uint64_t hash_row(const struct waitaccount_row *r)
 {
@@ -104,7 +100,7 @@ static void add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_
 {
 	struct waitaccount_row r = {.thread = idx_of(a, t),
 				    .kind = kind,
-				    .log2_ns = log2_of(whole_ns),
+				    .log2_ns = interval_log2_of(whole_ns),
 				    .cause = *cause,
 				    .second = second_of(a, end_ns),
 				    .nr = nr,
@@ -332,7 +328,7 @@ static void split_row(struct waitaccount *a, size_t row, uint64_t queue_ns)
 	queue.kind = OFFCPU_WOKEN;
 	queue.ns = queue_ns;
 	queue.longest_ns = queue_ns / queue.nr;
-	queue.log2_ns = log2_of(queue.longest_ns);
+	queue.log2_ns = interval_log2_of(queue.longest_ns);
 	queue.cause = (struct wait_cause){
 		.ref = r->cause.ref, .reason = WAIT_RUN_QUEUE, .syscall = r->cause.syscall};
 	add_row(a, &queue);

@@ -254,7 +254,7 @@ static int emit_blame_row(void *ctx, const struct blamechain_row *b)
 			.reason = b->reason,
 			.evidence = b->evidence,
 			.table = TABLE_BLAME,
-			.log2_ns = LOG2_NONE,
+			.log2_ns = b->log2_ns,
 			.object_kind = b->object_kind,
 			.dev = b->dev},
 		.other_tgid = b->culprit_tgid,

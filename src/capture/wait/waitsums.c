@@ -273,11 +273,6 @@ static uint64_t add_run(struct waitsums *s, const struct wait_run *run)
 
 /* ---- intervals off the CPU ---------------------------------------------------------------- */
 
-static uint8_t log2_of(uint64_t ns)
-{
-	return ns ? (uint8_t)(63 - __builtin_clzll(ns)) : 0;
-}
-
 static enum waitsums_detail queue_detail(enum wait_how how)
 {
 	return how == HOW_PREEMPTED ? DETAIL_PREEMPTED
@@ -293,7 +288,7 @@ static struct waitsums_key queue_key(const struct wait_interval *i)
 	key.syscall = i->syscall;
 	key.evidence = i->evidence & (EVIDENCE_AT_START | EVIDENCE_OPEN);
 	key.detail = (uint8_t)queue_detail(i->how);
-	key.log2_ns = log2_of(i->on_ns - i->woken_ns);
+	key.log2_ns = interval_log2_of(i->on_ns - i->woken_ns);
 	return key;
 }
 
@@ -311,7 +306,7 @@ static struct waitsums_key wait_key_of(const struct wait_interval *i)
 		.reason = i->reason,
 		.evidence = i->evidence,
 		.table = TABLE_OFF_CPU,
-		.log2_ns = log2_of(i->woken_ns - i->off_ns),
+		.log2_ns = interval_log2_of(i->woken_ns - i->off_ns),
 		.object_kind = i->object_kind,
 		.dev = i->dev,
 	};
