@@ -33,6 +33,7 @@ struct memstat {
 	uint64_t swap_bytes;
 	uint64_t peak_rss_bytes;
 	uint64_t peak_virtual_bytes;
+	uint64_t data_bytes;       /* VmData: private writable memory, which RLIMIT_DATA limits */
 	uint64_t page_table_bytes; /* VmPTE: kernel memory, not part of rss */
 	uint64_t locked_bytes;
 	uint64_t nr_minor;    /* minor page faults since the process started */
@@ -237,7 +238,8 @@ struct limit_outcome {
 	struct limit_point at_kill;      /* the last reading before an OOM kill; usage 0 = none */
 	uint64_t start_ns;               /* of the command; CLOCK_MONOTONIC */
 	uint64_t duration_ns;
-	size_t nr_moved; /* processes that still ran after the command ended */
+	uint64_t data_bytes; /* without a cgroup: the highest VmData of the launched process */
+	size_t nr_moved;     /* processes that still ran after the command ended */
 	bool has_group;
 	bool has_swap;                  /* swap accounting is available and swap was limited */
 	VEC(struct limit_point) points; /* a few hundred, evenly spaced */

@@ -306,8 +306,9 @@ void memlines_head(struct buf *to, const struct memlines *l, const struct memrea
 		buf_addf(to, "; private %s, huge pages %s",
 			 num_bytes(t->m.private_clean_bytes + t->m.private_dirty_bytes).s,
 			 num_bytes(memstat_huge(&t->m)).s);
-	else
-		buf_add_str(to, "; PSS: permission denied");
+	else if (l->refused) /* else it is read less often than the other values */
+		buf_addf(to, "; no PSS and mappings: %s (needs root or CAP_SYS_PTRACE)",
+			 strerror(-l->refused));
 	if (t->has_group) {
 		buf_addf(to, "; cgroup %s", num_bytes(t->group.usage_bytes).s);
 		if (t->group.limit_bytes != MEMGROUP_NO_LIMIT)

@@ -20,6 +20,7 @@ struct memlines {
 	const char *group;      /* the cgroup's path */
 	bool has_group;
 	bool has_allocator;
+	int refused; /* -errno of the files that need the right to trace; 0 = readable */
 };
 
 /* Appends one reading; @t NULL: the heading, which JSON does not have. */

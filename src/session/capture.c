@@ -50,8 +50,6 @@
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
 
-#define BEFORE_EXEC_BYTES 524288 /* touched by the child between the reading and its execve */
-
 /* How long a file may take to answer while rings are to be drained; then it is asked again. */
 #define DRAINING_MS 100
 
@@ -350,9 +348,7 @@ static int release_command(struct capture *c, struct err *err)
 	const struct capture_options *o = c->options;
 	if (!c->has_child)
 		return 0;
-	struct memstat m;
-	if (!memstat_read(&m, c->child.pid, MEMSTAT_COUNTERS, NULL, NULL))
-		c->child_before_bytes = m.peak_rss_bytes;
+	c->child_before_bytes = memstat_peak(c->child.pid);
 	return spawn_exec(&c->child, o->command[0], err);
 }
 
@@ -563,17 +559,11 @@ static void symbolize_rest(struct capture *c)
 		profile_fact(c->p, FACT_NO_ANSWER, buf_str(&silent));
 }
 
-/*
- * The kernel's peak of an ended command is exact, but includes the time before its execve, when it was a
- * copy of assay: it is the command's if it is larger than that by more than what assay could touch.
- */
 static void add_peak(struct capture *c)
 {
-	uint64_t bytes = c->child.peak_rss_bytes;
-	if (!(c->options->tables & TABLE_SET(MEMORY)) || !c->child_before_bytes ||
-	    bytes < c->child_before_bytes + BEFORE_EXEC_BYTES)
-		return;
-	if (bytes > profile_get_fact_nr(c->p, FACT_MEMORY_PEAK_RSS))
+	uint64_t bytes = memstat_command_peak(c->child.peak_rss_bytes, c->child_before_bytes);
+	if (c->options->tables & TABLE_SET(MEMORY) &&
+	    bytes > profile_get_fact_nr(c->p, FACT_MEMORY_PEAK_RSS))
 		profile_fact_nr(c->p, FACT_MEMORY_PEAK_RSS, bytes);
 }
 

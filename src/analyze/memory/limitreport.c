@@ -7,6 +7,7 @@
 #include "analyze/view.h"
 #include "base/text/num.h"
 
+#define NEAR_LIMIT_PCT 95.0  /* readings are milliseconds apart */
 #define REFAULTS_PER_S 100.0 /* fewer pages per second cost nothing */
 #define NAMED_MAX      3
 
@@ -118,7 +119,8 @@ void limit_facts(struct profile *p, const struct limit_spec *spec, const struct 
 	CLEANUP(buf_release) struct buf b = {0};
 	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
 	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
-	profile_factf(p, FACT_AT_LIMIT, "%s", num_noun(s->numbers.nr_at_limit, "times").s);
+	if (s->has_group) /* nothing counts what RLIMIT_DATA refuses */
+		profile_factf(p, FACT_AT_LIMIT, "%s", num_noun(s->numbers.nr_at_limit, "times").s);
 	const struct limit_result end = {.spec = spec,
 					 .outcome = s}; /* functions are not symbolized yet */
 	kill_sentence(&b, &end);
@@ -169,6 +171,8 @@ static void add_memory(struct report *r, const struct limit_result *e)
 		{true, "limit", limit},
 		{n->limit_above_bytes < limit, "limit of the parent cgroups", n->limit_above_bytes},
 		{true, "peak", n->peak_bytes},
+		{!s->has_group, "highest reading: private writable memory, which is limited",
+		 s->data_bytes},
 		{true, "highest reading: anonymous", s->highest.anon_bytes},
 		{true, "highest reading: page cache", s->highest.file_bytes},
 		{n->has & MEMGROUP_HAS_SWAP, "highest reading: swap", s->highest.swap_bytes},
@@ -303,6 +307,29 @@ static void note_refaults(struct report *r, const struct limit_outcome *s)
 		num_count((uint64_t)per_s).s);
 }
 
+/* Without a cgroup: nothing counts what was refused, so only what was read is said. */
+static void note_rlimit(struct report *r, const struct limit_result *e)
+{
+	uint64_t limit = MAX(e->spec->memory_bytes, (uint64_t)1);
+	double pct = 100.0 * (double)e->outcome->data_bytes / (double)limit;
+	const char *end = profile_get_fact(e->profile, FACT_TARGET_END);
+	if (!e->outcome->data_bytes)
+		report_note(r, "the command ended before its private memory could be read%s%s",
+			    end ? ": it was " : "", end ? end : "");
+	else if (pct >= NEAR_LIMIT_PCT)
+		report_note(r,
+			    "the command reached %s %% of the limit: memory beyond it is refused, "
+			    "and the call fails with ENOMEM%s%s",
+			    num_pct(pct).s, end ? "; it was " : "", end ? end : "");
+	else
+		report_note(
+			r,
+			"the command's private memory was %s %% of the limit at most, when it was "
+			"read; whether more was asked for and refused is not counted by the "
+			"kernel%s%s",
+			num_pct(pct).s, end ? "; it was " : "", end ? end : "");
+}
+
 static void add_notes(struct report *r, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
@@ -310,6 +337,8 @@ static void add_notes(struct report *r, const struct limit_result *e)
 	kill_sentence(&b, e);
 	if (b.n)
 		report_note(r, "%s", buf_str(&b));
+	else if (!s->has_group)
+		note_rlimit(r, e);
 	else if (e->exit_code == 137)
 		report_note(r, "ended by SIGKILL, but not because of the memory limit");
 	note_refaults(r, s);

@@ -44,6 +44,12 @@ static int compare_address(const void *x, const void *y)
 	return COMPARE(a->process, b->process) ?: COMPARE(a->one->start, b->one->start);
 }
 
+/* Without permission only sizes are known. */
+static uint64_t known(const struct memmaps *m, uint64_t nr_bytes)
+{
+	return m->has_rss ? nr_bytes : CELL_NO_BYTES;
+}
+
 static void add_mapping(struct report *r, struct report_table *t, const struct memmaps *m,
 			const struct memmap *one)
 {
@@ -52,11 +58,11 @@ static void add_mapping(struct report *r, struct report_table *t, const struct m
 	const union cell cells[] = {
 		{.text = arena_fmt(&r->arena, "%012" PRIx64, one->start)},
 		{.u = one->end - one->start},
-		{.u = one->rss_bytes},
-		{.u = one->pss_bytes},
-		{.u = one->private_dirty_bytes + one->shared_dirty_bytes},
-		{.u = one->anon_bytes},
-		{.u = one->swap_bytes},
+		{.u = known(m, one->rss_bytes)},
+		{.u = known(m, one->pss_bytes)},
+		{.u = known(m, one->private_dirty_bytes + one->shared_dirty_bytes)},
+		{.u = known(m, one->anon_bytes)},
+		{.u = known(m, one->swap_bytes)},
 		{.text = mode},
 		{.text = kind_names[one->kind]},
 		{.text = memmaps_path(m, one)},

@@ -96,6 +96,18 @@ static bool has_extents(const struct watchpage *p)
 	return false;
 }
 
+/* Blocks count in full, also pages of them that were not touched. */
+static void note_untouched(struct report *r, const struct memallocator *a)
+{
+	if (a->is_known && a->in_use_bytes > a->resident_bytes)
+		report_note(
+			r,
+			"of %s in use in the allocator at most %s are resident: blocks count in "
+			"full, also pages of them that the program has not touched yet, or that "
+			"are swapped out",
+			num_bytes(a->in_use_bytes).s, num_bytes(a->resident_bytes).s);
+}
+
 static struct memexplain *parts_of(const struct watchpage *p)
 {
 	struct memexplain *e = memexplain_new();
@@ -186,6 +198,11 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 	if (!memtime_make(&a, p->profile, &m, NULL))
 		memtime_growth_report(r, &m);
 	add_heap(r, p->heap);
+	note_untouched(r, &p->last.allocator);
+	if (p->end_peak_bytes)
+		report_note(r,
+			    "most resident: %s, the kernel's own count at the end of the command",
+			    num_bytes(p->end_peak_bytes).s);
 	explain(r, p);
 	if (p->shows_mappings)
 		maptable_report(r, p->maps, p->nr_maps, 0);

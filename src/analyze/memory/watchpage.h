@@ -30,6 +30,8 @@ struct watchpage {
 	uint32_t nr_unseen;          /* threads whose stacks were not found */
 	uint64_t max_rows;           /* 0: all */
 	bool shows_mappings;
+	uint64_t
+		end_peak_bytes; /* most resident of an ended command, by the kernel; 0 = not known */
 };
 
 void watchpage_release(struct watchpage *p);

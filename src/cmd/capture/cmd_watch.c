@@ -30,8 +30,10 @@
 #include "session/memrecord.h"
 
 #define EVERY_MIN_NS (10 * NS_PER_MS)
-#define END_TRIES    100
-#define END_WAIT_MS  2
+/* A command may end before the second reading: after this, twice this and so on it is read, too. */
+#define EARLY_NS    (10 * NS_PER_MS)
+#define END_TRIES   100
+#define END_WAIT_MS 2
 /* Readings kept for redrawing the live page. */
 #define SHOWN_MAX 500
 
@@ -112,6 +114,9 @@ struct run {
 	bool has_screen; /* a live page; otherwise one line per reading */
 	bool shows_mappings;
 	bool has_lost_reader;
+	bool has_early;
+	struct memreading early;    /* the latest one within the first interval */
+	uint64_t before_exec_bytes; /* peak RSS of the child before its execve */
 	int lines_fd;
 	VEC(struct memreading) shown;
 	uint64_t deadline_ns;
@@ -163,9 +168,33 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 
 /* ---- the screen and the lines -------------------------------------------------------------- */
 
+/* From the first reading to a verdict. */
+static uint64_t verdict_ns(const struct run *r)
+{
+	return MAX((uint64_t)MEMVERDICT_SPAN_MIN_NS, (MEMVERDICT_POINTS_MIN - 1) * r->o->every_ns);
+}
+
+static void print_when_a_verdict_is_possible(const struct run *r, uint64_t duration_ns)
+{
+	uint64_t ns = verdict_ns(r);
+	if (duration_ns && duration_ns < ns)
+		log_note("too short for a verdict on growth: that needs %u readings, %s with "
+			 "--every %s",
+			 MEMVERDICT_POINTS_MIN, num_ns(ns).s, num_ns(r->o->every_ns).s);
+	else
+		log_note("a verdict on growth is possible after %u readings, %s from now",
+			 MEMVERDICT_POINTS_MIN, num_ns(ns).s);
+}
+
 static void add_trend(struct buf *to, const struct run *r)
 {
 	CLEANUP(arena_release) struct arena a = {0};
+	uint64_t span_ns = vec_last(&r->page.points)->time_ns - r->page.points.p[0].time_ns;
+	if (span_ns < verdict_ns(r)) {
+		buf_addf(to, "so far: too short to tell, a verdict is possible in %s\n\n",
+			 num_ns(verdict_ns(r) - span_ns).s);
+		return;
+	}
 	struct memverdict v = watchpage_verdict(&r->page, &a);
 	if (v.kept.is_known)
 		buf_addf(to, "so far: kept memory %s; %s\n\n", memslope_text(&a, &v.kept),
@@ -191,6 +220,7 @@ static void draw(struct run *r)
 		return;
 	(void)screen_measure(&r->screen);
 	r->lines.columns = (unsigned)r->screen.columns;
+	r->lines.refused = r->memory.refused;
 	memlines_head(&page, &r->lines, vec_last(&r->shown), r->page.target,
 		      r->memory.processes.p[0].pid);
 	add_trend(&page, r);
@@ -269,6 +299,29 @@ static void wait_until(struct run *r, uint64_t until_ns)
 	}
 }
 
+static void add_reading(struct run *r, const struct memreading *t)
+{
+	watchpage_add(&r->page, t);
+	memrecord_add(&r->record, &r->memory, t);
+	show(r, t);
+}
+
+/* Reads a command ever more rarely; rates stay relative to the last reading that was shown. */
+static void read_early(struct run *r, uint64_t until_ns)
+{
+	const struct memreading shown = r->memory.last;
+	for (uint64_t gap_ns = EARLY_NS; clock_mono_ns() + gap_ns < until_ns; gap_ns *= 2) {
+		struct memreading t;
+		wait_until(r, clock_mono_ns() + gap_ns);
+		if (is_over(r) || memwatch_read(&r->memory, &t, NULL))
+			return;
+		memwatch_read_maps(&r->memory);
+		r->early = t;
+		r->has_early = true;
+		r->memory.last = shown;
+	}
+}
+
 /* Takes readings until the time is over, the target or command ends, or a signal arrives. */
 static int watch(struct run *r, struct err *err)
 {
@@ -282,22 +335,26 @@ static int watch(struct run *r, struct err *err)
 			err_release(err);
 			return 0;
 		}
-		watchpage_add(&r->page, &t);
-		memrecord_add(&r->record, &r->memory, &t);
-		show(r, &t);
+		add_reading(r, &t);
 		/* If assay was stopped or slow, do not make up for missed readings. */
 		next_ns = MAX(next_ns + r->o->every_ns, clock_mono_ns());
+		if (r->child && r->page.points.n == 1)
+			read_early(r, MIN(next_ns, r->deadline_ns));
 		wait_until(r, MIN(next_ns, r->deadline_ns));
 	} while (!is_over(r));
+	if (r->has_early && r->page.points.n == 1)
+		add_reading(r, &r->early);
 	return 0;
 }
 
-static int watch_shown(struct run *r, struct err *err)
+static int watch_shown(struct run *r, uint64_t duration_ns, struct err *err)
 {
 	bool wants_screen = is_printed(r) && r->lines.form == MEMLINES_TABLE &&
 			    r->lines_fd == STDOUT_FILENO && isatty(STDOUT_FILENO) &&
 			    isatty(STDIN_FILENO);
 	r->has_screen = wants_screen && !screen_open(&r->screen, false, NULL);
+	if (!r->has_screen)
+		print_when_a_verdict_is_possible(r, duration_ns);
 	int rc = watch(r, err);
 	if (r->has_screen)
 		screen_close(&r->screen);
@@ -419,6 +476,11 @@ static int finish_recording(struct run *r)
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct procend end = end_of(r);
+	if (r->child && r->child->is_reaped)
+		r->page.end_peak_bytes =
+			memstat_command_peak(r->child->peak_rss_bytes, r->before_exec_bytes);
+	if (r->page.end_peak_bytes)
+		profile_fact_nr(r->record.p, FACT_MEMORY_PEAK_RSS, r->page.end_peak_bytes);
 	bool is_whole = !memrecord_finish(&r->record, &r->memory, &end, &err);
 	if (!r->record.writer)
 		return EXIT_OK;
@@ -470,16 +532,20 @@ static int finish(struct run *r, bool has_command)
 /* ---- the command --------------------------------------------------------------------------- */
 
 static int watch_chosen(const struct watch_opts *o, const struct chosen_target *t,
-			const struct opt_args *args, struct spawn *child)
+			const struct opt_args *args, struct spawn *child,
+			uint64_t before_exec_bytes)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(run_release)
-	struct run r = {
-		.o = o, .child = child, .target = WATCH_INIT(NULL), .memory = MEMWATCH_INIT};
+	struct run r = {.o = o,
+			.child = child,
+			.before_exec_bytes = before_exec_bytes,
+			.target = WATCH_INIT(NULL),
+			.memory = MEMWATCH_INIT};
 	int rc = run_open(&r, t, args, &err);
 	host_confine_tracer(target_has_filter(&t->target));
 	if (!rc)
-		rc = watch_shown(&r, &err);
+		rc = watch_shown(&r, t->duration_ns, &err);
 	if (!rc && r.page.points.n)
 		return finish(&r, args->command != NULL);
 	memrecord_abandon(&r.record);
@@ -494,12 +560,13 @@ static int watch_command(const struct watch_opts *o, const struct chosen_target 
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(spawn_release) struct spawn child = {.start_fd = -1, .status_fd = -1};
-	if (spawn_open(&child, args->command, host_become_command_user, &err) ||
-	    spawn_exec(&child, args->command[0], &err)) {
+	int rc = spawn_open(&child, args->command, host_become_command_user, &err);
+	uint64_t before_bytes = rc ? 0 : memstat_peak(child.pid);
+	if (rc || spawn_exec(&child, args->command[0], &err)) {
 		log_err(&err);
 		return child.is_reaped ? spawn_exit_code(&child) : EXIT_ASSAY_FAILED;
 	}
-	int status = watch_chosen(o, t, args, &child);
+	int status = watch_chosen(o, t, args, &child, before_bytes);
 	while (!child.is_reaped && stop_count() < 2)
 		(void)spawn_wait(&child); /* a signal interrupts the wait: wait again */
 	int code = child.is_reaped ? spawn_exit_code(&child) : status;
@@ -514,7 +581,7 @@ static int start(const struct watch_opts *o, const struct chosen_target *t,
 		log_err(&err);
 		return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 	}
-	return args->command ? watch_command(o, t, args) : watch_chosen(o, t, args, NULL);
+	return args->command ? watch_command(o, t, args) : watch_chosen(o, t, args, NULL, 0);
 }
 
 static int check_outputs(const struct watch_opts *o, struct err *err)

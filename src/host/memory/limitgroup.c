@@ -3,6 +3,7 @@
 #include "host/memory/limitgroup.h"
 
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 
 #define POINTS_MAX 400
 #define SPACING_NS 10000000u /* between points at first */
+#define DATA_NS    5000000   /* between readings without a cgroup */
 
 struct limitgroup {
 	struct limit_spec spec;
@@ -56,6 +58,16 @@ static int open_group(struct limitgroup *l, struct err *err)
 	return 0;
 }
 
+/* Nothing tells when RLIMIT_DATA refuses memory: it is read often. */
+static int open_timer(struct limitgroup *l, struct err *err)
+{
+	const struct itimerspec every = {{.tv_nsec = DATA_NS}, {.tv_nsec = DATA_NS}};
+	l->event_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->event_fd < 0 || timerfd_settime(l->event_fd, 0, &every, NULL))
+		return err_sys(err, "cannot make a timer");
+	return 0;
+}
+
 int limitgroup_open(struct limitgroup **ret_l, const struct limit_spec *spec, struct err *err)
 {
 	CLEANUP(limitgroup_free_p) struct limitgroup *l = xcalloc(1, sizeof(*l));
@@ -64,7 +76,7 @@ int limitgroup_open(struct limitgroup **ret_l, const struct limit_spec *spec, st
 				 .group = MEMGROUP_INIT,
 				 .event_fd = -1,
 				 .spacing_ns = SPACING_NS};
-	TRY(spec->flags & LIMIT_RLIMIT ? 0 : open_group(l, err));
+	TRY(spec->flags & LIMIT_RLIMIT ? open_timer(l, err) : open_group(l, err));
 	*ret_l = TAKE(l);
 	return 0;
 }
@@ -162,6 +174,7 @@ static void sample_group(struct limitgroup *l, uint64_t now)
 static void sample_process(struct limitgroup *l, uint64_t now)
 {
 	struct memstat m;
+	drain_events(l);
 	if (memstat_read(&m, l->pid, MEMSTAT_COUNTERS, NULL, NULL) || !m.rss_bytes)
 		return;
 	l->outcome.numbers = (struct memgroup_numbers){.has = MEMGROUP_HAS_PEAK,
@@ -174,6 +187,7 @@ static void sample_process(struct limitgroup *l, uint64_t now)
 						       .anon_bytes = m.anon_bytes,
 						       .file_bytes = m.file_bytes,
 						       .shmem_bytes = m.shmem_bytes};
+	l->outcome.data_bytes = MAX(l->outcome.data_bytes, m.data_bytes);
 	struct limit_point p = point_of(l, &l->outcome.numbers, now);
 	add_point(l, &p);
 }

@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "host/reader/hostfile.h"
 
-#define TEXT_BYTES_MAX ((size_t)1 << 20)
+#define BEFORE_EXEC_BYTES 524288 /* touched by a child between the reading and its execve */
+#define TEXT_BYTES_MAX    ((size_t)1 << 20)
 
 bool memstat_line(struct sv line, struct sv *ret_key, uint64_t *ret_v)
 {
@@ -84,7 +85,7 @@ bool memstat_parse_status(struct memstat *m, struct sv text)
 		FIELD("VmLck", locked_bytes),        FIELD("VmHWM", peak_rss_bytes),
 		FIELD("RssAnon", anon_bytes),        FIELD("RssFile", file_bytes),
 		FIELD("RssShmem", shmem_bytes),      FIELD("VmPTE", page_table_bytes),
-		FIELD("VmSwap", swap_bytes),
+		FIELD("VmSwap", swap_bytes),         FIELD("VmData", data_bytes),
 	};
 	/* Kernels before 4.5 do not split RSS, some have no memory fields: statm is used then. */
 	if (!has_key(text, "RssAnon") || !parse_fields(m, text, fields, ARRAY_LEN(fields)))
@@ -213,6 +214,17 @@ int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_re
 		*ret_refused = refused;
 	*ret_m = m;
 	return 0;
+}
+
+uint64_t memstat_peak(int32_t pid)
+{
+	struct memstat m;
+	return memstat_read(&m, pid, MEMSTAT_COUNTERS, NULL, NULL) ? 0 : m.peak_rss_bytes;
+}
+
+uint64_t memstat_command_peak(uint64_t peak_bytes, uint64_t before_bytes)
+{
+	return before_bytes && peak_bytes >= before_bytes + BEFORE_EXEC_BYTES ? peak_bytes : 0;
 }
 
 void memstat_add(struct memstat *sum, const struct memstat *one)

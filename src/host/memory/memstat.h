@@ -35,6 +35,14 @@ enum memstat_parts {
  */
 int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_refused,
 		 struct err *err);
+/* The peak RSS of a process so far, 0 = unknown. */
+uint64_t memstat_peak(int32_t pid);
+/*
+ * The peak RSS of a command that has ended. @peak_bytes: struct spawn's, which is exact, but includes
+ * the time before the execve, when it was a copy of assay; @before_bytes: memstat_peak before that. It is
+ * the command's if it is larger by more than what assay could touch since. 0: not known.
+ */
+uint64_t memstat_command_peak(uint64_t peak_bytes, uint64_t before_bytes);
 void memstat_add(struct memstat *sum, const struct memstat *one);
 /* Returns the machine's memory (MemTotal); 0 = unknown. */
 uint64_t memstat_machine_bytes(void);

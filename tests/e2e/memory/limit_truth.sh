@@ -75,6 +75,9 @@ $ASSAY limit -m 64M -- ./no-such-command 2> err
 	fail "groups are left: $(ls -d "$cg"/assay-*)"
 $ASSAY limit -m 32M --rlimit -- "$TARGETS/eats" 256 > out 2> err || fail "--rlimit: $(cat err)"
 [ "$(awk '$1 == "grew" { print $2 }' out)" -le $((32 << 10)) ] || fail "--rlimit did not limit: $(cat out)"
+cat out err | tr '\n' ' ' | grep -q 'reached 9[5-9.]* %.*fails with ENOMEM' || fail "the limit is not said: $(cat out err)"
+$ASSAY limit -m 32M --rlimit -- sh -c 'sleep 0.1; kill -SEGV $$' > out 2> err && fail "a killed command succeeded"
+cat out err | tr -s ' \n' ' ' | grep -q 'of the limit at most.*it was killed by SIGSEGV' || fail "SIGSEGV is not said: $(cat out err)"
 if [ -x /bin/su ]; then
 	copy_for_all "$ASSAY"
 	su nobody -s /bin/sh -c "./assay limit -m 64M -- true" 2> err && fail "an ordinary user made a cgroup"
