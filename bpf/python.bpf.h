@@ -10,7 +10,6 @@
 #ifndef ASSAY_BPF_PYTHON_H
 #define ASSAY_BPF_PYTHON_H
 
-#define PYTHON_THREADS_MAX 4096u /* thread states and interpreters that a search looks at */
 /* A thread without a thread state is not searched again for so long. */
 #define PYTHON_NONE_NS 1000000u
 /* How deep programs that read Python frames can interrupt each other. */
@@ -52,40 +51,10 @@ struct pythoner {
 static void python_add_code(struct python_walk *w, const struct python_layout *l, __u64 code,
 			    __u64 key);
 
-#define PYTHON_READ(to, nr_bytes, addr) bpf_probe_read_user(to, nr_bytes, (void *)(addr))
+#define PYTHON_READ(w, to, nr_bytes, addr) bpf_probe_read_user(to, nr_bytes, (void *)(addr))
 #include "python_core.h"
 
 /* ---- code objects -------------------------------------------------------------------------- */
-
-/*
- * Reads the string at @addr: where its characters are, at most @max bytes of them. A path that is
- * too long keeps its end.
- */
-static __always_inline __u64 python_text(const struct python_layout *l, __u64 addr, __u32 max,
-					 bool keeps_end, struct python_text *ret)
-{
-	__u64 length = python_pointer(addr + l->text_length);
-	__u32 state = (__u32)python_pointer(addr + l->text_state);
-	__u32 kind = PYTHON_TEXT_KIND(state);
-	bool is_ascii = state & PYTHON_TEXT_IS_ASCII;
-	__u64 at = addr + (is_ascii ? l->text_ascii : l->text_compact);
-
-	ret->kind = 0;
-	ret->is_cut = 0;
-	ret->nr_bytes = 0;
-	if (!(state & PYTHON_TEXT_IS_COMPACT) || (kind != 1 && kind != 2 && kind != 4) ||
-	    length > (1u << 30))
-		return 0;
-	ret->kind = kind;
-	length *= kind;
-	if (length > max) {
-		ret->is_cut = 1;
-		at += keeps_end ? length - max : 0;
-		length = max;
-	}
-	ret->nr_bytes = length;
-	return at;
-}
 
 /* Sends part @i of the line table, or the name alone if it has none; false: no room. */
 static __always_inline bool python_send_part(struct python_walk *w, __u64 lines, __u32 i)
@@ -118,27 +87,13 @@ __noinline int python_send_code(struct python_walk *w, __u64 key)
 		return 0;
 	struct python_layout *l = &h->pythons[w->python & (KTABLES_NR_PYTHONS - 1)];
 	struct kernel_pycode *r = (void *)w->code;
-	__u64 name = python_word(w, l->code_name);
-	__u64 file = python_word(w, l->code_file);
-	__u64 lines = python_word(w, l->code_lines);
-	__u64 nr = python_pointer(lines + l->bytes_length);
 
+	__u64 lines = python_read_code(w, l, key, r);
 	record_head(&r->head, RECORD_PYCODE, 0, t);
-	r->key = key;
-	r->first_line = python_part(w, l->code_first_line);
-	r->nr_lines = nr <= PYTHON_LINES_BYTES * PYTHON_LINES_PARTS ? nr : 0;
-	name = python_text(l, name, PYTHON_NAME_BYTES, false, &r->name);
-	file = python_text(l, file, PYTHON_FILE_BYTES, true, &r->file);
-	if (bpf_probe_read_user(r->name_text, r->name.nr_bytes & (2 * PYTHON_NAME_BYTES - 1),
-				(void *)name))
-		r->name.kind = 0;
-	if (bpf_probe_read_user(r->file_text, r->file.nr_bytes & (2 * PYTHON_FILE_BYTES - 1),
-				(void *)file))
-		r->file.kind = 0;
 	for (__u32 i = 0; i < PYTHON_LINES_PARTS; i++) {
 		if (i && i * PYTHON_LINES_BYTES >= r->nr_lines)
 			break;
-		if (!python_send_part(w, lines + l->bytes_data, i))
+		if (!python_send_part(w, lines, i))
 			return 0;
 	}
 	reported_add(key);
@@ -156,37 +111,10 @@ static __always_inline void python_add_code(struct python_walk *w, const struct 
 
 /* ---- thread states ------------------------------------------------------------------------- */
 
-/*
- * bpf_loop callback: looks at the next interpreter or thread state. A thread has a state in each
- * interpreter that it has run; the innermost call is in the one whose cframe, which is on the
- * thread's stack, has the lowest address.
- */
+/* bpf_loop callback: looks at the next interpreter or thread state. */
 static long python_search(__u32 i, struct pythoner *k)
 {
-	struct python_walk *w = k->w;
-	struct python_layout *l = k->l;
-
-	if (!w->thread) {
-		if (i)
-			w->interp = python_pointer(w->interp + l->interp_next);
-		if (!w->interp)
-			return 1;
-		w->thread = python_pointer(w->interp + l->thread_head);
-		return 0;
-	}
-	__u64 thread = w->thread;
-	w->thread = python_pointer(thread + l->thread_next);
-	if ((__u32)python_pointer(thread + l->thread_tid) != w->tid)
-		return 0;
-	if (!python_first_frame(w, l, thread))
-		return 0;
-	__u64 frame = python_pointer(thread + l->thread_frame);
-	if (!w->nr_found || frame < w->found_frame) {
-		w->found = thread;
-		w->found_frame = frame;
-	}
-	w->nr_found++;
-	return 0;
+	return !python_search_step(k->w, k->l, !i);
 }
 
 /* Returns the state of the thread, 0: it has none. */
@@ -204,13 +132,13 @@ __noinline __u64 python_thread_of(struct python_walk *w, struct task_state *st)
 	w->tid = p->tid;
 	w->thread = w->found = 0;
 	w->nr_found = 0;
-	w->interp = python_pointer(w->map_base + k.l->runtime + k.l->interp_head);
+	w->interp = python_pointer(w, w->map_base + k.l->runtime + k.l->interp_head);
 	if (!w->interp)
 		return 0;
-	bool is_only = !python_pointer(w->interp + k.l->interp_next);
+	bool is_only = !python_pointer(w, w->interp + k.l->interp_next);
 	if (is_only) {
-		__u64 head = python_pointer(w->interp + k.l->thread_head);
-		if (p->thread && python_is_thread(k.l, p->thread, head, p->tid))
+		__u64 head = python_pointer(w, w->interp + k.l->thread_head);
+		if (p->thread && python_is_thread(w, k.l, p->thread, head, p->tid))
 			return p->thread;
 		if (bpf_ktime_get_ns() - p->none_ns < PYTHON_NONE_NS)
 			return 0;

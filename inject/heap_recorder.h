@@ -166,16 +166,24 @@ static inline uint64_t heap_mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-/* A system call without errno. */
-static inline int64_t heap_syscall(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+/* System calls without errno. */
+static inline int64_t heap_syscall6(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+				    uint64_t a4, uint64_t a5)
 {
 	int64_t ret = nr;
 	register uint64_t r10 __asm__("r10") = a3;
+	register uint64_t r8 __asm__("r8") = a4;
+	register uint64_t r9 __asm__("r9") = a5;
 	__asm__ volatile("syscall"
 			 : "+a"(ret)
-			 : "D"(a0), "S"(a1), "d"(a2), "r"(r10)
+			 : "D"(a0), "S"(a1), "d"(a2), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return ret;
+}
+
+static inline int64_t heap_syscall(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	return heap_syscall6(nr, a0, a1, a2, a3, 0, 0);
 }
 
 #endif

@@ -11,11 +11,6 @@ enum { FUTEX_WAKE = 1 };
 /* More nested calls than any call has: outer_call must have ended by an undetected longjmp. */
 #define NESTED_MAX (1u << 20)
 
-static inline uint32_t slot_tcb_tid(const struct heap_local *l, const struct heap_slot *s)
-{
-	return *(const volatile uint32_t *)(slot_thread_state(l, s)->tp + l->tid_off);
-}
-
 static uint32_t thread_id(const struct heap_local *l, uint64_t tp)
 {
 	if (l->tid_off)
@@ -287,8 +282,7 @@ uint64_t *ring_reserve(struct heap_ctx *x, uint32_t nr_words, uint64_t *ret_head
 
 	if (UNLIKELY(slot_is_assay_gone(x, x->tsc)))
 		return NULL;
-	if (UNLIKELY(l->tid_off && slot_tcb_tid(l, s) != s->tid))
-		slot_update_tid(x);
+	slot_check_tid(x);
 	if (UNLIKELY(!has_room(x, head, need + pad))) {
 		if (!wait_for_room(x, head, need + pad))
 			return NULL;

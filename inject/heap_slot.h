@@ -45,6 +45,13 @@ void slot_count_no_slot(struct heap_local *l, uint64_t size);
 bool slot_is_assay_gone(struct heap_ctx *x, uint64_t now);
 /* Stores the current thread's id in the slot, which has the id of an earlier thread. */
 void slot_update_tid(struct heap_ctx *x);
+static inline void slot_check_tid(struct heap_ctx *x)
+{
+	uint32_t off = x->local->tid_off;
+
+	if (UNLIKELY(off && *(const volatile uint32_t *)(x->thread->tp + off) != x->slot->tid))
+		slot_update_tid(x);
+}
 /*
  * Called when the slot's owner is not @tp although the thread is inside: claims a retiring slot
  * (@tp | 1) again. False: another thread has the slot.

@@ -47,7 +47,7 @@ struct walk {
 /* ---- memory ---------------------------------------------------------------------------- */
 
 /* The kernel reads the set before it checks `how`, which is invalid: EINVAL means readable. */
-static bool is_readable(const struct heap_local *l, uint64_t page)
+bool walk_is_readable(const struct heap_local *l, uint64_t page)
 {
 	if (!(l->flags & HEAP_SYSCALLS_ALLOWED))
 		return false;
@@ -89,7 +89,7 @@ static void find_stack_range(struct walk *w)
 	/* Deeper in the same stack, or on another stack. */
 	uint64_t at = page + PAGE;
 	if (at < m->readable_lo && m->readable_lo - at < 64 * PAGE)
-		while (at < m->readable_lo && is_readable(l, at))
+		while (at < m->readable_lo && walk_is_readable(l, at))
 			at += PAGE;
 	w->hi = at == m->readable_lo ? m->readable_hi : page + PAGE;
 	if (!(l->flags & HEAP_SYSCALLS_ALLOWED) && m->tp - w->sp < TP_STACK_MAX)
@@ -107,7 +107,7 @@ static bool extend_range(struct walk *w, uint64_t addr)
 	while (w->hi <= addr) {
 		if (w->hi == l->main_stack_lo)
 			w->hi = l->main_stack_hi;
-		else if (is_readable(l, w->hi))
+		else if (walk_is_readable(l, w->hi))
 			w->hi += PAGE;
 		else
 			return false;
@@ -133,7 +133,7 @@ static NOINLINE bool make_readable(struct walk *w, uint64_t addr)
 		return false;
 	if (addr - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {
 		w->hi = l->main_stack_hi;
-	} else if (is_readable(l, addr & ~(PAGE - 1))) {
+	} else if (walk_is_readable(l, addr & ~(PAGE - 1))) {
 		w->hi = (addr & ~(PAGE - 1)) + PAGE;
 	} else {
 		return false;

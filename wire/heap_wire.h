@@ -79,7 +79,7 @@
 #include "wire_types.h"
 
 #define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
-#define HEAP_WIRE_VERSION 4u
+#define HEAP_WIRE_VERSION 5u
 
 #define HEAP_SITES_MAX  256 /* patched functions of one process */
 #define HEAP_SLOTS_MAX  4096
@@ -199,9 +199,12 @@ struct heap_local {
 	 * for all. assay may change it from 0 to interval_bytes while the recorder is active.
 	 */
 	wire_u64 always_bytes;
+	wire_u64
+		pythons; /* nr_slots x HEAP_PYTHON_STATE_BYTES: Python frames of each slot's thread */
 };
 
 #define HEAP_THREAD_STATE_BYTES 65536
+#define HEAP_PYTHON_STATE_BYTES 73728
 #define HEAP_RULES_DEFAULT      8192
 #define HEAP_WAKE_PARTS         4 /* the reader is woken when a ring is fuller than 1/4 */
 /* A filter of one bit per word of the set, followed by the set. */
@@ -254,7 +257,9 @@ struct heap_shared {
 	wire_u32
 		is_tsc_forbidden; /* the target disabled rdtsc (strict seccomp, PR_SET_TSC): inert */
 	wire_u32 nr_taken;        /* slots that were ever in use */
-	wire_u8 pad1[12];
+	wire_u32 pad1;
+	/* Events in Python code whose Python frames could not be read or stored. */
+	wire_u64 nr_no_python;
 };
 
 /* One per thread. What the target writes and what assay writes are different cache lines. */
@@ -292,6 +297,12 @@ struct heap_slot {
  *	         then the frames: return addresses, leaf first. Written before the first record
  *	         that refers to the id, or to another ring at about that time; may be written to
  *	         several rings
+ *	PYCODE   1: number of bytes, a struct kernel_pycode (kernel_python.h) with a part of its
+ *	         lines follows. Written before the first PYSTACK with its key, as STACK
+ *	PYSTACK  1: stack id (32 bits) | id of the native stack << 32
+ *	         2: number of frames | enum python_end << 32
+ *	         then each struct python_frame. The id stands for the native stack with the Python
+ *	         frames. Its time is after that of the records that it refers to
  *	MAP      1: address | stack id bits 0..15 << 48   2: length | stack id bits 16..31 << 48
  *	UNMAP    1: address   2: length
  *	PAD      word 0 is HEAP_RECORD_PAD, the reader skips to the end of the ring
@@ -306,6 +317,8 @@ enum heap_record {
 	HEAP_RECORD_MAP = 4,
 	HEAP_RECORD_UNMAP = 5,
 	HEAP_RECORD_ALLOC_ALL = 6,
+	HEAP_RECORD_PYCODE = 7,
+	HEAP_RECORD_PYSTACK = 8,
 	HEAP_RECORD_NR
 };
 #define HEAP_KIND_MASK   0xfu

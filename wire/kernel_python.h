@@ -39,8 +39,10 @@ enum python_entry {
 struct python_layout {
 	wire_u64 runtime;   /* _PyRuntime */
 	wire_u64 code_type; /* PyCode_Type */
-	wire_u32 version;   /* as PY_VERSION_HEX */
-	wire_u32 entry;     /* enum python_entry */
+	wire_u64 eval_from; /* _PyEval_EvalFrameDefault */
+	wire_u64 eval_to;
+	wire_u32 version; /* as PY_VERSION_HEX */
+	wire_u32 entry;   /* enum python_entry */
 	wire_u32 interp_head;
 	wire_u32 interp_next;
 	wire_u32 thread_head;
@@ -139,7 +141,7 @@ struct kernel_pycode {
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct python_layout) == 120, "python layout");
+_Static_assert(sizeof(struct python_layout) == 136, "python layout");
 _Static_assert(sizeof(struct kernel_pystack) == 48, "pystack record");
 _Static_assert(sizeof(struct kernel_pycode) == 64 + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES,
 	       "pycode record");

@@ -13,13 +13,10 @@ static const struct ingest_module *find(const struct modules *m, enum pyruntime_
 	return NULL;
 }
 
-/* Whether stacks were taken by a recorder in the process, which reads native frames only. */
-static bool is_from_recorder(const struct profile *p)
+static bool is_heap_method(const struct profile *p, struct sv name)
 {
 	const char *method = profile_get_fact(p, FACT_HEAP_METHOD);
-	struct sv s = sv_from_str(method ? method : "");
-	return sv_has_prefix(s, SV("patch")) || sv_has_prefix(s, SV("hooks")) ||
-	       sv_has_prefix(s, SV("prof"));
+	return sv_has_prefix(sv_from_str(method ? method : ""), name);
 }
 
 void python_facts(struct profile *p, const struct modules *m, const struct engine_info *e)
@@ -37,9 +34,11 @@ void python_facts(struct profile *p, const struct modules *m, const struct engin
 			unknown->path, version);
 	} else if (!find(m, PYRUNTIME_KNOWN)) {
 		return;
-	} else if (is_from_recorder(p)) {
+	} else if (is_heap_method(p, SV("prof"))) {
 		profile_fact(p, FACT_PYTHON,
-			     "not read by this method; --method uprobes and growth read them");
+			     "not read by jemalloc's profiling; other methods read them");
+	} else if (is_heap_method(p, SV("patch")) || is_heap_method(p, SV("hooks"))) {
+		return; /* read by the recorder in the process, which says what is missing */
 	} else if (!e) {
 		profile_fact(p, FACT_PYTHON, "not read: that takes BPF programs (assay doctor)");
 	} else if (e->nr_pythons_partly) {

@@ -280,5 +280,7 @@ void pyruntime_find(struct pyruntime *ret_r, struct elf *e)
 	ret_r->layout.version = ret_r->version;
 	ret_r->layout.runtime = runtime.st_value;
 	ret_r->layout.code_type = code_type.st_value;
+	ret_r->layout.eval_from = eval.st_value;
+	ret_r->layout.eval_to = eval.st_value + eval.st_size;
 	ret_r->kind = PYRUNTIME_KNOWN;
 }

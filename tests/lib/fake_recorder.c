@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kernel_python.h"
 
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
@@ -17,6 +18,13 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 	struct fake_recorder *w = ctx;
 	(void)frames, (void)nr, (void)end;
 	vec_push(&w->stacks, stack);
+}
+
+static void on_python(void *ctx, struct kernel_record *r)
+{
+	struct fake_recorder *w = ctx;
+	vec_push(&w->pythons, r->kind == RECORD_PYSTACK ? ((const struct kernel_pystack *)r)->ref
+							: ((const struct kernel_pycode *)r)->key);
 }
 
 static void on_row(void *ctx, const struct heapaccount_row *row)
@@ -61,6 +69,7 @@ void fake_recorder_init(struct fake_recorder *w, uint64_t interval_bytes, uint64
 							.rings = w->ring_at,
 							.on_thread = on_thread,
 							.on_stack = on_stack,
+							.on_python = on_python,
 							.ctx = w});
 }
 
@@ -71,6 +80,7 @@ void fake_recorder_release(struct fake_recorder *w)
 	vec_release(&w->sums);
 	vec_release(&w->rows);
 	vec_release(&w->stacks);
+	vec_release(&w->pythons);
 	map_release(&w->sum_of);
 }
 

@@ -33,7 +33,8 @@ struct fake_recorder {
 	VEC(struct fake_recorder_sum) sums; /* of rows */
 	struct map sum_of;
 	VEC(struct heapaccount_row) rows;
-	VEC(uint32_t) stacks; /* reported */
+	VEC(uint32_t) stacks;  /* reported */
+	VEC(uint64_t) pythons; /* reported: reference or key */
 	uint64_t seed;
 };
 

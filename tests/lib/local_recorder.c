@@ -102,6 +102,7 @@ static void make_memory(struct local_recorder *h, const struct local_recorder_sp
 	h->rings = (uint8_t *)h->shared + l->rings_off;
 	l->shared = address(h->shared);
 	l->thread_states = address(map_memory((size_t)nr_slots * HEAP_THREAD_STATE_BYTES));
+	l->pythons = address(map_memory((size_t)nr_slots * HEAP_PYTHON_STATE_BYTES));
 	l->nr_stacks = spec->nr_stacks ? spec->nr_stacks : 65536;
 	l->stacks = address(map_memory((size_t)l->nr_stacks * 8));
 	l->nr_blocks = spec->is_full_trace ? 0 : spec->nr_blocks ? spec->nr_blocks : 65536;
@@ -225,6 +226,16 @@ static uint32_t take_apart(const uint64_t *p, struct heap_seen *r)
 		ASSERT(r->nr_frames <= HEAP_FRAMES_MAX);
 		memcpy(r->frames, p + 2, r->nr_frames * sizeof(uint64_t));
 		return 2 + r->nr_frames;
+	case HEAP_RECORD_PYCODE:
+		r->pycode = (const void *)(p + 2);
+		return 2 + (uint32_t)((p[1] + 7) / 8);
+	case HEAP_RECORD_PYSTACK:
+		r->stack = (uint32_t)p[1];
+		r->native_stack = (uint32_t)(p[1] >> 32);
+		r->nr_frames = (uint32_t)p[2];
+		r->end = (uint32_t)(p[2] >> 32);
+		r->python = (const void *)(p + 3);
+		return 3 + 2 * r->nr_frames;
 	default:
 		BUG("record of kind %d", (int)r->kind);
 	}

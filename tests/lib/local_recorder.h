@@ -57,6 +57,10 @@ struct heap_seen {
 	uint32_t end; /* of a stack: enum walk_end */
 	uint32_t nr_frames;
 	uint64_t frames[HEAP_FRAMES_MAX];
+	/* Of Python records; valid until more is recorded. */
+	const struct kernel_pycode *pycode;
+	uint32_t native_stack;
+	const struct python_frame *python;
 };
 
 /* Loads the recorder; NULL: there is no image for this architecture. */

@@ -5,6 +5,9 @@ python_truth.py marks PROFILE.json TRUTH.json   prints which percentage of the r
 python_truth.py cpu PROFILE.json                prints the shares of samples in hot_a and hot_b, and of
                                                 those whose Python stack is none that the program has
 python_truth.py waits PROFILE.json TRUTH.json   prints recorded by true time of each function
+python_truth.py blocks PROFILE.json TRUTH.json  as marks, of allocations
+python_truth.py lines PROFILE.json TRUTH.json   prints which percentage of the bytes by line is recorded
+                                                at the same line, and the sums, recorded and in truth
 """
 import json
 import sys
@@ -42,16 +45,38 @@ class Profile:
                     yield row[1], row[2 + tags], row[2 + tags + t["weight_column"]]
 
 
-def marks(profile, truth):
+def compare(profile, rows, truth):
     seen = {}
-    for stack, count, _ in profile.rows("syscalls:sys_enter_getppid"):
+    for stack, count in rows:
         key = ";".join(profile.python(stack, True))
-        if stack:  # within the budget for stacks
-            seen[key] = seen.get(key, 0) + count
+        seen[key] = seen.get(key, 0) + count
     equal = sum(min(n, seen.get(k, 0)) for k, n in truth.items())
     for k in sorted(set(seen) - set(truth))[:5]:
         print("recorded:", k, file=sys.stderr)
     print(f"{100 * equal / max(sum(seen.values()), 1):.3f}", sum(seen.values()), sum(truth.values()))
+
+
+def marks(profile, truth):
+    # a stack is 0 beyond the budget for stacks
+    rows = [(s, count) for s, count, _ in profile.rows("syscalls:sys_enter_getppid") if s]
+    compare(profile, rows, truth)
+
+
+def blocks(profile, truth):
+    rows = [(s, count) for s, count, size in profile.rows("allocated") if size // count == 99_001]
+    compare(profile, rows, truth)
+
+
+def lines(profile, truth):
+    seen = {}
+    for stack, _, size in profile.rows("live"):
+        python = profile.python(stack, True)
+        if python and python[-1].startswith("shapes.py:"):
+            line = python[-1].rsplit("@", 1)[1]
+            seen[line] = seen.get(line, 0) + size
+    equal = sum(min(n, seen.get(k, 0)) for k, n in truth.items())
+    print(f"{100 * equal / max(sum(truth.values()), sum(seen.values())):.3f}", sum(seen.values()), sum(truth.values()))
+    print("recorded, true:", {k: (seen.get(k), truth.get(k)) for k in {**seen, **truth}}, file=sys.stderr)
 
 
 def strip(frame):
@@ -89,4 +114,5 @@ def waits(profile, truth):
 
 profile = Profile(sys.argv[2])
 truth = json.load(open(sys.argv[3], encoding="utf-8")) if len(sys.argv) > 3 else None
-{"marks": lambda: marks(profile, truth), "cpu": lambda: cpu(profile), "waits": lambda: waits(profile, truth)}[sys.argv[1]]()
+{"marks": lambda: marks(profile, truth), "cpu": lambda: cpu(profile), "waits": lambda: waits(profile, truth),
+ "blocks": lambda: blocks(profile, truth), "lines": lambda: lines(profile, truth)}[sys.argv[1]]()

@@ -169,6 +169,8 @@ static uint32_t write_python(struct kerneltables *k, const struct space_map *m)
 	*to = *l;
 	to->runtime -= m->module->table->base;
 	to->code_type -= m->module->table->base;
+	to->eval_from -= m->module->table->base;
+	to->eval_to -= m->module->table->base;
 	vec_push(&k->pythons, l);
 	return (uint32_t)k->pythons.n;
 }

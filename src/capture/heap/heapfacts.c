@@ -30,6 +30,10 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 		sum->classes[k].nr_bytes = u64_add(sum->classes[k].nr_bytes, c.classes[k].nr_bytes);
 	}
 	sum->nr_no_stack += c.nr_no_stack;
+	struct heapprocess_pythons y = heapprocess_pythons(p);
+	sum->pythons.nr += y.nr;
+	sum->pythons.nr_partly += y.nr_partly;
+	sum->pythons.nr_without += y.nr_without;
 	sum->has_implausible |= c.has_implausible;
 	sum->has_timed_out |= c.inert_tsc != 0;
 	sum->is_tsc_forbidden |= c.is_tsc_forbidden;
@@ -105,6 +109,16 @@ void heapfacts_add_method(struct profile *p, const struct heapsource_info *i,
 		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
 }
 
+static void add_pythons(struct profile *p, const struct heapprocess_pythons *y)
+{
+	if (y->nr_without)
+		profile_factf(p, FACT_PYTHON, "not read for %s of Python code",
+			      num_noun(y->nr_without, "events").s);
+	else if (y->nr_partly)
+		profile_factf(p, FACT_PYTHON, "some are missing in %" PRIu64 " of %s", y->nr_partly,
+			      num_noun(y->nr, "stacks").s);
+}
+
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch)
 {
@@ -126,6 +140,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	profile_lose(p, LOSS_HEAP_TOO_SHORT, i->nr_too_short);
 	profile_lose(p, LOSS_HEAP_BROKEN, i->nr_broken);
 	profile_lose(p, LOSS_HEAP_NO_STACK, i->nr_no_stack);
+	add_pythons(p, &i->pythons);
 	profile_lose(p, LOSS_HEAP_UNACCOUNTED, i->nr_unaccounted);
 	profile_lose(p, LOSS_HEAP_UNPATCHED, i->nr_unpatched);
 	if (i->has_implausible)

@@ -28,11 +28,12 @@ struct heapsource_info {
 	struct heap_class_count classes[HEAP_COUNT_CLASSES]; /* of the allocations */
 	uint64_t nr_unaccounted;                             /* blocks not stored: table full */
 	uint64_t table_bytes;                                /* peak memory of the block tables */
-	uint64_t stopped_ns;       /* longest stop of one thread of a target */
-	bool is_tsc_forbidden;     /* a target forbade itself rdtsc: its recording ended then */
-	bool has_implausible;      /* counters in a target's memory that cannot be true */
-	bool has_timed_out;        /* a recorder stopped: assay got no CPU for 2 s */
-	uint64_t nr_no_stack;      /* stacks not stored in the target */
+	uint64_t stopped_ns;   /* longest stop of one thread of a target */
+	bool is_tsc_forbidden; /* a target forbade itself rdtsc: its recording ended then */
+	bool has_implausible;  /* counters in a target's memory that cannot be true */
+	bool has_timed_out;    /* a recorder stopped: assay got no CPU for 2 s */
+	uint64_t nr_no_stack;  /* stacks not stored in the target */
+	struct heapprocess_pythons pythons;
 	double accounted_bytes;    /* allocated bytes in rows; an estimate if sampled */
 	double accounted_variance; /* of accounted_bytes */
 	uint64_t drain_ns;         /* CPU time of the drain thread */

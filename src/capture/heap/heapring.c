@@ -8,14 +8,15 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kernel_python.h"
 
 #define AHEAD_MAX      ((uint64_t)1 << 36) /* ticks: a stamp further in the future is invalid */
 #define ALLOC_MAX_BITS 47                  /* no allocation is larger than the address space */
 #define COUNT_SLACK    1000000000u         /* events more than nanoseconds since the begin */
 #define PUBLISH_AT     8                   /* the tail is published after 1/8 of a ring */
-/* More than the recorder can have: its set has 131072 stacks, and few are written twice. */
+/* More than the recorder can have: its set has 524288 entries, and few are written twice. */
 #define STACKS_MAX (1u << 21)
-#define FRAMES_MAX (1u << 26) /* total: 131072 stacks of maximum depth */
+#define FRAMES_MAX (1u << 26) /* total: words of stacks, Python frames and code objects */
 
 /* The recorder's counters in a slot. */
 struct slot_counts {
@@ -122,8 +123,9 @@ static uint64_t tsc_of(const struct heapring *r, uint64_t word)
 }
 
 static const uint8_t nr_words[HEAP_KIND_MASK + 1] = {
-	[HEAP_RECORD_ALLOC] = 3, [HEAP_RECORD_ALLOC_ALL] = 3, [HEAP_RECORD_MAP] = 3,
-	[HEAP_RECORD_UNMAP] = 3, [HEAP_RECORD_FREE] = 2,      [HEAP_RECORD_STACK] = 2,
+	[HEAP_RECORD_ALLOC] = 3,  [HEAP_RECORD_ALLOC_ALL] = 3, [HEAP_RECORD_MAP] = 3,
+	[HEAP_RECORD_UNMAP] = 3,  [HEAP_RECORD_FREE] = 2,      [HEAP_RECORD_STACK] = 2,
+	[HEAP_RECORD_PYCODE] = 2, [HEAP_RECORD_PYSTACK] = 3,
 };
 
 /* Whether that many words follow without wrapping around. */
@@ -133,22 +135,90 @@ static bool has_words(const struct heapring_reader *d, uint32_t nr)
 	return 8 * (uint64_t)nr <= MIN(d->head - d->at, to_end);
 }
 
+/* Returns whether the record's @nr words after its first @head are there, and counts them. */
+static bool may_take(struct heapring *r, const struct heapring_reader *d, uint32_t head,
+		     uint32_t nr)
+{
+	if (!has_words(d, head + nr) || r->nr_stacks >= STACKS_MAX ||
+	    r->nr_frames + nr > FRAMES_MAX)
+		return false;
+	r->nr_stacks++;
+	r->nr_frames += nr;
+	return true;
+}
+
 static bool take_stack(struct heapring *r, struct heapring_reader *d)
 {
 	uint64_t word = word_at(d, 1);
 	uint32_t nr = (uint32_t)(word >> 32) & 0xffff;
 	uint32_t end = (uint32_t)(word >> 48);
-	if (nr > HEAP_FRAMES_MAX || end >= WALK_END_NR || !has_words(d, 2 + nr) ||
-	    r->nr_stacks >= STACKS_MAX || r->nr_frames + nr > FRAMES_MAX)
+	if (nr > HEAP_FRAMES_MAX || end >= WALK_END_NR || !may_take(r, d, 2, nr))
 		return false;
-	r->nr_stacks++;
-	r->nr_frames += nr;
 	uint64_t frames[HEAP_FRAMES_MAX];
 	for (uint32_t i = 0; i < nr; i++)
 		frames[i] = word_at(d, 2 + i);
 	r->spec.on_stack(r->spec.ctx, (uint32_t)word, frames, nr, (enum walk_end)end);
 	d->at += 8 * (2 + (uint64_t)nr);
 	return true;
+}
+
+static bool take_pycode(struct heapring *r, struct heapring_reader *d)
+{
+	union {
+		struct kernel_pycode code;
+		uint64_t words[(sizeof(struct kernel_pycode) + PYTHON_LINES_BYTES) / 8];
+	} x;
+	uint64_t nr_bytes = word_at(d, 1);
+	uint32_t nr = (uint32_t)((nr_bytes + 7) / 8);
+	if (nr_bytes < sizeof(x.code) || nr_bytes > sizeof(x) || !may_take(r, d, 2, nr))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		x.words[i] = word_at(d, 2 + i);
+	x.code.head = (struct kernel_record){.kind = RECORD_PYCODE, .nr_bytes = (uint32_t)nr_bytes};
+	if (r->spec.on_python)
+		r->spec.on_python(r->spec.ctx, &x.code.head);
+	d->at += 8 * (2 + (uint64_t)nr);
+	return true;
+}
+
+static bool take_pystack(struct heapring *r, struct heapring_reader *d)
+{
+	union {
+		struct kernel_pystack stack;
+		uint64_t words[(sizeof(struct kernel_pystack) +
+				PYTHON_FRAMES_MAX * sizeof(struct python_frame)) /
+			       8];
+	} x;
+	uint64_t ids = word_at(d, 1);
+	uint64_t counts = word_at(d, 2);
+	uint32_t nr_frames = (uint32_t)counts;
+	uint32_t nr = nr_frames * (uint32_t)(sizeof(struct python_frame) / 8);
+	if (nr_frames > PYTHON_FRAMES_MAX || !may_take(r, d, 3, nr))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		x.words[sizeof(x.stack) / 8 + i] = word_at(d, 3 + i);
+	x.stack = (struct kernel_pystack){.head = {.kind = RECORD_PYSTACK,
+						   .flags = PYSTACK_NO_LEAF,
+						   .nr_bytes = (uint32_t)sizeof(x.stack) + 8 * nr},
+					  .ref = (uint32_t)ids,
+					  .native_ref = ids >> 32,
+					  .nr_frames = nr_frames,
+					  .end = (uint32_t)(counts >> 32)};
+	if (r->spec.on_python)
+		r->spec.on_python(r->spec.ctx, &x.stack.head);
+	d->at += 8 * (3 + (uint64_t)nr);
+	return true;
+}
+
+/*
+ * Takes a record that is no event. Frames of Python are taken when all that they refer to is written
+ * (heap_wire.h).
+ */
+static bool take_other(struct heapring *r, struct heapring_reader *d, unsigned kind)
+{
+	return kind == HEAP_RECORD_STACK    ? take_stack(r, d)
+	       : kind == HEAP_RECORD_PYCODE ? take_pycode(r, d)
+					    : take_pystack(r, d);
 }
 
 /*
@@ -170,13 +240,18 @@ static bool find_next(struct heapring *r, struct heapring_reader *d)
 		uint32_t nr = nr_words[kind];
 		if (!nr || !has_words(d, nr))
 			break;
-		if (kind == HEAP_RECORD_STACK) {
-			if (!take_stack(r, d))
+		if (kind == HEAP_RECORD_STACK || kind == HEAP_RECORD_PYCODE) {
+			if (!take_other(r, d, kind))
 				break;
 			continue;
 		}
 		d->word = word;
 		d->next_tsc = tsc_of(r, word);
+		if (d->next_tsc <= r->now_tsc && kind == HEAP_RECORD_PYSTACK) {
+			if (!take_other(r, d, kind))
+				break;
+			continue;
+		}
 		if (d->next_tsc <= r->now_tsc)
 			return true;
 		if (d->next_tsc - r->now_tsc <= AHEAD_MAX)
@@ -486,6 +561,7 @@ struct heapring_counts heapring_counts(const struct heapring *r)
 				      .dropped_bytes = once(&shared->nr_no_slot_bytes)};
 	add_plausible(&sum, &no_slot, max);
 	sum.nr_no_stack = plausible(&sum, once(&shared->nr_no_stack), max);
+	sum.nr_no_python = plausible(&sum, once(&shared->nr_no_python), max);
 	sum.nr_no_block = plausible(&sum, once(&shared->nr_no_block), max);
 	return sum;
 }

@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "base/vec.h"
 #include "heap_wire.h"
+#include "kernel_record.h"
 
 struct heapring_event {
 	uint64_t tsc;
@@ -42,6 +43,13 @@ struct heapring_spec {
 	/* A new stack; frames leaf first, borrowed during the call. */
 	void (*on_stack)(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
 			 enum walk_end end);
+	/*
+	 * A Python code object, or the Python frames of a stack (wire/kernel_python.h), whose ref and
+	 * native_ref are stack ids; without time and ids of the thread, not checked otherwise. What it
+	 * refers to may come later in the same drain. Borrowed during the call, may be changed. NULL: they
+	 * are skipped.
+	 */
+	void (*on_python)(void *ctx, struct kernel_record *r);
 	void *ctx;
 };
 
@@ -58,6 +66,8 @@ struct heapring_counts {
 	uint32_t nr_broken; /* rings with invalid contents */
 	/* Stacks not stored: the set of known stacks or the ring was full. */
 	uint64_t nr_no_stack;
+	/* Events in Python code whose Python frames could not be read or stored. */
+	uint64_t nr_no_python;
 	/* Sampled blocks whose frees are not recorded: the set of sampled blocks was full. */
 	uint64_t nr_no_block;
 	bool is_tsc_forbidden; /* the target disabled rdtsc */
@@ -85,7 +95,7 @@ struct heapring {
 	uint64_t fullest_bytes;
 	uint64_t nr_events;
 	uint64_t nr_stacks;
-	uint64_t nr_frames; /* of these stacks */
+	uint64_t nr_frames; /* of these stacks, and words of records on Python */
 	uint32_t nr_threads;
 	uint32_t nr_broken;
 };

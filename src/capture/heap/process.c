@@ -19,13 +19,14 @@
 #include "host/memory/memstat.h"
 #include "host/proc.h"
 #include "host/procend.h"
+#include "kernel_python.h"
 
 #define BATCH 256
 /* Many more slots than threads, so that most threads use their home slot. */
 #define SLOTS_MANY 4096u
 #define SLOTS_MIN  64u
-/* Maximum address space per slot: ring and thread state. */
-#define SLOT_BYTES ((1u << 20) + HEAP_THREAD_STATE_BYTES)
+/* Maximum address space per slot: ring and states of the thread. */
+#define SLOT_BYTES ((1u << 20) + HEAP_THREAD_STATE_BYTES + HEAP_PYTHON_STATE_BYTES)
 /*
  * Full trace: how long a thread waits for room in its ring when assay gets no CPU to drain it. Long
  * for a launched command, whose trace should be complete; shorter for a running service.
@@ -65,6 +66,7 @@ struct heapprocess {
 	struct heapaccount *account;
 	struct moment before;  /* first point of the clock conversion */
 	struct moment between; /* becomes `before` later */
+	struct heapprocess_pythons pythons;
 	struct heapqueue_batch batch;
 	struct heapring_event events[BATCH];
 };
@@ -150,6 +152,27 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 							    .nr_frames = nr});
 	for (uint32_t i = 0; i < nr; i++)
 		vec_push(&p->batch.frames, frames[i]);
+}
+
+static void on_python(void *ctx, struct kernel_record *r)
+{
+	struct heapprocess *p = ctx;
+	r->tgid = r->pid = p->spec.pid;
+	r->time_ns = clock_mono_ns();
+	if (r->kind == RECORD_PYCODE) {
+		struct kernel_pycode *code = (void *)r;
+		code->key = hash_mix(p->seed, code->key);
+	} else {
+		struct kernel_pystack *s = (void *)r;
+		s->ref = heapqueue_ref(p->seed, (uint32_t)s->ref);
+		s->native_ref = heapqueue_ref(p->seed, (uint32_t)s->native_ref);
+		for (uint32_t i = 0; i < s->nr_frames; i++)
+			if (s->frames[i].code)
+				s->frames[i].code = hash_mix(p->seed, s->frames[i].code);
+		p->pythons.nr++;
+		p->pythons.nr_partly += s->end != PYTHON_WHOLE;
+	}
+	heapqueue_batch_python(&p->batch, r);
 }
 
 static void on_row(void *ctx, const struct heapaccount_row *row)
@@ -293,6 +316,7 @@ static void open_accounts(struct heapprocess *p)
 							.rings = p->rings,
 							.on_thread = on_thread,
 							.on_stack = on_stack,
+							.on_python = on_python,
 							.ctx = p});
 }
 
@@ -476,6 +500,13 @@ struct heapinject_info heapprocess_inject_info(const struct heapprocess *p)
 struct heapring_counts heapprocess_counts(const struct heapprocess *p)
 {
 	return heapring_counts(&p->ring);
+}
+
+struct heapprocess_pythons heapprocess_pythons(const struct heapprocess *p)
+{
+	struct heapprocess_pythons y = p->pythons;
+	y.nr_without = heapring_counts(&p->ring).nr_no_python;
+	return y;
 }
 
 struct heapaccount_info heapprocess_account_info(const struct heapprocess *p)

@@ -73,6 +73,13 @@ void heapprocess_end(struct heapprocess *p);
 void heapprocess_free(struct heapprocess *p);
 DEFINE_FREE_P(heapprocess, struct heapprocess)
 
+/* Python frames in the stacks of the recorder. */
+struct heapprocess_pythons {
+	uint64_t nr;         /* different stacks with Python frames */
+	uint64_t nr_partly;  /* of these, some frames were not readable, or were too many */
+	uint64_t nr_without; /* events in Python code whose frames could not be read or stored */
+};
+struct heapprocess_pythons heapprocess_pythons(const struct heapprocess *p);
 /* With starts_full: how long every allocation was recorded; UINT64_MAX: to the end. */
 uint64_t heapprocess_full_ns(const struct heapprocess *p);
 /* The signal that killed the process; 0: none, or not known. */

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "capture/bpf/kernelrecord.h"
 
 void heapqueue_init(struct heapqueue *q)
 {
@@ -16,6 +17,23 @@ void heapqueue_batch_release(struct heapqueue_batch *b)
 	vec_release(&b->rows);
 	vec_release(&b->stacks);
 	vec_release(&b->frames);
+	vec_release(&b->codes);
+	vec_release(&b->pystacks);
+}
+
+static size_t words_of(const struct kernel_record *r)
+{
+	return ((size_t)r->nr_bytes + 7) / 8;
+}
+
+void heapqueue_batch_python(struct heapqueue_batch *b, const struct kernel_record *r)
+{
+	const uint64_t *words = (const void *)r;
+	for (size_t i = 0; i < words_of(r); i++)
+		if (r->kind == RECORD_PYCODE)
+			vec_push(&b->codes, words[i]);
+		else
+			vec_push(&b->pystacks, words[i]);
 }
 
 void heapqueue_release(struct heapqueue *q)
@@ -37,12 +55,14 @@ void heapqueue_release(struct heapqueue *q)
 
 void heapqueue_put(struct heapqueue *q, struct heapqueue_batch *b)
 {
-	if (!b->rows.n && !b->stacks.n)
+	if (!b->rows.n && !b->stacks.n && !b->codes.n && !b->pystacks.n)
 		return;
 	pthread_mutex_lock(&q->lock);
 	APPEND(&q->waiting.rows, &b->rows);
 	APPEND(&q->waiting.stacks, &b->stacks);
 	APPEND(&q->waiting.frames, &b->frames);
+	APPEND(&q->waiting.codes, &b->codes);
+	APPEND(&q->waiting.pystacks, &b->pystacks);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -73,6 +93,19 @@ static int emit_stacks(const struct heapqueue_batch *b, const struct event_sink 
 	return 0;
 }
 
+static int emit_pythons(const uint64_t *words, size_t nr, const struct event_sink *sink,
+			struct err *err)
+{
+	const struct kernel_record *r;
+	for (size_t at = 0; at < nr; at += words_of(r)) {
+		struct event ev;
+		r = (const void *)(words + at);
+		if (kernelrecord_is_sane(r, r->nr_bytes) && kernelrecord_decode(r, NULL, &ev))
+			TRY(sink->event(sink->ctx, &ev, err));
+	}
+	return 0;
+}
+
 static int emit_rows(const struct heapqueue_batch *b, const struct event_sink *sink,
 		     struct err *err)
 {
@@ -91,10 +124,15 @@ int heapqueue_deliver(struct heapqueue *q, const struct event_sink *sink, struct
 	q->waiting = q->delivering; /* empty; reuses its memory */
 	pthread_mutex_unlock(&q->lock);
 	int rc = emit_stacks(&got, sink, err);
+	/* refer to native stacks and code objects, of other rings, too */
+	rc = rc ? rc : emit_pythons(got.codes.p, got.codes.n, sink, err);
+	rc = rc ? rc : emit_pythons(got.pystacks.p, got.pystacks.n, sink, err);
 	rc = rc ? rc : emit_rows(&got, sink, err);
 	vec_clear(&got.rows);
 	vec_clear(&got.stacks);
 	vec_clear(&got.frames);
+	vec_clear(&got.codes);
+	vec_clear(&got.pystacks);
 	q->delivering = got;
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "capture/heap/heapaccount.h"
+#include "kernel_record.h"
 #include "model/event.h"
 
 struct heapqueue_row {
@@ -31,6 +32,9 @@ struct heapqueue_batch {
 	VEC(struct heapqueue_row) rows;
 	VEC(struct heapqueue_stack) stacks;
 	VEC(uint64_t) frames;
+	/* Code objects and frames of Python, one after the other (wire/kernel_python.h). */
+	VEC(uint64_t) codes;
+	VEC(uint64_t) pystacks;
 };
 
 struct heapqueue {
@@ -42,6 +46,8 @@ struct heapqueue {
 void heapqueue_init(struct heapqueue *q);
 void heapqueue_release(struct heapqueue *q);
 void heapqueue_batch_release(struct heapqueue_batch *b);
+/* Adds a RECORD_PYCODE or RECORD_PYSTACK. */
+void heapqueue_batch_python(struct heapqueue_batch *b, const struct kernel_record *r);
 /* Moves the contents of @b into the queue. */
 void heapqueue_put(struct heapqueue *q, struct heapqueue_batch *b);
 /* Passes all queued stacks and rows to @sink. */

@@ -68,7 +68,7 @@ static const char details[] =
 	"(assay-cleanup) ends the capture in the target. "
 	"After the capture the recorder is inactive. Its code, about 100 kB, stays mapped "
 	"for the next capture. The address range of the shared memory stays reserved without "
-	"pages: VmSize stays up to 1 GiB larger (4.5 GiB with --all-allocations), RSS does not.\n"
+	"pages: VmSize stays up to 1.2 GiB larger (4.8 GiB with --all-allocations), RSS does not.\n"
 	"\n"
 	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "

@@ -39,7 +39,7 @@
 #define RING_FULL_TRACE_BYTES (1u << 20)
 #define RING_SAMPLED_BYTES    (1u << 17)
 #define RINGS_MAX_BYTES       (4ull << 30) /* address space, not memory: see HEAP_LARGE_RINGS */
-#define STACKS_NR             (1u << 17)
+#define STACKS_NR             (1u << 19)   /* also of Python frames and code objects */
 #define BLOCKS_NR             (1u << 16)
 #define RULE_BYTES            16u
 #define ASSAY_TIMEOUT_NS      (2 * NS_PER_SEC)
@@ -81,10 +81,15 @@ static uint32_t power_of_two(uint64_t n)
 	return p;
 }
 
-/* Offsets in local memory: struct, thread states, stacks, blocks, rules, area for sessions. */
-static uint64_t stacks_at(const struct heap_layout *p)
+/* Offsets in local memory: struct, thread states, pythons, stacks, blocks, rules, area for sessions. */
+static uint64_t pythons_at(const struct heap_layout *p)
 {
 	return pages(sizeof(struct heap_local)) + (uint64_t)p->nr_slots * HEAP_THREAD_STATE_BYTES;
+}
+
+static uint64_t stacks_at(const struct heap_layout *p)
+{
+	return pythons_at(p) + (uint64_t)p->nr_slots * HEAP_PYTHON_STATE_BYTES;
 }
 
 static uint64_t blocks_at(const struct heap_layout *p)
@@ -457,6 +462,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.tables = p->tables,
 		.tables_rows = h->nr_rows,
 		.thread_states = p->local + pages(sizeof(struct heap_local)),
+		.pythons = p->local + pythons_at(p),
 		.stacks = p->local + stacks_at(p),
 		.nr_stacks = STACKS_NR,
 		.blocks = h->spec->is_full_trace ? 0 : p->local + blocks_at(p),

@@ -4,6 +4,9 @@ shapes.py marks N       N calls of getppid from random shapes on four threads; p
                         each stack occurred: "file:LINE function @line" from the outermost frame on
 shapes.py cpu SECONDS   spends so much CPU time in hot_a and hot_b; prints the CPU time of each
 shapes.py waits N       sleeps N times 2 ms in each of two functions; prints the time of each
+shapes.py blocks N      as marks, but each allocates a block of BLOCK bytes
+shapes.py lines N       allocates in N rounds what it keeps, and ends without freeing it; if traced by
+                        tracemalloc, prints the bytes that each of its lines has
 """
 import asyncio
 import json
@@ -12,6 +15,7 @@ import random
 import sys
 import threading
 import time
+import tracemalloc
 
 
 def frames(frame):
@@ -110,12 +114,21 @@ class Made:
 SHAPES = [f for n, f in vars(Shapes).items() if n not in ("__init__", "mark", "go") and callable(f)]
 
 
-def marks(n):
+BLOCK = 99_000
+
+
+class BlockShapes(Shapes):
+    def mark(self):
+        stack, _ = frames(sys._getframe()), bytearray(BLOCK)
+        self.seen[stack] = self.seen.get(stack, 0) + 1
+
+
+def marks(n, kind=Shapes):
     def run(shapes):
         while sum(shapes.seen.values()) < n / 4:
             shapes.go(shapes.random.randrange(5))
 
-    all = [Shapes(i) for i in range(4)]
+    all = [kind(i) for i in range(4)]
     threads = [threading.Thread(target=run, args=(s,)) for s in all]
     for t in threads:
         t.start()
@@ -181,4 +194,44 @@ def waits(n):
     print(json.dumps({"wait_here": middle - begin, "wait_there": time.monotonic_ns() - middle}))
 
 
-{"marks": marks, "cpu": cpu, "waits": waits}[sys.argv[1]](int(sys.argv[2]))
+def blocks(n):
+    marks(n, BlockShapes)
+
+
+class Node:
+    def __init__(self, i):
+        self.name = "node %d" % i
+        self.value = bytes(i % 900)
+        self.next = {j: float(j) for j in range(i % 7)}
+
+
+def texts(n):
+    return [str(i) * (i % 50) for i in range(n)]
+
+
+def nodes(n):
+    for i in range(n):
+        yield Node(i)
+
+
+def grown(n):
+    out = []
+    for i in range(n):
+        out.append([i] * (i % 20))
+    return out
+
+
+def lines(n):
+    kept = []
+    for _ in range(n):
+        kept.append(texts(200))
+        kept.append(list(nodes(100)))
+        kept.append(sorted(grown(300), key=lambda v: tuple(v)))
+    if tracemalloc.is_tracing():
+        mine = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, __file__)])
+        print(json.dumps({s.traceback[0].lineno: s.size for s in mine.statistics("lineno")}))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+{"marks": marks, "cpu": cpu, "waits": waits, "blocks": blocks, "lines": lines}[sys.argv[1]](int(sys.argv[2]))

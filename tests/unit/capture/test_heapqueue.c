@@ -1,6 +1,8 @@
 /* What one thread finds and another tells: nothing lost, nothing twice, in order. */
 #include "base/base.h"
+#include "base/buf.h"
 #include "capture/heap/queue.h"
+#include "kernel_python.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -69,6 +71,44 @@ TEST(heapqueue_reports_all_that_another_thread_puts_in_order)
 	CHECK_U64(seen.nr_rows, NR_BATCHES * NR_EACH);
 	CHECK_U64(seen.nr_stacks, NR_BATCHES * NR_EACH);
 	CHECK_U64(seen.nr_wrong, 0);
+	heapqueue_release(&q);
+}
+
+static int note_order(void *ctx, const struct event *ev, struct err *err)
+{
+	(void)err;
+	struct buf *seen = ctx;
+	buf_add_ch(seen, ev->kind == EVENT_STACK     ? 's'
+			 : ev->kind == EVENT_PYCODE  ? 'c'
+			 : ev->kind == EVENT_PYSTACK ? 'p'
+						     : 'r');
+	return 0;
+}
+
+/* Python frames refer to stacks and code objects of any ring, which a batch has in any order. */
+TEST(heapqueue_reports_python_frames_after_what_they_refer_to)
+{
+	struct heapqueue q;
+	heapqueue_init(&q);
+	struct heapqueue_batch b = {0};
+	struct kernel_pystack frames = {
+		.head = {.kind = RECORD_PYSTACK, .nr_bytes = sizeof(frames), .time_ns = 1}};
+	static struct kernel_pycode code = {
+		.head = {.kind = RECORD_PYCODE, .nr_bytes = sizeof(code), .time_ns = 1}};
+	struct kernel_pystack bad = frames;
+	bad.nr_frames = 1; /* which is not there */
+	heapqueue_batch_python(&b, &frames.head);
+	heapqueue_batch_python(&b, &bad.head);
+	heapqueue_batch_python(&b, &code.head);
+	vec_push(&b.rows, ((struct heapqueue_row){.pid = 7}));
+	vec_push(&b.stacks, ((struct heapqueue_stack){.pid = 7, .ref = 1}));
+	heapqueue_put(&q, &b);
+	CHECK_U64(b.codes.n + b.pystacks.n, 0);
+	CLEANUP(buf_release) struct buf seen = {0};
+	const struct event_sink sink = {note_order, &seen};
+	CHECK(heapqueue_deliver(&q, &sink, NULL) == 0);
+	CHECK_STR(buf_str(&seen), "scpr");
+	heapqueue_batch_release(&b);
 	heapqueue_release(&q);
 }
 

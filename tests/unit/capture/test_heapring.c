@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "kernel_python.h"
 #include "model/tables.h"
 
 #define START FAKE_RECORDER_START
@@ -21,6 +22,29 @@ TEST(heapring_emits_stacks_ahead)
 	CHECK_U64(w.stacks.n, 1);
 	CHECK_U64(w.stacks.p[0], 7);
 	CHECK_U64(w.slots[0].tail, 32);
+	fake_recorder_release(&w);
+}
+
+/* Frames that refer to records of other rings: only when those are written. */
+TEST(heapring_takes_python_frames_by_their_time)
+{
+	struct fake_recorder w;
+	static uint64_t code[2 + sizeof(struct kernel_pycode) / 8] = {HEAP_RECORD_PYCODE,
+								      sizeof(struct kernel_pycode)};
+	uint64_t frames[5] = {HEAP_RECORD_PYSTACK | (START + 30) << HEAP_TSC_SHIFT,
+			      8 | (uint64_t)7 << 32, 1, 99, 4};
+	fake_recorder_init(&w, 0, 1);
+	code[2 + offsetof(struct kernel_pycode, key) / 8] = 99;
+	CHECK(fake_recorder_put(&w, 0, code, ARRAY_LEN(code)));
+	CHECK(fake_recorder_put(&w, 0, frames, ARRAY_LEN(frames)));
+	fake_recorder_pass(&w, START + 20);
+	CHECK_U64(w.pythons.n, 1);
+	CHECK_U64(w.pythons.p[0], 99);
+	CHECK_U64(w.slots[0].tail, sizeof(code));
+	fake_recorder_pass(&w, START + 30);
+	CHECK_U64(w.pythons.n, 2);
+	CHECK_U64(w.pythons.p[1], 8);
+	CHECK_U64(w.slots[0].tail, w.slots[0].head);
 	fake_recorder_release(&w);
 }
 
@@ -74,6 +98,10 @@ TEST(heapring_gives_up_a_ring_with_impossible_records)
 		{HEAP_RECORD_STACK, (uint64_t)600 << 32},              /* too deep */
 		{HEAP_RECORD_STACK, (uint64_t)5 << 32},                /* frames missing */
 		{HEAP_RECORD_STACK, (uint64_t)WALK_END_NR << 48},
+		{HEAP_RECORD_PYCODE, 64},      /* shorter than its head */
+		{HEAP_RECORD_PYCODE, 1600},    /* cut */
+		{HEAP_RECORD_PYCODE, 1 << 20}, /* too long */
+		{HEAP_RECORD_PYSTACK, 0},      /* cut */
 		{HEAP_RECORD_FREE | (START + ((uint64_t)1 << 40)) << HEAP_TSC_SHIFT, 8}, /* ahead */
 		{HEAP_RECORD_PAD, 0},
 	};
@@ -124,7 +152,7 @@ TEST(heapring_survives_any_bytes)
 		for (unsigned pass = 0; pass < 30; pass++) {
 			for (unsigned s = 0; s < FAKE_RECORDER_SLOTS; s++) {
 				for (unsigned i = 0; i < FAKE_RECORDER_RING_BYTES / 8; i++) {
-					uint64_t kind = fake_recorder_random(&w, 7);
+					uint64_t kind = fake_recorder_random(&w, 9);
 					w.rings[s][i] =
 						fake_recorder_random(&w, UINT64_MAX) << 12 | kind;
 				}

@@ -30,6 +30,12 @@ struct python_walk {
 	uint64_t anchor;
 	uint32_t nr_frames;
 	uint32_t end;
+	uint64_t interp;
+	uint64_t thread;
+	uint64_t found;
+	uint64_t found_frame;
+	uint32_t tid;
+	uint32_t nr_found;
 	uint64_t raw[32];
 	struct python_frame frames[PYTHON_FRAMES_MAX];
 	uint64_t codes[PYTHON_FRAMES_MAX]; /* in the order in which they were found */
@@ -45,7 +51,7 @@ static void python_add_code(struct python_walk *w, const struct python_layout *l
 		w->codes[w->nr_codes++] = code;
 }
 
-#define PYTHON_READ(to, nr_bytes, addr) read_image(to, nr_bytes, addr)
+#define PYTHON_READ(w, to, nr_bytes, addr) ((void)(w), read_image(to, nr_bytes, addr))
 #include "python_core.h"
 
 static const struct python_layout layout_311 = {
@@ -207,16 +213,18 @@ TEST(pythonwalk_ends_in_memory_that_is_no_chain_of_frames)
 TEST(pythonwalk_uses_a_thread_state_only_while_it_is_linked)
 {
 	const struct python_layout *l = &layout_311;
+	static struct python_walk walk;
+	struct python_walk *w = &walk;
 	uint64_t other = BASE + 0x500;
 	put(THREAD + l->thread_tid, 77);
 	put(THREAD + l->thread_prev, 0);
-	CHECK(python_is_thread(l, THREAD, THREAD, 77));
-	CHECK(!python_is_thread(l, THREAD, THREAD, 78));
-	CHECK(!python_is_thread(l, THREAD, other, 77)); /* not the first of the list */
+	CHECK(python_is_thread(w, l, THREAD, THREAD, 77));
+	CHECK(!python_is_thread(w, l, THREAD, THREAD, 78));
+	CHECK(!python_is_thread(w, l, THREAD, other, 77)); /* not the first of the list */
 	put(THREAD + l->thread_prev, other);
 	put(other + l->thread_next, THREAD);
-	CHECK(python_is_thread(l, THREAD, other, 77));
+	CHECK(python_is_thread(w, l, THREAD, other, 77));
 	put(other + l->thread_next, 0); /* unlinked */
-	CHECK(!python_is_thread(l, THREAD, other, 77));
-	CHECK(!python_is_thread(l, 0x1000, other, 77));
+	CHECK(!python_is_thread(w, l, THREAD, other, 77));
+	CHECK(!python_is_thread(w, l, 0x1000, other, 77));
 }
