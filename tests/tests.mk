@@ -42,7 +42,7 @@ e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(O)/tests/oracle/heap_cycle $(
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
 # Test programs whose behaviour is known; each has its flags in a line "/* build: ... */".
-TARGET_SRCS := $(sort $(wildcard tests/targets/*.c tests/targets/*.cc tests/targets/*.rs tests/targets/*/*.c tests/targets/*/*.rs))
+TARGET_SRCS := $(sort $(wildcard tests/targets/*.c tests/targets/*.cc tests/targets/*.rs tests/targets/*/*.c tests/targets/*/*.cc tests/targets/*/*.rs))
 .PHONY: targets
 targets:
 	$(Q)MAKEFLAGS= tests/lib/targets.sh $(O)/targets $(TARGET_SRCS)

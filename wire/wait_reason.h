@@ -10,7 +10,7 @@ enum wait_reason {
 	WAIT_ON_CPU = 1,      /* ran */
 	WAIT_RUN_QUEUE = 2,   /* runnable: preempted, yielded, or woken and not yet running */
 	WAIT_SYNC = 3,        /* a futex; the analysis makes it LOCK or PARK if frames show which */
-	WAIT_LOCK = 4,        /* mutex, rwlock: another thread holds it */
+	WAIT_LOCK = 4,        /* mutex, rwlock, lock of a file: another thread holds it */
 	WAIT_PARK = 5,        /* condition variable, channel, idle worker: nothing to do */
 	WAIT_FSYNC = 6,       /* fsync, fdatasync, msync, sync_file_range, sync, syncfs */
 	WAIT_FILE_READ = 7,   /* regular file or block device */
@@ -23,7 +23,7 @@ enum wait_reason {
 	WAIT_NET = 14,        /* a socket: recv, send, connect, accept, read or write */
 	WAIT_PIPE = 15,       /* a pipe, terminal, eventfd or similar: read or write */
 	WAIT_CHILD = 16,      /* wait4, waitid */
-	WAIT_FILE_OTHER = 17, /* open, stat, unlink, rename, flock, ioctl ...: the file system */
+	WAIT_FILE_OTHER = 17, /* open, stat, unlink, rename, ioctl ...: the file system */
 	WAIT_KERNEL = 18,     /* a lock or a page in the kernel; no other reason fits the call */
 	WAIT_STOPPED = 19,    /* stopped by a signal or a tracer */
 	WAIT_OTHER = 20,      /* any other system call */

@@ -190,8 +190,8 @@ void overview_report(struct report *r, const struct selection *sel, const char *
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
 	if (view_is_cpu_time(sel)) {
+		shortlived_report(r, sel);
 		hotpath_note(r, sel);
-		shortlived_note(r, sel);
 	}
 	top_report(r, sel, BY_FUNCTION, limits);
 	answer_without_path(r, sel);

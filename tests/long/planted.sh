@@ -106,13 +106,14 @@ run() { # CASE COMMAND PROGRAM RIGHT WRONG WRONG-WELL
 
 dd if=/dev/urandom of=blocks bs=1M count=64 conv=fsync 2> /dev/null || fail "no room for a file"
 command -v javac > /dev/null && javac -d . "$sources/PlantedGc.java"
+! command -v go > /dev/null || HOME=$PWD go build -o planted_go "$sources/planted_go.go"
 P=$TARGETS/planted
 none='^$'
 idle='mostly idle[:;]'
 run channel offcpu "${P}_std channel" 'back-pressure.*planted_std::send_row' "$idle|contention" 'back-pressure'
 run join offcpu "${P}_locks join" 'until other threads end.*most in join' "$idle" 'until other threads end|contention'
 run permit offcpu "${P}_locks permit" '\(permits\); most in await_permit' "$idle" '\(permits\)|back-pressure|contention'
-run holder offcpu "${P}_locks holder" 'contention.*look_up; meanwhile the lock holder was doing: sleep' 'convoy' 'contention'
+run holder offcpu "${P}_locks holder" 'contention.*look_up( \(\+1\))?; meanwhile the lock holder was doing: sleep' 'convoy' 'contention'
 run convoy offcpu "${P}_locks convoy" 'contention.*convoy_thread' "$idle" 'contention|convoy$'
 run pool offcpu "${P}_locks pool" 'unless it waits there for.*put_job' "$idle" 'contention|back-pressure|permits'
 run yield offcpu "${P}_locks yield" 'sched_yield.*most in await_turn' 'CPU shortage' 'sched_yield|contention'
@@ -122,7 +123,7 @@ run runqueue offcpu "${P}_cpu runqueue" 'CPU shortage' "$idle" 'contention'
 run mapping offcpu "${P}_cpu mapping" 'mmap lock' "$idle" 'mmap lock'
 run quota offcpu "${P}_cpu quota" 'quota' "$idle" 'quota'
 run hot cpu "${P}_cpu hot" 'hottest path: [89].* > hash_rows' "$none" '> hash_rows'
-run halves cpu "${P}_cpu halves" 'first half' "$none" "$none" # no sentence knows phases yet
+run halves cpu "${P}_cpu halves" 'halves: .*in (sort_rows, .*parse_input|parse_input, .*sort_rows)' "$none" "$none" # phases have no sentence
 run faults cpu "${P}_cpu faults" 'fill_buffer > .*(fault|mm)' "$none" 'page_fault|handle_mm'
 run tiny cpu "${P}_cpu tiny" 'write_record > write' "$none" 'write_record'
 run pygc cpu "python3 $sources/planted_gc.py gc" 'gc_collect' "$none" 'gc_collect'
@@ -137,12 +138,31 @@ run peer offcpu "${P}_io peer" 'other end of sockets.*ask_server' "$idle" 'back-
 run resolver offcpu "${P}_io resolver" 'unless it waits there for an answer.*resolve_name' "$idle" 'contention'
 run pipe offcpu "${P}_io pipe" 'back-pressure.*move_data' "$idle" 'back-pressure'
 run leak watch "${P}_memory leak" 'verdict leak' 'steady|page-cache' 'verdict (leak|frag)'
-run leakheap heap "${P}_memory leak" 'first site: new_session' "$none" 'a leak'
+run leakheap heap "${P}_memory leak" 'live at the end: .*by new_session' "$none" 'a leak'
 run holes watch "${P}_memory holes" 'fragmentation' 'verdict leak' 'verdict (leak|frag)'
 run stacks watch "${P}_memory stacks" 'stacks' 'page-cache' 'verdict leak'
 run mapped watch "${P}_memory mapped" 'page-cache' 'verdict leak' 'verdict leak'
 run swap offcpu "${P}_memory swap" 'pages to be read.*update_records' "$idle" 'pages to be read'
 run reclaim 'limit -m LIMIT' "${P}_memory reclaim" 'smaller than what the command uses: [0-9,]+ file pages' 'killed' 'smaller than'
+# Programs that were written without knowing the rules.
+wait='mostly idle[:,;]'
+run slowsink offcpu "${P}_cxx slowsink" 'back-pressure.*slowsink' "contention" 'back-pressure|contention'
+run starved offcpu "${P}_cxx starved" "$wait.*pop \(park\)" 'contention|permits' 'contention|mostly idle'
+run rwlock offcpu "${P}_cxx rwlock" 'contention.*update_table.*: sleep' 'mostly idle' 'contention'
+run imbalance offcpu "${P}_cxx imbalance" 'until other threads end or arrive.*imbalance' 'contention' 'contention'
+run future offcpu "${P}_cxx future" 'until other threads end or arrive.*in future' 'contention' 'contention'
+run childpipe offcpu "${P}_proc childpipe" 'data from pipes.*read_answer' 'contention' 'contention|read_answer'
+run children offcpu "${P}_proc children" "$wait.*run_step \(child\)" 'contention' 'contention|mostly idle'
+run filelock offcpu "${P}_proc filelock" 'contention.*update_file.*; meanwhile the lock holder was doing: sleep' 'file system' 'contention'
+run polling offcpu "${P}_proc polling" "$wait.*\(sleep\)" 'contention' 'contention'
+run upstream offcpu "${P}_proc upstream" 'other end of sockets' 'contention' 'contention'
+run mnpool offcpu "${P}_proc mnpool" 'futexes, for a lock or for work' 'contention|not for locks' 'contention|not for locks'
+run osync offcpu "${P}_proc osync" 'file writes; most in log_line' 'contention' 'file writes'
+run timer offcpu "${P}_proc timer" "$wait" 'contention|pipes' 'contention|pipes'
+run gil offcpu "python3 $sources/planted_threads.py gil" 'contention.*crunch' 'mostly idle' 'contention'
+run pyqueue offcpu "python3 $sources/planted_threads.py queue" 'take_jobs \(sleep\)|back-pressure.*put_jobs' 'contention' 'back-pressure|contention'
+run gomutex offcpu "./planted_go mutex" "$wait" 'contention' 'contention'
+run gochan offcpu "./planted_go channel" "$wait" 'contention' 'contention'
 awk '$2 == "ill" { n++; got[$4]++ } $2 == "well" && $4 == "wrong" { bad++ }
 	END { printf "%d of %d right, %d silent, %d other, %d wrong; %d well forms accused\n",
 		got["right"], n, got["silent"], got["other"], got["wrong"], bad }' table

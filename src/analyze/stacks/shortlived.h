@@ -10,9 +10,10 @@
 #include "base/base.h"
 
 /*
- * Adds a note to @r if more than 50 processes a second started and ended during the capture, of which
- * half lived for less than 50 ms. It is of all processes: none is added to pages with filters.
+ * Says so in @r if more than 50 processes a second started and ended during the capture, of which
+ * half lived for less than 50 ms: a finding if those use half of the CPU time, else a note. It is of
+ * all processes: nothing is added to pages with filters.
  */
-void shortlived_note(struct report *r, const struct selection *sel);
+void shortlived_report(struct report *r, const struct selection *sel);
 
 #endif

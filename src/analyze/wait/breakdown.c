@@ -30,6 +30,12 @@ uint64_t breakdown_blocked_ns(const struct breakdown_row *row)
 	return breakdown_sum_ns(row) - breakdown_idle_ns(row) - row->ns[WAIT_ON_CPU];
 }
 
+struct num_text breakdown_cpus_text(const struct breakdown *l)
+{
+	double ns = (double)l->total.ns[WAIT_ON_CPU];
+	return num_double(l->window_ns ? ns / (double)l->window_ns : 0, 2);
+}
+
 double breakdown_covered_pct(const struct breakdown_row *row)
 {
 	return row->wall_ns ? view_pct(breakdown_sum_ns(row), row->wall_ns) : 100;

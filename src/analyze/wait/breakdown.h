@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
+#include "base/text/num.h"
 
 struct breakdown_row {
 	const char *name;
@@ -55,6 +56,8 @@ int breakdown_make(struct arena *a, const struct profile *p, const struct select
 uint64_t breakdown_sum_ns(const struct breakdown_row *row);
 uint64_t breakdown_idle_ns(const struct breakdown_row *row);
 uint64_t breakdown_blocked_ns(const struct breakdown_row *row);
+/* CPUs that the threads used on average, from their exact time. */
+struct num_text breakdown_cpus_text(const struct breakdown *l);
 /* All time of a row as per cent of its wall_ns; 100 if wall_ns is 0. */
 double breakdown_covered_pct(const struct breakdown_row *row);
 

@@ -17,11 +17,13 @@
 /* Thresholds, as shares of non-idle thread time. */
 #define IDLE_PCT       95.0 /* of total thread time */
 #define IDLE_THREADS   0.25 /* more threads than that are not idle on average: it is at work */
+#define IDLE_OF_THREAD 75.0 /* idle share of a thread that works now and then */
 #define ON_CPU_PCT     50.0
 #define STARVED_PCT    10.0 /* in the run queue */
 #define STARVED_WALL   5.0  /* in the run queue, as a share of the duration */
 #define TOP_LOCK_PCT   40.0 /* one lock's share of lock wait time */
 #define WAIT_PCT       10.0
+#define UNCLEAR_PCT    5.0              /* share of waits that may be for locks or not */
 #define EXECUTOR_PCT   1.0              /* below the poll of an async task */
 #define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
 #define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
@@ -145,11 +147,27 @@ static int longest_idle(struct findings *f, const char **ret_text, struct err *e
 	return 0;
 }
 
+/*
+ * Time in the run queue of threads that are idle for most of their time. On a busy machine each of
+ * their wake-ups takes long; that is a matter of latency, they have little to do nevertheless.
+ */
+static uint64_t queue_of_idle_ns(const struct findings *f)
+{
+	uint64_t ns = 0;
+	for (size_t i = 0; i < f->l->nr_rows; i++) {
+		const struct breakdown_row *t = &f->l->rows[i];
+		if (view_pct(breakdown_idle_ns(t), breakdown_sum_ns(t)) >= IDLE_OF_THREAD)
+			ns += t->ns[WAIT_RUN_QUEUE];
+	}
+	return ns;
+}
+
 static bool is_idle(const struct findings *f)
 {
 	const struct breakdown_row *total = &f->l->total;
-	return view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total)) >= IDLE_PCT &&
-	       (double)f->active_ns <= IDLE_THREADS * (double)f->l->window_ns;
+	uint64_t queue_ns = queue_of_idle_ns(f);
+	return view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total) - queue_ns) >= IDLE_PCT &&
+	       (double)(f->active_ns - queue_ns) <= IDLE_THREADS * (double)f->l->window_ns;
 }
 
 static int find_idle(struct findings *f, struct err *err)
@@ -163,7 +181,7 @@ static int find_idle(struct findings *f, struct err *err)
 	    arena_fmt(
 		    &f->r->arena,
 		    "%smostly idle, unless it waits there for an answer or for another thread: %s %% of %s was spent in "
-		    "park, poll or sleep%s%s",
+		    "park, poll, sleep or waits for children%s%s",
 		    is_all ? "" : "what is selected was ", pct_text(idle).s,
 		    is_all ? "thread time" : "its thread time", most,
 		    is_all ? "; record under load to see what slows the program down" : ""));
@@ -175,13 +193,17 @@ static int find_idle(struct findings *f, struct err *err)
 static void find_cpu(struct findings *f)
 {
 	double on_cpu = active_pct(f, f->l->total.ns[WAIT_ON_CPU]);
-	double starved = share_of(f, WAIT_RUN_QUEUE, STARVED_PCT);
-	uint64_t window_ns = f->l->window_ns;
-	uint64_t starved_ns = f->l->total.ns[WAIT_RUN_QUEUE];
 	if (on_cpu >= ON_CPU_PCT)
 		add(f, 0, /* it is no wait: after these */
 		    arena_fmt(&f->r->arena, "on CPU: %s %% of %s; assay cpu shows where",
 			      pct_text(on_cpu).s, f->active));
+}
+
+static void find_shortage(struct findings *f)
+{
+	double starved = share_of(f, WAIT_RUN_QUEUE, STARVED_PCT);
+	uint64_t window_ns = f->l->window_ns;
+	uint64_t starved_ns = f->l->total.ns[WAIT_RUN_QUEUE];
 	if (!starved || view_pct(starved_ns, window_ns) < STARVED_WALL)
 		return;
 	uint64_t held_ns = profile_get_fact_nr(f->p, FACT_THROTTLED_NS);
@@ -196,8 +218,7 @@ static void find_cpu(struct findings *f)
 		      "%s CPUs%s",
 		      held_ns >= starved_ns / 2 && quota[0] ? "CPU quota" : "CPU shortage",
 		      pct_text(starved).s, f->active, f->scope == SELECT_ALL ? "its" : "these",
-		      num_double((double)f->l->total.ns[WAIT_ON_CPU] / (double)window_ns, 2).s,
-		      quota));
+		      breakdown_cpus_text(f->l).s, quota));
 }
 
 static void find_locks(struct findings *f)
@@ -331,6 +352,8 @@ static void find_others(struct findings *f)
 		{WAIT_FILE_READ, "waiting for file reads"},
 		{WAIT_FILE_WRITE, "waiting for file writes"},
 		{WAIT_FILE_OTHER, "waiting in calls of the file system"},
+		{WAIT_SYNC, "waiting on futexes, for a lock or for work: no function that is known "
+			    "to wait for either is on the stacks"},
 		{WAIT_FAULT, "waiting for pages to be read (major faults)"},
 		{WAIT_RECLAIM, "reclaiming memory (memory pressure)"},
 		{WAIT_MMAP_LOCK, "waiting for the mmap lock of the process"},
@@ -423,13 +446,15 @@ static void find_culprits(struct findings *f)
 		return;
 	uint64_t ns = top_culprit(f, &b, &top);
 	double pct = active_pct(f, ns);
+	bool is_clear = view_pct(b.reason_ns[WAIT_SYNC], b.of_ns) < UNCLEAR_PCT;
 	if (pct < WAIT_PCT || !top.ns || ns < EVIDENCE_NS)
 		return;
 	add(f, pct * 0.9,
 	    arena_fmt(&f->r->arena,
-		      "waiting for other threads, not for locks: %s %% of %s; the largest part "
-		      "(%s %%) for %s%s in %s (%s)",
-		      pct_text(pct).s, f->active, pct_text(view_pct(top.ns, ns)).s, top.thread,
+		      "waiting for other threads%s: %s %% of %s; the largest part (%s %%) for %s%s "
+		      "in %s (%s)",
+		      is_clear ? ", not for locks" : "", pct_text(pct).s, f->active,
+		      pct_text(view_pct(top.ns, ns)).s, top.thread,
 		      top.doing == WAIT_ON_CPU ? ", which ended the waits" : "", top.function,
 		      top.doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(top.doing)));
 }
@@ -470,8 +495,10 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 	unsigned nr_limits = find_limits(&f);
 	if (!nr_limits && is_idle(&f)) {
 		rc = find_idle(&f, err);
+		find_shortage(&f);
 	} else {
 		find_cpu(&f);
+		find_shortage(&f);
 		find_locks(&f);
 		find_others(&f);
 		find_culprits(&f);

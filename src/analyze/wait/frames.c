@@ -98,11 +98,18 @@ static bool is_sync(struct waitframes *wf, func_id id)
 	return wf->sync[id] != 1 + SYNC_UNKNOWN;
 }
 
+/* True for the functions of frames that are no code: "[truncated]". */
+static bool is_pseudo(struct sv name)
+{
+	return name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
+}
+
 static bool is_func_runtime(struct waitframes *wf, func_id id)
 {
 	if (wf->by_func[id] == NOT_YET) {
 		struct sv name = profile_sv(wf->p, wf->p->functions.p[id].name);
-		bool is_runtime = is_runtime_crate(crate_from_name(name)) || is_sync(wf, id);
+		bool is_runtime = is_runtime_crate(crate_from_name(name)) || is_sync(wf, id) ||
+				  sv_has_prefix(name, SV("__gthread_")); /* libstdc++ */
 		wf->by_func[id] = is_runtime ? IS_RUNTIME : IS_OWN;
 	}
 	return wf->by_func[id] == IS_RUNTIME;
@@ -182,6 +189,8 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 			module_id module = profile_frame_module(p, l, at);
 			func_id func = at->func;
 			if (!is_module_runtime(wf, module) && !is_func_runtime(wf, func)) {
+				if (is_pseudo(profile_sv(p, p->functions.p[func].name)))
+					continue;
 				if (meet_own(p, &met, &f, func, module))
 					return f;
 				continue;

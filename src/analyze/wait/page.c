@@ -30,10 +30,11 @@ static void note_accuracy(const struct page *pg)
 	double covered = breakdown_covered_pct(&l->total);
 	uint64_t off_ns = breakdown_sum_ns(&l->total) - l->total.ns[WAIT_ON_CPU];
 	if (l->polled_ns)
-		report_note(pg->r,
-			    "%s %% of off-CPU time was measured by polling /proc, not from context "
-			    "switches: its wait reasons are estimates",
-			    pct_text(view_pct(l->polled_ns, off_ns)).s);
+		report_note(
+			pg->r,
+			"the wait reasons and stacks of %s %% of off-CPU time are from polls of "
+			"/proc: those of short waits are estimates",
+			pct_text(view_pct(l->polled_ns, off_ns)).s);
 	if (covered < 100 - CLOSES_PCT) /* an excess is noted with the breakdown */
 		report_note(pg->r, "the breakdown covers %s %% of total thread time",
 			    pct_text(covered).s);
@@ -71,8 +72,15 @@ static void add_facts(const struct page *pg)
 				num_noun(nr_woken, "wake-up latencies").s,
 				num_noun(nr + nr_woken, "waits").s);
 	report_fact_duration(pg->r, pg->l->window_ns);
-	if (pg->scope != SELECT_ROWS)
-		report_fact(pg->r, FACT_CONTEXT_SWITCHES, view_of_selection(pg->r, pg->sel, sum));
+	if (pg->scope == SELECT_ROWS)
+		return;
+	report_fact(pg->r, FACT_CONTEXT_SWITCHES, view_of_selection(pg->r, pg->sel, sum));
+	/* On the page of CPU samples too, the exact time replaces the one that is estimated from samples. */
+	if (report_get_fact(pg->r, FACT_CPUS_IN_USE) && total->ns[WAIT_ON_CPU])
+		report_fact(pg->r, FACT_CPUS_IN_USE,
+			    view_of_selection(pg->r, pg->sel,
+					      arena_fmt(&pg->r->arena, "%s on average",
+							breakdown_cpus_text(pg->l).s)));
 }
 
 static void add_hints(struct report *r, const struct profile *p, const char *input)

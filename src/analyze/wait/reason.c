@@ -202,6 +202,26 @@ static bool is_send(const struct tag *tag)
 	return false;
 }
 
+/* fcntl blocks for locks of files (F_SETLKW). */
+static bool is_file_lock(const struct tag *tag)
+{
+	return tag->syscall == SYS_flock || tag->syscall == SYS_fcntl;
+}
+
+/* A read of a descriptor that is neither a file nor a pipe: until a time or an event. */
+static enum wait_reason reason_of_pipe(const struct profile *p, const struct tag *tag)
+{
+	static const char *const events[] = {"signalfd", "inotify", "fanotify", "/dev/pts/",
+					     "/dev/tty"};
+	const char *object = profile_text(p, tag->object);
+	if (!strcmp(object, "timerfd"))
+		return WAIT_SLEEP;
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		if (!strncmp(object, events[i], strlen(events[i])))
+			return WAIT_POLL;
+	return WAIT_PIPE;
+}
+
 /* Rows of single intervals and of spans have another detail, or none. */
 static bool has_yielded(const struct profile *p, const struct tag *tag)
 {
@@ -217,6 +237,10 @@ enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag 
 		own = reason_of_futex(rs->p, reason_of_frames(rs, stack), tag);
 	else if ((own == WAIT_PIPE || own == WAIT_NET) && is_send(tag))
 		own = WAIT_BACKPRESSURE;
+	else if (own == WAIT_PIPE)
+		own = reason_of_pipe(rs->p, tag);
+	else if (own == WAIT_FILE_OTHER && is_file_lock(tag))
+		own = WAIT_LOCK;
 	else if (own == WAIT_POLL || own == WAIT_SLEEP)
 		own = reason_of_sleep(reason_of_frames(rs, stack), own);
 	else if (own == WAIT_RUN_QUEUE && has_yielded(rs->p, tag))

@@ -27,7 +27,8 @@ struct reasons *reasons_new(struct arena *a, const struct profile *p);
 /*
  * Returns the tag's reason, WAIT_SYNC replaced by what the frames show. A poll or sleep in a lock
  * function is a wait for that lock (postgres waits for row locks by polling a latch, spin locks
- * sleep). A wait in a write to a pipe or socket is WAIT_BACKPRESSURE. The run queue after
+ * sleep). A wait in a write to a pipe or socket is WAIT_BACKPRESSURE, for a lock of a file WAIT_LOCK;
+ * a read of a timer, or of a terminal and other sources of events, is idle. The run queue after
  * sched_yield is WAIT_YIELD. A wait that would be idle (poll, sleep,
  * park, child) is WAIT_EXECUTOR below the poll function of a future.
  */

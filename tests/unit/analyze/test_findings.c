@@ -154,9 +154,76 @@ TEST(findings_name_the_place_of_idle_waits_and_what_else_they_may_be)
 				       .nr = 10,
 				       .ms = 990});
 	CLEANUP(report_free_p) struct report *r = page_of(p);
-	CHECK(has_note(
-		r, "mostly idle, unless it waits there for an answer or for another thread: "
-		   "100 % of thread time was spent in park, poll or sleep, most in put (park)"));
+	CHECK(has_note(r, "mostly idle, unless it waits there for an answer or for another thread: "
+			  "100 % of thread time was spent in park, poll, sleep or waits for "
+			  "children, most in put (park)"));
+}
+
+/* On a busy machine, idle threads wait for a CPU at each wake-up; a thread that never gets one is not idle. */
+TEST(findings_call_idle_threads_idle_also_where_cpus_are_short)
+{
+	for (int i = 0; i < 2; i++) {
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+		struct madewait w = {.comm = "a", .tid = 2, .stack = "main app;tick app"};
+		w.reason = WAIT_POLL;
+		w.nr = 200;
+		w.ms = i ? 10 : 850;
+		madewait(p, &w);
+		w.reason = WAIT_RUN_QUEUE;
+		w.detail = "woken";
+		w.ms = 1000 - w.ms;
+		madewait(p, &w);
+		for (w.tid = 3; w.tid < 13; w.tid++) {
+			w.reason = WAIT_POLL;
+			w.detail = NULL;
+			w.ms = 1000;
+			madewait(p, &w);
+		}
+		CLEANUP(report_free_p) struct report *r = page_of(p);
+		CHECK(has_note(r, "mostly idle") == !i);
+		CHECK(has_note(r, "CPU shortage: 100 % of non-idle thread time"));
+	}
+}
+
+/* Where the root of a stack is missing, the sentence names the innermost known function. */
+TEST(findings_name_no_function_that_is_none)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p, &(struct madewait){.comm = "a",
+				       .tid = 2,
+				       .reason = WAIT_SYNC,
+				       .stack = "[truncated];pthread_mutex_lock libc.so.6;"
+						"__lll_lock_wait libc.so.6",
+				       .object = "lock 0x10",
+				       .nr = 100,
+				       .ms = 900});
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(r, "for one lock, waiters in pthread_mutex_lock"));
+}
+
+/* A futex of a function that nobody knows may be a lock. */
+TEST(findings_say_that_a_futex_may_be_a_lock)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct madewait w = {.comm = "a",
+			     .tid = 2,
+			     .reason = WAIT_SYNC,
+			     .stack = "main app;my_lock app",
+			     .other = "b",
+			     .other_tid = 3,
+			     .other_stack = "main app;my_unlock app",
+			     .nr = 100,
+			     .ms = 900};
+	madewait(p, &w);
+	w.table = "blame";
+	w.detail = "sleep";
+	madewait(p, &w);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(r, "100 % of non-idle thread time was spent waiting on futexes, for a lock "
+			  "or for work: no function that is known to wait for either is on the "
+			  "stacks; most in my_lock"));
+	CHECK(has_note(r, "waiting for other threads: 100 %"));
+	CHECK(!has_note(r, "not for locks"));
 }
 
 /* A hundred idle threads do not make the one idle that waits for the disk all the time. */

@@ -64,8 +64,11 @@ TEST(hotpath_is_not_named_without_samples_or_without_a_path)
 		  "");
 }
 
-/* @nr processes of @life_ms in one second, each with a second name after its exec. */
-static const char *short_note(int32_t nr, uint64_t life_ms, const char *thread)
+/*
+ * @nr processes of @life_ms in one second, each with a second name after its exec, and one with
+ * @nr_other samples. Returns the finding, or the note in brackets.
+ */
+static const char *short_text(int32_t nr, uint64_t life_ms, const char *thread, unsigned nr_other)
 {
 	static char text[512];
 	CLEANUP(arena_release) struct arena a = {0};
@@ -82,23 +85,34 @@ static const char *short_note(int32_t nr, uint64_t life_ms, const char *thread)
 						   .comm = k ? "sh" : "cut",
 						   .pid = 100 + i,
 						   .nr = 10});
-	for (size_t i = 1; i < p->tasks.n; i++) {
+	size_t nr_short = p->tasks.n;
+	made_sample(p, t, &(struct made){.stack = "main;f", .pid = 99, .nr = nr_other});
+	for (size_t i = 1; i < nr_short; i++) {
 		p->tasks.p[i].start_ns = p->start_ns + 1000 + i;
 		p->tasks.p[i].end_ns = p->tasks.p[i].start_ns + life_ms * 1000000;
 	}
 	profile_seal(p);
 	CHECK(!select_run(&a, p, &(struct select_spec){.thread = thread}, &sel, NULL));
-	shortlived_note(r, &sel);
-	snprintf(text, sizeof(text), "%s", r->notes.n ? r->notes.p[0] : "");
+	shortlived_report(r, &sel);
+	text[0] = 0;
+	if (r->findings.n)
+		snprintf(text, sizeof(text), "%s", r->findings.p[0]);
+	else if (r->notes.n)
+		snprintf(text, sizeof(text), "(%s)", r->notes.p[0]);
 	return text;
 }
 
 TEST(short_processes_are_counted_where_there_are_many)
 {
-	CHECK_STR(short_note(60, 2, NULL),
-		  "short processes: at least 60 started and ended, 60 per second; half of those "
-		  "that were sampled lived for less than 2.00 ms");
-	CHECK_STR(short_note(40, 2, NULL), "");
-	CHECK_STR(short_note(60, 200, NULL), "");
-	CHECK_STR(short_note(60, 2, "100"), "");
+	CHECK_STR(
+		short_text(60, 2, NULL, 400),
+		"short processes: 75 % of CPU time; at least 60 started and ended, 60 per second; "
+		"half of those that were sampled lived for less than 2.00 ms");
+	CHECK_STR(
+		short_text(60, 2, NULL, 3600),
+		"(short processes: 25 % of CPU time; at least 60 started and ended, 60 per second; "
+		"half of those that were sampled lived for less than 2.00 ms)");
+	CHECK_STR(short_text(40, 2, NULL, 0), "");
+	CHECK_STR(short_text(60, 200, NULL, 0), "");
+	CHECK_STR(short_text(60, 2, "100", 0), "");
 }

@@ -337,6 +337,38 @@ TEST(reason_the_run_queue_after_sched_yield_is_yielding)
 	CHECK(reason_of(rs, s, &queued) == WAIT_RUN_QUEUE);
 }
 
+TEST(reason_of_descriptors_and_files)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id s = made_stack(p, "main;read");
+	struct {
+		const char *object;
+		enum wait_reason own, is;
+		int16_t syscall;
+	} all[] = {
+		{"timerfd", WAIT_PIPE, WAIT_SLEEP, SYS_read},
+		{"signalfd", WAIT_PIPE, WAIT_POLL, SYS_read},
+		{"inotify", WAIT_PIPE, WAIT_POLL, SYS_read},
+		{"/dev/pts/3", WAIT_PIPE, WAIT_POLL, SYS_read},
+		{"/dev/pts/3", WAIT_PIPE, WAIT_BACKPRESSURE, SYS_write},
+		{"pipe:[17]", WAIT_PIPE, WAIT_PIPE, SYS_read},
+		{"eventfd", WAIT_PIPE, WAIT_PIPE, SYS_read},
+		{"/tmp/lock.file", WAIT_FILE_OTHER, WAIT_LOCK, SYS_flock},
+		{"/tmp/lock.file", WAIT_FILE_OTHER, WAIT_LOCK, SYS_fcntl},
+		{"/tmp/lock.file", WAIT_FILE_OTHER, WAIT_FILE_OTHER, SYS_openat},
+	};
+	struct tag tags[ARRAY_LEN(all)];
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		tags[i] = (struct tag){.reason = (uint8_t)all[i].own,
+				       .object = profile_cstr(p, all[i].object),
+				       .syscall = all[i].syscall};
+	profile_seal(p);
+	struct reasons *rs = reasons_new(&a, p);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		CHECK(reason_of(rs, s, &tags[i]) == all[i].is);
+}
+
 TEST(reason_runtimes_whose_locks_park)
 {
 	static const struct sight sights[] = {
