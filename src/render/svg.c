@@ -526,8 +526,9 @@ static void add_data(struct svg *s)
 	CLEANUP(buf_release) struct buf packed = {0};
 	CLEANUP(buf_release) struct buf z = {0};
 	size_t columns = flame_pack(&packed, &s->f);
+	const struct zio_part parts[] = {{columns, false}, {packed.n, true}};
 	int rc = packed.n > PACK_FAST_BYTES
-			 ? zio_compress_gzip_columns(&z, packed.p, packed.n, columns, NULL)
+			 ? zio_compress_gzip_parts(&z, packed.p, parts, ARRAY_LEN(parts), 1, NULL)
 			 : zio_compress_gzip(&z, packed.p, packed.n, 6, NULL);
 	bool is_zipped = !rc;
 	struct sv data = buf_sv(is_zipped ? &z : &packed);

@@ -74,24 +74,28 @@ uint32_t zio_crc32(const void *p, size_t n)
 	return (uint32_t)crc32_z(0, p, n);
 }
 
-/* Compresses bytes up to @columns at @level, the others by runs. */
-static int compress_gzip(struct buf *to, const void *p, size_t n, size_t columns, int level,
-			 struct err *err)
+int zio_compress_gzip_parts(struct buf *to, const void *p, const struct zio_part *parts, size_t nr,
+			    int level, struct err *err)
 {
+	size_t n = nr ? parts[nr - 1].end : 0;
 	CLEANUP(deflateEnd) z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
 	if (n > UINT32_MAX ||
 	    deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
-	size_t bound = deflateBound(&z, n) + 64; /* a change of strategy ends a block */
-	z.avail_in = (uInt)columns;
+	size_t bound = deflateBound(&z, n) + 64 * (nr + 1); /* a change of strategy ends a block */
 	z.next_out = (Bytef *)buf_reserve(to, bound);
 	z.avail_out = (uInt)bound;
-	int rc = deflate(&z, columns < n ? Z_NO_FLUSH : Z_FINISH);
-	if (columns < n && rc == Z_OK && !z.avail_in) {
-		rc = deflateParams(&z, level, Z_RLE);
-		z.avail_in = (uInt)(n - columns);
-		rc = rc == Z_OK ? deflate(&z, Z_FINISH) : rc;
+	int rc = Z_OK;
+	size_t at = 0;
+	for (size_t i = 0; i < nr && rc == Z_OK; i++) {
+		ASSERT(parts[i].end >= at);
+		rc = deflateParams(&z, level, parts[i].has_runs ? Z_RLE : Z_DEFAULT_STRATEGY);
+		z.avail_in = (uInt)(parts[i].end - at);
+		at = parts[i].end;
+		if (rc == Z_OK && z.avail_in)
+			rc = deflate(&z, Z_NO_FLUSH);
 	}
+	rc = rc == Z_OK ? deflate(&z, Z_FINISH) : rc;
 	to->n += bound - z.avail_out;
 	to->p[to->n] = 0;
 	return rc == Z_STREAM_END ? 0 : err_set(err, -EIO, "gzip failed");
@@ -99,12 +103,6 @@ static int compress_gzip(struct buf *to, const void *p, size_t n, size_t columns
 
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err)
 {
-	return compress_gzip(to, p, n, n, level, err);
-}
-
-int zio_compress_gzip_columns(struct buf *to, const void *p, size_t n, size_t columns,
-			      struct err *err)
-{
-	ASSERT(columns <= n);
-	return compress_gzip(to, p, n, columns, 1, err);
+	const struct zio_part whole = {.end = n};
+	return zio_compress_gzip_parts(to, p, &whole, 1, level, err);
 }

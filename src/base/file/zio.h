@@ -28,10 +28,15 @@ uint32_t zio_crc32(const void *p, size_t n);
 /* @level: 1 (fast) to 9 (small). */
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err);
 /*
- * The same at level 1, but from byte @columns on only runs of equal bytes are matched: columns of
- * numbers have little else, and are compressed twice as fast to 2 % more bytes.
+ * The same of bytes in parts. In one that has_runs only runs of equal bytes are matched: columns of
+ * numbers without order have little else, and are compressed two to three times as fast, often to
+ * fewer bytes.
  */
-int zio_compress_gzip_columns(struct buf *to, const void *p, size_t n, size_t columns,
-			      struct err *err);
+struct zio_part {
+	size_t end; /* of the bytes; parts follow each other */
+	bool has_runs;
+};
+int zio_compress_gzip_parts(struct buf *to, const void *p, const struct zio_part *parts, size_t nr,
+			    int level, struct err *err);
 
 #endif

@@ -19,7 +19,7 @@
 #include "base/sv.h"
 #include "model/profile.h"
 
-#define PAGEFILE_MAGIC "assay-page-1\n" /* of the script's data */
+#define PAGEFILE_MAGIC "assay-page-2\n" /* of the script's data */
 
 /* The rows of a stream of the page, by column. */
 struct pagefile_stream {

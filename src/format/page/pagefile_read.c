@@ -135,6 +135,34 @@ static void stream_release(struct stream_in *s)
 		data->is_bad |= c_.is_bad;                                       \
 	} while (0)
 
+/* The nodes of rows: their table, then the rows' indexes in it, byte by byte. */
+static void read_nodes(struct stream_in *in, struct rd *data, size_t n)
+{
+	uint64_t nr = rd_uleb(data);
+	struct rd deltas = rd_sub(data, (size_t)rd_uleb(data));
+	in->node = xcalloc(n, sizeof(*in->node));
+	if (nr > rd_left(&deltas)) { /* each takes a byte */
+		data->is_bad = true;
+		return;
+	}
+	uint32_t *table CLEANUP(free_p) = xcalloc((size_t)nr + 1, sizeof(*table));
+	uint32_t last = 0;
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t v = rd_uleb(&deltas);
+		table[i] = last += (uint32_t)(v >> 1 ^ (0 - (v & 1)));
+	}
+	struct rd planes = rd_sub(data, (size_t)rd_uleb(data));
+	size_t nr_bytes = n ? rd_left(&planes) / n : 0;
+	for (size_t byte = 0; byte < nr_bytes && byte < sizeof(*table); byte++)
+		for (size_t i = 0; i < n; i++)
+			in->node[i] |= (uint32_t)rd_u8(&planes) << 8 * byte;
+	for (size_t i = 0; i < n; i++) {
+		data->is_bad |= in->node[i] >= nr;
+		in->node[i] = table[in->node[i] < nr ? in->node[i] : 0];
+	}
+	data->is_bad |= deltas.is_bad || planes.is_bad;
+}
+
 /* The columns as pagepack.c writes them. */
 static void read_stream(struct stream_in *in, struct rd *data, size_t n, unsigned flags)
 {
@@ -144,7 +172,7 @@ static void read_stream(struct stream_in *in, struct rd *data, size_t n, unsigne
 			in->time_ms[i] += in->time_ms[i - 1];
 		skip_columns(data, 1);
 	}
-	READ_COLUMN(node);
+	read_nodes(in, data, n);
 	READ_COLUMN(thread);
 	READ_COLUMN(count);
 	READ_COLUMN(weight);

@@ -178,7 +178,7 @@ function unpack(src) {
 		var end = uleb();
 		end += at;
 		for (var i = 0; at < end; i++)
-			into[i] = uleb();
+			into[i] = src[at] < 128 ? src[at++] : uleb();
 		return into;
 	}
 	function bigs(n) {

@@ -49,23 +49,30 @@ static void add_static(struct buf *to, const struct page *page,
 	buf_add_str(to, "</main>\n");
 }
 
-static void add_zipped(struct buf *to, struct sv bytes)
+static void add_zipped_parts(struct buf *to, struct sv bytes, const struct zio_part *parts,
+			     size_t nr)
 {
 	CLEANUP(buf_release) struct buf z = {0};
 	int level = bytes.n > PACK_FAST_BYTES ? 1 : 6;
-	bool is_zipped = !zio_compress_gzip(&z, bytes.p, bytes.n, level, NULL);
+	bool is_zipped = !zio_compress_gzip_parts(&z, bytes.p, parts, nr, level, NULL);
 	base64_add(to, is_zipped ? buf_sv(&z) : bytes);
+}
+
+static void add_zipped(struct buf *to, struct sv bytes)
+{
+	const struct zio_part whole = {.end = bytes.n};
+	add_zipped_parts(to, bytes, &whole, 1);
 }
 
 static void add_data(struct buf *to, const struct page *page,
 		     const struct pagehtml_options *options)
 {
-	CLEANUP(buf_release) struct buf packed = {0};
+	CLEANUP(pagepack_release) struct pagepack packed = {0};
 	pagepack_write(&packed, page);
 	buf_add_str(to, "<script type=\"application/x-assay-page\" id=\"data\" data-input=\"");
 	escape_xml(to, sv_from_str(options->input ? options->input : ""));
 	buf_add_str(to, "\">");
-	add_zipped(to, buf_sv(&packed));
+	add_zipped_parts(to, buf_sv(&packed.bytes), packed.parts.p, packed.parts.n);
 	buf_add_str(to, "</script>\n");
 }
 
@@ -197,12 +204,12 @@ void pagehtml_write(struct buf *to, const struct page *page, const struct pageht
 {
 	add_head(to, page);
 	add_static(to, page, options);
-	add_data(to, page, options);
-	add_lines(to, page);
-	add_code(to, page);
 	buf_add_str(to, "<script>");
 	buf_add_sv(to, asset_page_js());
 	buf_add_str(to, "</script>\n");
+	add_data(to, page, options);
+	add_lines(to, page);
+	add_code(to, page);
 	add_recording(to, options);
 	buf_add_str(to, "</body>\n</html>\n");
 }

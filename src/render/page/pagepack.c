@@ -238,6 +238,15 @@ static void add_value(struct packed_column *c, uint64_t v)
 	buf_add_uleb(&c->b, v);
 }
 
+/* What was added since the last call. */
+static void end_part(struct pagepack *to, bool has_runs)
+{
+	if (to->parts.n && vec_last(&to->parts)->has_runs == has_runs)
+		vec_last(&to->parts)->end = to->bytes.n;
+	else
+		vec_push(&to->parts, (struct zio_part){to->bytes.n, has_runs});
+}
+
 static void end_column(struct buf *to, struct packed_column *c)
 {
 	if (c->is_constant && c->n > 1) {
@@ -250,12 +259,76 @@ static void end_column(struct buf *to, struct packed_column *c)
 	c->n = 0;
 }
 
-#define ADD_COLUMN(to, c, s, value)                 \
+#define ADD_COLUMN(to, c, s, value, has_runs)       \
 	do {                                        \
 		for (size_t i = 0; i < (s)->n; i++) \
 			add_value(c, value);        \
-		end_column(to, c);                  \
+		end_column(&(to)->bytes, c);        \
+		end_part(to, has_runs);             \
 	} while (0)
+
+enum { MATCHES = false, RUNS = true };
+
+/* ---- nodes: a table of those that rows have, and each row's index in it, byte by byte ------------ */
+
+struct leaf {
+	uint32_t node;
+	uint32_t nr_rows;
+};
+
+static int by_rows(const void *x, const void *y)
+{
+	const struct leaf *a = x;
+	const struct leaf *b = y;
+	return COMPARE(__builtin_clz(a->nr_rows), __builtin_clz(b->nr_rows))
+		       ?: COMPARE(a->node, b->node);
+}
+
+static size_t count_leaves(struct leaf *leaves, size_t nr_nodes, const struct page_stream *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		leaves[s->node[i]] = (struct leaf){s->node[i], leaves[s->node[i]].nr_rows + 1};
+	size_t n = 0;
+	for (size_t i = 0; i < nr_nodes; i++)
+		if (leaves[i].nr_rows)
+			leaves[n++] = leaves[i];
+	if (n)
+		qsort(leaves, n, sizeof(*leaves), by_rows);
+	return n;
+}
+
+/*
+ * The frequent ones first, so that the upper bytes of indexes are mostly small; those that are about as
+ * frequent in the order of the tree, so that rows of one thread have neighbours.
+ */
+static void add_nodes(struct packer *k, struct pagepack *pack, const struct page_stream *s)
+{
+	size_t nr_nodes = k->page->tree->nr_nodes;
+	struct leaf *leaves CLEANUP(free_p) = xcalloc(nr_nodes + 1, sizeof(*leaves));
+	uint32_t *index CLEANUP(free_p) = xcalloc(nr_nodes + 1, sizeof(*index));
+	size_t n = count_leaves(leaves, nr_nodes, s);
+	struct buf *to = &pack->bytes;
+	CLEANUP(buf_release) struct buf b = {0};
+	for (size_t i = 0; i < n; i++) {
+		buf_add_zigzag(&b, (int64_t)leaves[i].node - (i ? leaves[i - 1].node : 0));
+		index[leaves[i].node] = (uint32_t)i;
+	}
+	buf_add_uleb(to, n);
+	buf_add_uleb(to, b.n);
+	buf_add_sv(to, buf_sv(&b));
+	unsigned nr_bytes = 0;
+	while (n > 1 && (uint64_t)(n - 1) >> 8 * nr_bytes)
+		nr_bytes++;
+	buf_add_uleb(to, (uint64_t)nr_bytes * s->n);
+	end_part(pack, MATCHES);
+	for (unsigned byte = 0; byte < nr_bytes; byte++) {
+		char *at = buf_reserve(to, s->n);
+		for (size_t i = 0; i < s->n; i++)
+			at[i] = (char)(index[s->node[i]] >> 8 * byte);
+		to->n += s->n;
+	}
+	end_part(pack, RUNS);
+}
 
 #define SHAPE_LEVELS 63 /* of the weights of bins */
 
@@ -279,7 +352,8 @@ static void add_shape(struct packed_column columns[4], const struct waitbin *bin
 }
 
 /* In the order in which rows use them; all rows of a shape are neighbours. */
-static void add_shapes(struct buf *to, const struct waitbins *bins, const struct page_stream *s)
+static void add_shapes(struct pagepack *to, const struct waitbins *bins,
+		       const struct page_stream *s)
 {
 	struct packed_column columns[4] = {0};
 	for (size_t i = 0; i < s->n;) {
@@ -295,43 +369,45 @@ static void add_shapes(struct buf *to, const struct waitbins *bins, const struct
 		i = end;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-		end_column(to, &columns[i]);
+		end_column(&to->bytes, &columns[i]);
 		buf_release(&columns[i].b);
 	}
+	end_part(to, RUNS);
 }
 
-static void add_rows(struct packer *k, struct buf *to, const struct page_stream *s)
+static void add_rows(struct packer *k, struct pagepack *to, const struct page_stream *s)
 {
 	struct packed_column c = {0};
 	if (s->time_ms) {
-		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0));
-		ADD_COLUMN(to, &c, s, s->len_ms[i]);
+		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0), MATCHES);
+		ADD_COLUMN(to, &c, s, s->len_ms[i], MATCHES);
 	}
-	ADD_COLUMN(to, &c, s, s->node[i]);
-	ADD_COLUMN(to, &c, s, s->thread[i]);
-	ADD_COLUMN(to, &c, s, s->count[i]);
-	ADD_COLUMN(to, &c, s, s->weight[i]);
+	add_nodes(k, to, s);
+	ADD_COLUMN(to, &c, s, s->thread[i], MATCHES);
+	ADD_COLUMN(to, &c, s, s->count[i], RUNS);
+	ADD_COLUMN(to, &c, s, s->weight[i], RUNS);
 	if (s->state) {
-		ADD_COLUMN(to, &c, s, s->state[i]);
-		ADD_COLUMN(to, &c, s, s->log2_ns[i] == LOG2_NONE ? 0 : s->log2_ns[i] + 1u);
-		ADD_COLUMN(to, &c, s, k->text_id[s->object[i]]);
-		ADD_COLUMN(to, &c, s, k->text_id[s->waker[i]]);
+		ADD_COLUMN(to, &c, s, s->state[i], MATCHES);
+		ADD_COLUMN(to, &c, s, s->log2_ns[i] == LOG2_NONE ? 0 : s->log2_ns[i] + 1u, MATCHES);
+		ADD_COLUMN(to, &c, s, k->text_id[s->object[i]], MATCHES);
+		ADD_COLUMN(to, &c, s, k->text_id[s->waker[i]], MATCHES);
 		ADD_COLUMN(to, &c, s,
 			   !s->shape[i]                          ? 0u
 			   : i && s->shape[i] == s->shape[i - 1] ? 1u
-								 : 2u);
+								 : 2u,
+			   MATCHES);
 	}
 	buf_release(&c.b);
 	if (s->state)
 		add_shapes(to, k->page->bins, s);
 }
 
-static void add_places(struct buf *to, const struct page_stream *s)
+static void add_places(struct pagepack *to, const struct page_stream *s)
 {
 	struct packed_column c = {0};
 	if (!s->place)
 		return;
-	ADD_COLUMN(to, &c, s, s->place[i]);
+	ADD_COLUMN(to, &c, s, s->place[i], RUNS);
 	buf_release(&c.b);
 }
 
@@ -341,7 +417,13 @@ static void add_block(struct buf *to, const struct buf *block)
 	buf_add_sv(to, buf_sv(block));
 }
 
-void pagepack_write(struct buf *to, const struct page *page)
+void pagepack_release(struct pagepack *k)
+{
+	buf_release(&k->bytes);
+	vec_release(&k->parts);
+}
+
+void pagepack_write(struct pagepack *to, const struct page *page)
 {
 	CLEANUP(buf_release) struct buf header = {0};
 	CLEANUP(buf_release) struct buf tree = {0};
@@ -358,9 +440,10 @@ void pagepack_write(struct buf *to, const struct page *page)
 	add_texts(&k);
 	json_end(&k.json);
 	flame_pack(&tree, &k.flame);
-	buf_add_str(to, PAGE_MAGIC);
-	add_block(to, &header);
-	add_block(to, &tree);
+	buf_add_str(&to->bytes, PAGE_MAGIC);
+	add_block(&to->bytes, &header);
+	add_block(&to->bytes, &tree);
+	end_part(to, MATCHES);
 	vec_foreach(s, &page->streams)
 		add_rows(&k, to, s);
 	vec_foreach(s, &page->streams)

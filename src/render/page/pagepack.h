@@ -2,14 +2,17 @@
  * The data block of the HTML page, as bytes before compression. The page's script reads it
  * (assets/page/data.js).
  *
- *	text  "assay-page-1\n"
+ *	text  "assay-page-2\n"
  *	uleb  bytes of the header, then the header: JSON, see docs/formats/report-html.md
  *	uleb  bytes of the tree, then the tree: every stack (render/flame.h), self weights 0
  *	for each stream of the header, its columns in this order, those that it has; each preceded by
  *	its length in bytes as uleb, with one uleb a row, or one for all rows if they are equal:
  *	      time   difference to the row before, ms
  *	      length of the time that the row is a sum over, ms; 0: an instant
- *	      node   index in the tree
+ *	      node   of other form: as uleb the number of nodes that rows have; these, the most
+ *	             frequent first, as zigzag differences; then the indexes of all rows in this
+ *	             table, their lowest bytes first, then the next ones. As many bytes an index as
+ *	             the last one needs; none: all rows have the same node
  *	      thread index in the header's threads
  *	      count
  *	      weight
@@ -33,9 +36,17 @@
 #include "analyze/page/pagedata.h"
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/file/zio.h"
+#include "base/vec.h"
 
-#define PAGE_MAGIC "assay-page-1\n"
+#define PAGE_MAGIC "assay-page-2\n"
 
-void pagepack_write(struct buf *to, const struct page *page);
+/* The bytes, and how they compress best. */
+struct pagepack {
+	struct buf bytes;
+	VEC(struct zio_part) parts;
+};
+void pagepack_release(struct pagepack *k);
+void pagepack_write(struct pagepack *to, const struct page *page);
 
 #endif

@@ -192,7 +192,9 @@ static void small_blocks(struct blocks *b)
 	static const uint32_t deltas[] = {0, 1, 1};
 	add_column(&b->data, deltas, 3);
 	add_column(&b->data, (const uint32_t[]){0}, 1); /* lengths */
-	add_column(&b->data, node, 3);
+	buf_add_uleb(&b->data, 3); /* nodes 2, 3, 4 as zigzag differences, then an index a row */
+	add_column(&b->data, (const uint32_t[]){4, 2, 2}, 3);
+	add_column(&b->data, (const uint32_t[]){0, 1, 2}, 3);
 	for (unsigned i = 0; i < 3; i++) /* threads, counts, weights */
 		add_column(&b->data, ones, 1);
 }

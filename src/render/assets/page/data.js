@@ -2,7 +2,7 @@
  * Reads the data block of the page (format: src/render/page/pagepack.h) into P: the header, the tree
  * of all stacks (unpack.js) and the columns of each stream as typed arrays.
  */
-const MAGIC = 'assay-page-1\n';
+const MAGIC = 'assay-page-2\n';
 
 async function inflate(bytes) {
 	if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
@@ -42,13 +42,36 @@ Reader.prototype.block = function () {
 };
 /* A column of @n rows; a single value stands for all rows. */
 Reader.prototype.column = function (into) {
-	const end = this.uleb() + this.at, n = into.length;
-	let i = 0;
-	for (; this.at < end && i < n; i++)
-		into[i] = this.uleb();
+	const src = this.src, end = this.uleb() + this.at, n = into.length;
+	let i = 0, at = this.at;
+	for (; at < end && i < n; i++) {
+		let v = src[at++];
+		if (v > 127) {
+			v &= 127;
+			for (let scale = 128, b = 128; b > 127; scale *= 128) {
+				b = src[at++];
+				v += (b & 127) * scale;
+			}
+		}
+		into[i] = v;
+	}
 	if (i < n && i === 1)
 		into.fill(into[0]);
 	this.at = end;
+	return into;
+};
+/* Nodes of rows: a table of nodes, then byte by byte the rows' indexes in it. */
+Reader.prototype.nodes = function (into) {
+	const leaves = this.column(new Uint32Array(this.uleb())), n = into.length, planes = this.block();
+	for (let i = 0, last = 0; i < leaves.length; i++)
+		leaves[i] = last += leaves[i] >>> 1 ^ -(leaves[i] & 1);
+	if (!planes.length)
+		return into.fill(leaves[0]);
+	for (let p = 0; p < planes.length; p += n)
+		for (let i = 0, scale = 256 ** (p / n); i < n; i++)
+			into[i] += planes[p + i] * scale;
+	for (let i = 0; i < n; i++)
+		into[i] = leaves[into[i]];
 	return into;
 };
 
@@ -60,7 +83,7 @@ function readStream(r, head) {
 			s.time[i] += s.time[i - 1];
 		s.length = r.column(new Uint32Array(n));
 	}
-	s.node = r.column(new Uint32Array(n));
+	s.node = r.nodes(new Uint32Array(n));
 	s.thread = r.column(new Uint32Array(n));
 	s.count = r.column(new Float64Array(n));
 	s.weight = r.column(new Float64Array(n));

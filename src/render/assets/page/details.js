@@ -14,7 +14,7 @@ Details.prototype.button = function (parent, text, title, act) {
 	b.addEventListener('click', act);
 };
 
-Details.prototype.list = function (title, rows, all) {
+Details.prototype.list = function (title, rows, all, nrRows = rows.length) {
 	const app = this.app, m = app.metricNow();
 	el('h4', {}, this.box).textContent = title;
 	const ul = el('ul', {'class': 'plain'}, this.box);
@@ -30,8 +30,8 @@ Details.prototype.list = function (title, rows, all) {
 		b.textContent = shortName(app.P.tree.name[sym], 44);
 		b.addEventListener('click', () => app.set({selected: sym}));
 	}
-	if (rows.length > 8)
-		el('li', {'class': 'quiet'}, ul).textContent = 'and ' + (rows.length - 8) + ' more';
+	if (nrRows > 8)
+		el('li', {'class': 'quiet'}, ul).textContent = 'and ' + (nrRows - 8) + ' more';
 	if (!rows.length)
 		el('li', {'class': 'quiet'}, ul).textContent = 'none';
 };
@@ -58,15 +58,23 @@ Details.prototype.draw = function () {
 Details.prototype.drawSelection = function () {
 	const app = this.app, f = app.model.functions, w = app.model.waits, all = app.shownSum();
 	el('h2', {}, this.box).textContent = 'This selection';
-	const rows = [];
-	for (let s = 0; s < f.self.length; s++)
-		if (f.self[s] > 0 && !(w && app.P.tree.name[s][0] === '['))
-			rows.push([s, f.self[s]]);
-	rows.sort((x, y) => y[1] - x[1]);
+	const rows = []; /* the first 8 of all that have a weight */
+	let nr = 0;
+	for (let s = 0; s < f.self.length; s++) {
+		if (!(f.self[s] > 0) || w && app.P.tree.name[s][0] === '[')
+			continue;
+		nr++;
+		let at = rows.length;
+		while (at > 0 && rows[at - 1][1] < f.self[s])
+			at--;
+		if (at < 8)
+			rows.splice(at, 0, [s, f.self[s]]);
+		rows.length = Math.min(rows.length, 8);
+	}
 	const m = app.metricNow(), title = m.isMemory ? 'Allocating functions' : m.unit === 'bytes' ?
 		'Functions by bytes' : m.unit === 'ns' && !m.isSampled && !m.hasStates ? 'Functions by time' :
 		'Hottest functions (self)';
-	const parts = [() => this.list(title, rows, all)];
+	const parts = [() => this.list(title, rows, all, nr)];
 	if (w && w.reason.length)
 		parts.push(() => this.drawWaits(w.reason, w.object));
 	if (w && 2 * w.reason.reduce((sum, g) => sum + g.ns, 0) > all)

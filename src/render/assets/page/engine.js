@@ -20,6 +20,13 @@ Engine.prototype.open = async function (text) {
 			module: T.module, symFlags: T.symFlags, color: T.color}};
 };
 
+/* What the page asks for first, unless its address says otherwise; while the page is built. */
+Engine.prototype.prepare = function () {
+	const q = {metric: 0, range: null, groups: null, state: null, showsIdle: false, hidden: [], root: null, opened: []};
+	this.sumsOf(q);
+	this.treeOf(q, this.P.foldKinds.some(Boolean));
+};
+
 /* What the default metric consists of in the whole capture. */
 function sumStates(P) {
 	const m = P.metrics[0], s = P.streams[m.stream], by = new Float64Array(P.head.states.length);
@@ -358,6 +365,8 @@ function serveEngine() {
 		try {
 			const answer = await engine[method](...args);
 			self.postMessage([id, answer, ''], movable(answer));
+			if (method === 'open')
+				engine.prepare();
 		} catch (e) {
 			self.postMessage([id, null, e.message]);
 		}

@@ -114,15 +114,19 @@ FlameView.prototype.colorOf = function (sym) {
 	const P = this.app.P, isDark = darkMode();
 	if (sym >= P.tree.nrSyms)
 		return isDark ? '#3a3f47' : '#d5d9de';
-	return cssColor(P.head.colors[P.tree.color[sym]][isDark ? 1 : 0]);
+	this.css = this.css || [0, 1].map((k) => P.head.colors.map((c) => cssColor(c[k])));
+	return this.css[isDark ? 1 : 0][P.tree.color[sym]];
 };
 
 FlameView.prototype.draw = function () {
-	const {tree: d} = this.app.model;
-	if (this.drawnTree !== d)
+	const a = this.app, {tree: d, weights} = a.model, W = Math.max(200, this.box.clientWidth);
+	const now = [d, weights, a.zoom, a.search, W, darkMode(), window.devicePixelRatio];
+	if (this.drawn && now.every((v, i) => v === this.drawn[i]))
+		return; /* answers to other parts of the page */
+	if (!this.drawn || this.drawn[0] !== d)
 		this.focused = this.hovered = -1;
-	this.drawnTree = d;
-	this.W = Math.max(200, this.box.clientWidth);
+	this.drawn = now;
+	this.W = W;
 	this.layOut();
 	this.paint();
 	this.drawCrumbs();
@@ -255,10 +259,13 @@ FlameView.prototype.drawLegend = function () {
 /* The crate, namespace or module of a function, or what its colour says (kernel, a wait reason). */
 FlameView.prototype.meaningOf = function (sym) {
 	const P = this.app.P, T = P.tree, meaning = P.head.colors[T.color[sym]][2] || '';
-	if (!/^code|^inlined/.test(meaning))
-		return meaning;
-	const ns = /^[<&*]*([^<( :]+)::/.exec(T.name[sym]);
-	return ns ? ns[1].replace(/>$/, '') : T.module[sym] || 'no module';
+	this.meanings = this.meanings || new Map();
+	if (this.meanings.has(sym))
+		return this.meanings.get(sym);
+	const ns = /^code|^inlined/.test(meaning) ? /^[<&*]*([^<( :]+)::/.exec(T.name[sym]) : null;
+	const text = ns ? ns[1].replace(/>$/, '') : /^code|^inlined/.test(meaning) ? T.module[sym] || 'no module' : meaning;
+	this.meanings.set(sym, text);
+	return text;
 };
 
 /* ---- search ---------------------------------------------------------------------------------------- */

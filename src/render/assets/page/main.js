@@ -14,9 +14,11 @@ function el(tag, attrs, parent) {
 	return e;
 }
 
+let darkQuery = null;
 function darkMode() {
 	const own = document.documentElement.dataset.theme;
-	return own ? own === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+	darkQuery = darkQuery || matchMedia('(prefers-color-scheme: dark)');
+	return own ? own === 'dark' : darkQuery.matches;
 }
 
 function cssColor(rgb) {
@@ -402,10 +404,12 @@ function fail(e) {
 		e.message + '). Its text:';
 }
 
+/* The script comes before the data, so that the worker starts while they are read. */
 async function start() {
-	const data = document.getElementById('data');
 	const engine = new EngineClient(document.currentScript.textContent);
-	await engine.start();
+	const isRead = new Promise((ok) => document.addEventListener('DOMContentLoaded', ok));
+	await Promise.all([engine.start(), isRead]);
+	const data = document.getElementById('data');
 	const P = await engine.ask('open', data.textContent);
 	P.input = data.dataset.input || '';
 	data.textContent = '';

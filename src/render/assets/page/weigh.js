@@ -40,6 +40,12 @@ function eachRow(P, sel, metric, fn) {
 	const last = hasRange ? lowerBound(s.time, s.n, to) : s.n;
 	const kinds = P.kinds, isIn = sel.threads, onlyState = sel.state;
 	let idle = 0;
+	if (!s.state && (!hasRange || !slice)) { /* whole rows */
+		for (let i = first; i < last; i++)
+			if (!isIn || isIn[s.thread[i]])
+				fn(i, 1);
+		return 0;
+	}
 	for (let i = first; i < last; i++) {
 		if (isIn && !isIn[s.thread[i]])
 			continue;
@@ -283,6 +289,17 @@ TreeMaker.prototype.finish = function () {
 	return d;
 };
 
+/* The page's tree itself. */
+function wholeTree(T) {
+	const n = T.n, first = new Uint32Array(n), next = new Uint32Array(n), of = new Int32Array(n);
+	for (let i = 1; i < n; i++) {
+		const p = T.parent[i];
+		next[i] = first[p];
+		first[p] = of[i] = i;
+	}
+	return {n: n, parent: T.parent, sym: T.sym, depth: T.depth, first: first, next: next, of: of};
+}
+
 /*
  * Makes a tree from that of the page: runtime frames folded, stacks without hidden functions, or only
  * the part below one function.
@@ -291,15 +308,14 @@ TreeMaker.prototype.finish = function () {
  */
 function derive(P, how) {
 	const T = P.tree, n = T.n, kinds = how.folds ? P.foldKinds : null;
+	if (!how.hidden.length && how.root === null && !(kinds && kinds.some(Boolean)))
+		return wholeTree(T);
 	const made = new TreeMaker(n), of = new Int32Array(n), open = new Set(how.opened);
 	const isHidden = new Uint8Array(T.nrSyms), OUTSIDE = -2; /* above the function that the tree begins with */
 	for (const s of how.hidden)
 		isHidden[s] = 1;
-	const isWhole = !how.hidden.length && how.root === null && !(kinds && kinds.some(Boolean));
 	of[0] = how.root === null ? 0 : OUTSIDE;
-	for (let i = 1; i < n && isWhole; i++)
-		of[i] = made.add(T.parent[i], T.sym[i]);
-	for (let i = 1; i < n && !isWhole; i++) {
+	for (let i = 1; i < n; i++) {
 		const s = T.sym[i];
 		let p = of[T.parent[i]];
 		if (p === -1 || isHidden[s]) {
