@@ -126,8 +126,6 @@ void overview_begin(struct report *r, const struct selection *sel)
 		return;
 	}
 	view_begin(r, sel, title_of(sel));
-	if (hotcold_exists(sel->p))
-		r->noun = "samples and waits"; /* for the loss counters */
 	add_facts(r, sel);
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
 		note_few_samples(r, sel);

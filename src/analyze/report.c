@@ -172,6 +172,9 @@ void report_note(struct report *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
 	va_end(ap);
+	vec_foreach(note, &r->notes) /* parts of a page may say the same */
+		if (!strcmp(*note, text))
+			return;
 	vec_push(&r->notes, arena_strdup(&r->arena, text));
 }
 
@@ -181,7 +184,7 @@ void report_finding(struct report *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
 	va_end(ap);
-	report_note(r, "%s", text);
+	vec_push(&r->notes, arena_strdup(&r->arena, text));
 	vec_push(&r->findings, *vec_last(&r->notes));
 }
 

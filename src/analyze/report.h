@@ -85,6 +85,8 @@ struct report_table {
 	const char *note;  /* may be NULL */
 	/* Keys of columns to hide on narrow terminals, in this order; ends with NULL. */
 	const char *const *hide_first; /* may be NULL */
+	/* Columns that texts keep before those of hide_first are hidden; 0: the default. */
+	size_t text_min;
 	/* Percentages are of too few samples: only data formats have these columns. */
 	bool has_counts;
 	bool is_detail; /* only --details and data formats have it */

@@ -59,7 +59,9 @@ const char *view_amount(const struct selection *sel)
 	if (sel->unit == UNIT_BYTES)
 		return "bytes";
 	const char *event = counted_event(sel);
-	return event ? event : sel->unit == UNIT_NS || !view_is_exact(sel) ? "time" : "count";
+	return event && *event                               ? event
+	       : sel->unit == UNIT_NS || !view_is_exact(sel) ? "time"
+							     : "count";
 }
 
 double view_effective(const struct selection *sel, struct weight w)

@@ -11,7 +11,9 @@
 #include "base/text/escape.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "base/process/term.h"
 #include "base/text/suggest.h"
+#include "base/text/wrap.h"
 
 #define MESSAGE_MAX 1200 /* bytes of a message; a longer one lacks its middle */
 #define ERASE_LINE  "\r\x1b[K"
@@ -108,6 +110,19 @@ static void add_bounded(struct buf *to, struct sv text)
 	escape_term(to, sv_from(text.p + text.n - MESSAGE_MAX / 4, MESSAGE_MAX / 4));
 }
 
+/* Ends the line that begins at @from. On a terminal it is wrapped at words. */
+static void end_line(struct buf *to, size_t from)
+{
+	CLEANUP(buf_release) struct buf lines = {0};
+	if (isatty(STDERR_FILENO)) {
+		size_t width = (size_t)term_columns(STDERR_FILENO);
+		wrap_add(&lines, sv_from_idx(buf_sv(to), from), 0, 2, width);
+		to->n = from;
+		buf_add_sv(to, buf_sv(&lines));
+	}
+	buf_add_ch(to, '\n');
+}
+
 void log_at(enum log_level level, const char *tag, const char *fmt, ...)
 {
 	int saved = errno;
@@ -123,7 +138,7 @@ void log_at(enum log_level level, const char *tag, const char *fmt, ...)
 	buf_addf(&line, "assay%s%s: %s", state.command ? " " : "",
 		 state.command ? state.command : "", tag);
 	add_bounded(&line, buf_sv(&text));
-	buf_add_ch(&line, '\n');
+	end_line(&line, 0);
 	emit(&line);
 	errno = saved;
 }
@@ -137,9 +152,10 @@ static void say_hint(const char *hint)
 	struct sv left = sv_from_str(hint);
 	while (left.n) {
 		struct sv one = sv_split(&left, '\n');
+		size_t from = line.n;
 		buf_add_str(&line, "hint: ");
 		add_bounded(&line, one);
-		buf_add_ch(&line, '\n');
+		end_line(&line, from);
 	}
 	emit(&line);
 }

@@ -104,12 +104,20 @@ static void add_similar_names(struct buf *to, const struct pid_list *all, const 
 	}
 }
 
+static bool is_digit_first(const char *name)
+{
+	return name[0] >= '0' && name[0] <= '9';
+}
+
 static int not_found(const struct pid_list *all, const char *name, struct err *err)
 {
 	CLEANUP(buf_release) struct buf near = {0};
 	add_similar_names(&near, all, name);
 	err_set(err, -ESRCH, "no process is named '%s'", name);
-	if (near.n)
+	if (is_digit_first(name))
+		err_hint(err,
+			 "a duration is SECONDS, or a number with a unit: 2, 1.5, 500ms, 2m, 1h");
+	else if (near.n)
 		err_hint(err, "similar names: %s", near.p);
 	else
 		err_hint(err,

@@ -7,6 +7,7 @@
 #include "render/cells.h"
 
 #define TABLE_LINES 3 /* an empty line, title, column titles */
+#define SHORT_LINES 20
 #define LEAST_PCT   0.005
 
 /* Rows that each table has in a round, if there is room: the first table has more than the others. */
@@ -63,14 +64,17 @@ static struct counts count_rows(const struct report_table *t, bool is_whole)
 /* Shares the room out in rounds. */
 static void share_room(const struct report *r, struct counts *of, size_t nr_lines, size_t nr_rows)
 {
+	bool is_short = nr_lines < SHORT_LINES; /* a further table is worth more than its rows */
 	for (size_t k = 0; k < ARRAY_LEN(rounds); k++) {
 		for (size_t i = 0; i < r->tables.n; i++) {
 			const struct report_table *t = &r->tables.p[i];
 			size_t most = i ? rounds[k].other : rounds[k].first;
-			size_t want = MIN(MAX(most, t->nr_first), of[i].nr_items);
+			size_t first = k || !is_short ? t->nr_first : 0;
+			size_t want = MIN(MAX(most, first), of[i].nr_items);
 			size_t head = of[i].is_shown ? 0 : TABLE_LINES + t->has_total;
 			/* a table without rows takes a line that says so */
-			size_t least = of[i].is_shown || !want ? 1 : MIN(want, (size_t)2);
+			size_t least =
+				of[i].is_shown || !want || is_short ? 1 : MIN(want, (size_t)2);
 			if (t->is_detail || nr_lines < head + least || (want && !nr_rows) ||
 			    (k && !of[i].is_shown) || (of[i].is_shown && want <= of[i].nr_shown))
 				continue;

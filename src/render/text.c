@@ -181,7 +181,7 @@ bool text_add_loss_summary(struct buf *to, const struct report *r)
 #define FACTS_WIDTH 100
 #define ANSWERS_MAX 3
 #define HEAD_MAX    16 /* lines above the tables of a page: further notes are left out */
-#define PAGE_HINTS  3
+#define PAGE_HINTS  3  /* lines of commands; one that has no room is left out */
 
 static void add_line(struct buf *to, struct sv text, size_t indent, const struct text_style *style)
 {
@@ -367,39 +367,63 @@ void text_add_hints(struct buf *to, const struct report *r, const struct text_st
 	vec_foreach(h, &r->hints) {
 		CLEANUP(buf_release) struct buf words = {0};
 		CLEANUP(buf_release) struct buf plain = {0};
-		if (!style->add_hint(&words, h) || (style->max_lines && nr == PAGE_HINTS))
+		if (!style->add_hint(&words, h))
 			continue;
 		escape_term(&plain, buf_sv(&words));
-		nr += add_command(to, buf_sv(&plain), indent, style->width);
+		CLEANUP(buf_release) struct buf lines = {0};
+		(void)add_command(&lines, buf_sv(&plain), indent, style->width); /* or left out */
+		if (style->max_lines && nr + nr_lines(&lines) > PAGE_HINTS)
+			continue;
+		nr += nr_lines(&lines);
+		buf_add_sv(to, buf_sv(&lines));
 	}
 }
 
-/* "more: assay report --details: 2 notes, fsync calls, block requests" */
+/* A title without its explanation in parentheses. */
+static struct sv short_title(const char *title)
+{
+	const char *paren = strstr(title, " (");
+	return paren && paren[strlen(paren) - 1] == ')' ? sv_from(title, (size_t)(paren - title))
+							: sv_from_str(title);
+}
+
+static void add_title_once(struct buf *to, const char *title)
+{
+	struct sv s = short_title(title);
+	if (to->n && memmem(to->p, to->n, s.p, s.n))
+		return;
+	buf_add_str(to, to->n ? ", " : "");
+	buf_add_sv(to, s);
+}
+
+/* "with --details: 2 more notes, all rows of functions, fsync calls, block requests" */
 static void add_left_out(struct buf *to, const struct report *r, const struct pageplan *plan,
 			 size_t nr_notes, const struct text_style *style)
 {
-	CLEANUP(buf_release) struct buf text = {0};
-	const char *sep = "with --details: ";
-	if (nr_notes) {
-		buf_addf(&text, "%s%s", sep, num_noun(nr_notes, "more notes").s);
-		sep = ", ";
-	}
+	CLEANUP(buf_release) struct buf titles = {0};
+	size_t nr_cut = 0;
 	for (size_t i = 0; i < r->tables.n; i++) {
-		if (plan->tables[i].is_shown)
-			continue;
-		buf_addf(&text, "%s%s", sep, r->tables.p[i].title);
-		sep = ", ";
+		const struct report_table *t = &r->tables.p[i];
+		const struct plan_table *shown = &plan->tables[i];
+		if (!shown->is_shown && t->nr_rows)
+			add_title_once(&titles, t->title);
+		nr_cut += shown->is_shown && shown->nr_rows < t->nr_rows;
 	}
-	for (size_t i = 0; i < r->trees.n && style->max_lines; i++) {
-		if (!r->trees.p[i].is_detail)
-			continue;
-		buf_addf(&text, "%s%s", sep, r->trees.p[i].title);
-		sep = ", ";
-	}
+	for (size_t i = 0; i < r->trees.n && style->max_lines; i++)
+		if (r->trees.p[i].is_detail)
+			add_title_once(&titles, r->trees.p[i].title);
+	CLEANUP(buf_release) struct buf text = {0};
+	if (nr_notes)
+		buf_addf(&text, ", %s", num_noun(nr_notes, "more notes").s);
+	if (nr_cut)
+		buf_add_str(&text, ", more rows");
+	if (titles.n)
+		buf_addf(&text, ", %s", buf_str(&titles));
 	if (!text.n)
 		return;
 	CLEANUP(buf_release) struct buf plain = {0};
-	escape_term(&plain, buf_sv(&text));
+	buf_add_str(&plain, "with --details: ");
+	escape_term(&plain, sv_from_idx(buf_sv(&text), 2));
 	buf_add_ch(to, '\n');
 	add_line(to, buf_sv(&plain), 2, style);
 }

@@ -122,7 +122,7 @@ static void hide_columns(struct layout *l, size_t width)
 {
 	const struct report_table *t = l->t;
 	for (const char *const *key = t->hide_first;
-	     key && *key && least_width(l, NAME_MIN) > width; key++)
+	     key && *key && least_width(l, MAX(t->text_min, (size_t)NAME_MIN)) > width; key++)
 		for (size_t c = 0; c < t->nr_columns; c++)
 			if (!strcmp(t->columns[c].key, *key))
 				l->columns[c].is_hidden = true;
@@ -347,9 +347,20 @@ void text_add_tables(struct buf *to, const struct report *r, const struct pagepl
 	CLEANUP(pageplan_release) struct pageplan whole = {0};
 	if (!plan)
 		pageplan_make(&whole, r, PLAN_UNLIMITED, PLAN_UNLIMITED);
+	CLEANUP(buf_release) struct buf empty = {0};
 	for (size_t i = 0; i < r->tables.n; i++) {
 		const struct plan_table *t = &(plan ? plan : &whole)->tables[i];
-		if (t->is_shown)
+		if (t->is_shown && (t->nr_rows || r->tables.n == 1))
 			add_table(to, &r->tables.p[i], t, style);
+		else if (t->is_shown)
+			buf_addf(&empty, "%s%s",
+				 empty.n ? ", " : "nothing to show: ", r->tables.p[i].title);
 	}
+	if (!empty.n)
+		return;
+	CLEANUP(buf_release) struct buf plain = {0};
+	escape_term(&plain, buf_sv(&empty));
+	buf_add_ch(to, '\n');
+	wrap_add(to, buf_sv(&plain), 0, 2, style->width);
+	buf_add_ch(to, '\n');
 }

@@ -69,6 +69,8 @@ static const struct tag_table spans_table = {
 	.note = "p50, p90 and p99 are interpolated within power-of-two buckets",
 	.weight = weight_of_time};
 
+#define HISTOGRAM_ROWS 8 /* of a page; with fewer a distribution is not seen */
+
 static const struct report_column histogram_columns[] = {
 	{"span", "span", CELL_TEXT, NULL}, {"from_ns", "from", CELL_NS, NULL},
 	{"to_ns", "below", CELL_NS, NULL}, {"calls", "calls", CELL_COUNT, NULL},
@@ -98,6 +100,9 @@ static void add_histogram(struct spansum *s)
 		}
 	}
 	t->nr_rows_total = t->nr_rows;
+	t->nr_first = HISTOGRAM_ROWS;
+	t->cut = CUT_LEAST;
+	t->cut_by = 3; /* calls */
 }
 
 static int collect_spans(struct spansum *s, const struct select_spec *spec, struct err *err)
@@ -377,6 +382,7 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, bool h
 		report_add_table_of(s->r, "span_slowest", "slowest calls", slow_columns,
 				    ARRAY_LEN(slow_columns), has_times ? HAS_TIMES : 0);
 	t->hide_first = slow_hide_first;
+	t->text_min = 40; /* of stacks, less says nothing */
 	for (size_t i = 0; i < list.n && i < 10; i++)
 		add_slow_row(s, t, &list.p[i]);
 	t->nr_rows_total = list.n;

@@ -78,7 +78,7 @@ static void add_text(struct buf *to, const struct store_entry *const *entries, s
 {
 	CLEANUP(buf_release) struct buf rows = {0};
 	uint64_t bytes = 0;
-	buf_add_str(&rows, "TIME\tKIND\tTARGET\tDURATION\tSAMPLES\tSIZE\tFILE\n");
+	buf_add_str(&rows, "TIME\tKIND\tTARGET\tDURATION\tROWS\tSIZE\tFILE\n");
 	for (size_t i = 0; i < nr; i++) {
 		add_row(&rows, entries[i]);
 		bytes += entries[i]->bytes;

@@ -57,3 +57,30 @@ TEST(page_has_the_largest_rows_of_a_table_in_another_order)
 	CLEANUP(buf_release) struct buf b = {0};
 	CHECK_STR(rows_of(&b, CUT_LEAST, 4), " 71 97 98 99");
 }
+
+/* Tables with @rows rows each; the second one wants 8 of them. */
+static struct report *tables_of(size_t nr, size_t rows)
+{
+	static const char *const keys[] = {"a", "b", "c"};
+	struct report *r = report_new();
+	r->title = "t";
+	for (size_t k = 0; k < nr; k++) {
+		struct report_table *t =
+			report_add_table(r, keys[k], keys[k], columns, ARRAY_LEN(columns));
+		t->nr_first = k == 1 ? 8 : 0;
+		for (uint64_t i = 0; i < rows; i++)
+			report_add_row(r, t, (union cell[]){{.u = i + 1}, {.u = i + 1}});
+	}
+	return r;
+}
+
+TEST(a_short_page_has_one_more_table_rather_than_more_rows_of_another)
+{
+	CLEANUP(report_free_p) struct report *r = tables_of(3, 20);
+	CLEANUP(pageplan_release) struct pageplan small;
+	CLEANUP(pageplan_release) struct pageplan large;
+	pageplan_make(&small, r, 16, PLAN_UNLIMITED);
+	CHECK(small.tables[2].is_shown && small.tables[1].nr_rows == 3);
+	pageplan_make(&large, r, 22, PLAN_UNLIMITED);
+	CHECK(large.tables[1].nr_rows == 8);
+}

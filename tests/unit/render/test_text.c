@@ -403,3 +403,23 @@ TEST(trees_indent_branches_but_not_only_children)
 						      "    60.00    60.00      leaf\n"
 						      "    40.00    40.00    - b\n");
 }
+
+TEST(text_names_empty_tables_and_says_how_to_see_more_rows)
+{
+	static const struct report_column ns_column[] = {{"ns", "time", CELL_NS, NULL}};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	r->title = "t";
+	report_note(r, "said by two parts of a page");
+	report_note(r, "said by two parts of a page");
+	struct report_table *t = report_add_table(r, "a", "full (a)", ns_column, 1);
+	for (uint64_t i = 0; i < 60; i++)
+		report_add_row(r, t, (union cell[]){{.u = i + 1}});
+	(void)report_add_table(r, "b", "empty one", ns_column, 1);
+	(void)report_add_table(r, "c", "empty two", ns_column, 1);
+	text_render(&b, r, &(struct text_style){.max_lines = 40});
+	CHECK(strstr(buf_str(&b), "\nnothing to show: empty one, empty two\n"));
+	CHECK(strstr(buf_str(&b), "\nwith --details: more rows\n"));
+	const char *note = strstr(buf_str(&b), "said by two parts");
+	CHECK(note && !strstr(note + 1, "said by two parts"));
+}
