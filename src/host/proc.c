@@ -366,7 +366,10 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 	CLEANUP(free_p) char *file = xasprintf("/proc/%d/maps", pid);
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	TRY(hostfile_read_text(&text, file, PROC_TEXT_LIMIT, err));
+	int rc = hostfile_read_text(&text, file, PROC_TEXT_LIMIT, err);
+	if (rc == -ENOENT || rc == -ESRCH)
+		return err_set(err, -ESRCH, "process %d has ended", pid);
+	TRY(rc);
 	struct sv rest = buf_sv(&text);
 	while (rest.n) {
 		struct proc_map m;

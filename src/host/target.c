@@ -308,6 +308,14 @@ static bool has_filter(const struct pid_list *l)
 	return false;
 }
 
+bool target_has_pid(const struct target *t, int32_t pid)
+{
+	vec_foreach(p, &t->pids.pids)
+		if (*p == pid)
+			return true;
+	return t->child == pid;
+}
+
 bool target_has_filter(const struct target *t)
 {
 	return has_filter(&t->pids) || has_filter(&t->tids);

@@ -49,6 +49,8 @@ void target_candidates_release(struct target_candidates *c);
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err);
 
+/* Whether @pid is one of the target's processes, or the launched command; not a descendant. */
+bool target_has_pid(const struct target *t, int32_t pid);
 /*
  * Returns whether a process of the target has a seccomp filter, which assay suspends during its calls
  * in the process: that needs CAP_SYS_ADMIN and a thread of assay without a filter of its own.

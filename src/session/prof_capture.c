@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/process/stop.h"
+#include "base/text/num.h"
 #include "capture/heap/planner.h"
 #include "format/assay/assayfile.h"
 #include "host/cachedir.h"
@@ -17,7 +18,9 @@
 
 #define DUMP_BYTES_MAX ((size_t)1 << 30)
 #define TICK_MS        200
-#define OPEN_TRIES     20 /* retries while every thread is in the allocator */
+#define FIRST_DUMP_NS  (200 * NS_PER_MS)
+#define DUMP_SHARE     100 /* dumps before the end take at most this part of the time */
+#define OPEN_TRIES     20  /* retries while every thread is in the allocator */
 
 static int32_t pid_of(const struct prof_capture *p)
 {
@@ -73,6 +76,28 @@ static int enable_sampling(struct prof_capture *p, struct jemalloc *j, void *ctx
 	return 0;
 }
 
+static int dump_now(struct prof_capture *p UNUSED, struct jemalloc *j, void *ret_fd,
+		    struct err *err)
+{
+	return jemalloc_dump(j, ret_fd, err);
+}
+
+/* A process that is killed takes its profile with it: keeps a dump, each time later by as much again. */
+static void keep_dump(struct prof_capture *p, uint64_t now)
+{
+	int fd = -1;
+	if (with_jemalloc(p, dump_now, &fd,
+			  NULL)) /* it ends, or every thread is in the allocator */
+		fd = -1;
+	uint64_t after = clock_mono_ns();
+	p->next_dump_ns = after + MAX(now - p->start_ns, DUMP_SHARE * (after - now));
+	if (fd < 0)
+		return;
+	close_p(&p->kept_fd);
+	p->kept_fd = fd;
+	p->kept_ns = now;
+}
+
 static int dump(struct prof_capture *p, struct jemalloc *j, void *ret_fd, struct err *err)
 {
 	int rc = jemalloc_dump(j, ret_fd, err);
@@ -106,6 +131,7 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 	CLEANUP(heaptargets_free_p) struct heaptargets *t = heapplanner_new();
 	CLEANUP(free_p) char *variable = heaptargets_variable(t, pid_of(p));
 	p->watch = (struct watch)WATCH_INIT(p->target);
+	p->kept_fd = -1;
 	p->cpu_ns = clock_process_cpu_ns();
 	TRY(heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &p->plan, err));
 	host_confine_tracer(target_has_filter(p->target));
@@ -115,6 +141,7 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 		TRY(jemalloc_guard_sampling(&p->cleanup, pid_of(p), &p->plan, err));
 	TRY(with_jemalloc(p, enable_sampling, NULL, err));
 	p->start_ns = clock_mono_ns();
+	p->next_dump_ns = p->start_ns + FIRST_DUMP_NS;
 	return 0;
 }
 
@@ -132,8 +159,10 @@ bool prof_capture_wait(struct prof_capture *p, uint64_t end_ns)
 		is_over = false;
 	if (is_over)
 		return false;
+	if (now >= p->next_dump_ns)
+		keep_dump(p, now);
 	struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
-	(void)poll(&fd, 1, (int)MIN((end_ns - now) / NS_PER_MS + 1, TICK_MS));
+	(void)poll(&fd, 1, (int)MIN((end_ns - MIN(now, end_ns)) / NS_PER_MS + 1, TICK_MS));
 	stop_drain();
 	if (p->unwinder)
 		prof_unwinder_tick(p->unwinder);
@@ -161,7 +190,19 @@ void prof_capture_add_unwinder(const struct prof_capture *p, struct buf *to)
 		buf_add_str(to, "; stacks by assay's unwinder");
 }
 
-static void add_facts(const struct prof_capture *p, struct profile *profile)
+/* The profile is of an earlier moment than the end. */
+static void add_end(const struct prof_capture *p, struct profile *profile, uint64_t duration_ns)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	const struct procend how = watch_end(&p->watch);
+	uint64_t at_ns = p->kept_ns - p->start_ns;
+	procend_add(&text, &how);
+	buf_addf(&text, "%s %s after the last dump, which is shown", text.n ? "" : "exited",
+		 num_ns(duration_ns - MIN(duration_ns, at_ns)).s);
+	profile_fact(profile, FACT_TARGET_END, buf_str(&text));
+}
+
+static void add_facts(const struct prof_capture *p, struct profile *profile, uint64_t duration_ns)
 {
 	CLEANUP(buf_release) struct buf method = {0};
 	buf_add_str(&method, p->is_reset ? "jemalloc-prof: sampled during the capture"
@@ -170,6 +211,8 @@ static void add_facts(const struct prof_capture *p, struct profile *profile)
 				       "while sampling was on"
 				     : "jemalloc-prof: sampled since the process started");
 	prof_capture_add_unwinder(p, &method);
+	if (p->is_partial)
+		add_end(p, profile, duration_ns);
 	profile_fact(profile, FACT_TARGET, p->target->name);
 	profile_fact(profile, FACT_HEAP_ALLOCATOR, p->plan.allocator_text);
 	profile_fact(profile, FACT_HEAP_ATTACHED, "attach");
@@ -188,8 +231,19 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 	int rc = p->end == CAPTURE_END_TARGET ? -ESRCH : with_jemalloc(p, dump, &fd, err);
 	if (!rc && !p->stays_on)
 		cleanup_cancel(&p->cleanup);
-	if (rc == -ESRCH)
-		return err_set(err, rc, "the process exited before its profile could be dumped");
+	if (rc == -ESRCH && p->kept_fd >= 0) {
+		err_release(err);
+		fd = take_fd(&p->kept_fd);
+		p->is_partial = true;
+		rc = 0;
+	}
+	if (rc == -ESRCH) {
+		(void)err_set(err, rc,
+			      "the process ended before its profile could be dumped, %s after the "
+			      "start: the profile is lost with it",
+			      num_ns(ret_r->duration_ns).s);
+		return err_hint(err, "--method hooks and --method patch record until the end");
+	}
 	remove_unwinder(p);
 	ret_r->own_cpu_ns = clock_process_cpu_ns() - p->cpu_ns;
 	host_confine();
@@ -199,7 +253,7 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 	struct load_options options = {.cache_dir = cache_dir};
 	if (load_profile(&ret_r->profile, path, &options, err))
 		return err_wrap(err, "reading the dump back");
-	add_facts(p, ret_r->profile);
+	add_facts(p, ret_r->profile, ret_r->duration_ns);
 	CLEANUP(buf_release) struct buf bytes = {0};
 	TRY(assayfile_write(&bytes, ret_r->profile, "heap", err));
 	if (file_write_all(recording_fd, bytes.p, bytes.n, &ret_r->disk))
@@ -213,6 +267,7 @@ void prof_capture_release(struct prof_capture *p)
 	remove_unwinder(p);
 	cleanup_release(&p->cleanup);
 	watch_release(&p->watch);
+	close_p(&p->kept_fd);
 	heap_plan_release(&p->plan);
 	free(p->no_unwinder);
 }

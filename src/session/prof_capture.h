@@ -1,7 +1,9 @@
 /*
  * Records a heap profile of one running process with jemalloc's own profiling (heap method PROF).
  * Enables sampling for the capture (and disables it again if it was disabled), changes its rate if
- * requested (interval_bytes), makes a dump at the end and reads it like a dump file. The stacks of
+ * requested (interval_bytes), makes a dump at the end and reads it like a dump file. Dumps are also made
+ * meanwhile, ever more rarely, and the latest is kept: it is the result if the process does not live to
+ * the end. The stacks of
  * jemalloc's samples are unwound by assay's unwinder where jemalloc supports that
  * (prof_unwinder.h).
  *
@@ -38,6 +40,7 @@ struct prof_capture {
 	bool has_enabled;  /* assay enabled sampling */
 	bool is_reset;     /* older samples were dropped */
 	bool stays_on;     /* sampling could not be disabled again */
+	bool is_partial;   /* the process ended: the profile is that of kept_ns */
 	enum capture_end end;
 	/* Private. */
 	struct jemalloc_prof before;    /* jemalloc's settings before the capture */
@@ -45,6 +48,9 @@ struct prof_capture {
 	struct prof_unwinder *unwinder; /* NULL: jemalloc's own unwinder is left in place */
 	char *no_unwinder; /* reason why assay's unwinder is not used, or NULL; owned */
 	struct watch watch;
+	int kept_fd;      /* the latest dump so far; -1: none */
+	uint64_t kept_ns; /* its time */
+	uint64_t next_dump_ns;
 	uint64_t stopped_ns; /* longest stop of a thread of the process */
 	uint64_t cpu_ns;     /* CPU time of assay at the start of the capture */
 };
@@ -63,7 +69,8 @@ void prof_capture_add_unwinder(const struct prof_capture *p, struct buf *to);
 bool prof_capture_wait(struct prof_capture *p, uint64_t end_ns);
 /*
  * Makes the dump, disables sampling if prof_capture_begin enabled it, removes the unwinder, saves
- * the dump at @place and writes its profile to @recording_fd. -ESRCH: the process has exited.
+ * the dump at @place and writes its profile to @recording_fd. If the process has ended, the latest dump
+ * counts, and FACT_TARGET_END says of when it is. -ESRCH: there is none.
  */
 int prof_capture_end(struct prof_capture *p, const struct store_place *place, int recording_fd,
 		     struct capture_result *ret_r, struct err *err);

@@ -399,7 +399,8 @@ static void add_coverage(struct spansum *s)
 {
 	const uint64_t *lost = s->p->losses.nr;
 	const struct table *t = tables_find_rows(s->p, TABLE_SPANS);
-	if (!t || !losses_has_samples(&s->p->losses))
+	/* of an incomplete recording it is not known how many began */
+	if (!t || !losses_has_samples(&s->p->losses) || s->p->is_incomplete)
 		return;
 	uint64_t nr = 0;
 	for (size_t i = 0; i < t->n; i++)

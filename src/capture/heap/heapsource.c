@@ -470,7 +470,7 @@ static bool is_gone(int rc)
 
 static void refuse(struct heapsource *h, int32_t pid, int rc, const struct err *why)
 {
-	h->info.nr_too_short += is_gone(rc);
+	h->info.nr_too_short += is_gone(rc) && !target_has_pid(h->env.target, pid);
 	h->info.nr_refused += !is_gone(rc);
 	if (h->spec.on_refused && !is_gone(rc))
 		h->spec.on_refused(h->spec.ctx, pid, why);
@@ -588,7 +588,7 @@ static int start_pids(struct heapsource *h, struct err *err)
 			return err_move(err, &why);
 		refuse(h, pid, rc, &why);
 	}
-	if (nr && h->info.nr_refused + h->info.nr_too_short == nr)
+	if (nr && !h->list.n && !h->attaches.n && !h->info.nr_growth_only)
 		return err_set(err, -ENOTSUP, "none of the %zu processes could be recorded", nr);
 	return 0;
 }

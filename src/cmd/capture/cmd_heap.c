@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/log.h"
+#include "base/text/num.h"
 #include "base/opt/opt.h"
 #include "base/process/progress.h"
 #include "cmd/capture/capture_command.h"
@@ -128,13 +129,21 @@ static int run_prof(struct capture_job *job, struct outputs *out, struct capture
 {
 	const struct heap_opts *o = job->own;
 	struct prof_capture p = {.target = job->options.target,
-				 .interval_bytes = o->heap.interval_bytes};
+				 .interval_bytes = o->heap.interval_bytes,
+				 .kept_fd = -1};
 	int rc = prof_capture_begin(&p, err);
 	if (!rc) {
 		print_profiler_state(&p);
 		wait_for_end(&p, p.start_ns + job->options.duration_ns);
 		rc = prof_capture_end(&p, &out->place, out->recording_fd, ret_r, err);
 	}
+	if (!rc && p.is_partial)
+		log_warn(
+			"the target ended before the last dump: the profile is of %s after the start, "
+			"%s before the end, and what was allocated later is lost",
+			num_ns(p.kept_ns - p.start_ns).s,
+			num_ns(ret_r->duration_ns - MIN(ret_r->duration_ns, p.kept_ns - p.start_ns))
+				.s);
 	if (p.stays_on)
 		log_warn("cannot disable the profiler of jemalloc again");
 	prof_capture_release(&p);

@@ -120,6 +120,7 @@ void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
 			     const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
+	const char *method = profile_get_fact(p, FACT_HEAP_METHOD);
 	uint64_t nr_frees = profile_get_fact_nr(p, FACT_HEAP_FREES);
 	uint64_t elapsed_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
 	(void)job;
@@ -129,6 +130,8 @@ void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
 	else if (profile_get_fact_nr(p, FACT_HEAP_PROCESSES))
 		buf_addf(to, "the recorder in the target counted 0 allocations and %s in %s",
 			 num_noun(nr_frees, "frees").s, num_ns(elapsed_ns).s);
+	else if (method && !strncmp(method, "jemalloc-prof", 13))
+		buf_add_str(to, "none of the blocks that jemalloc sampled was live at its dump");
 	else if (profile_get_fact(p, FACT_GROWTH))
 		buf_addf(to, "the target touched no new anonymous memory in %s",
 			 num_ns(elapsed_ns).s);

@@ -104,6 +104,8 @@ int returnchain_find_code(struct returnchain_code *ret_c, int32_t pid, int mem_f
 	/* Backwards: the C library is mapped last, and the program itself may be large. */
 	for (size_t i = code.n; i-- && !(has_required(&c) && c.save_eax);)
 		scan_range(&c, mem_fd, &code.p[i], &nr_scanned);
+	if (!has_required(&c) && proc_has_ended(pid)) /* its code cannot be read any more */
+		return err_set(err, -ESRCH, "process %d has ended", pid);
 	if (!has_required(&c))
 		return err_set(err, -ENOEXEC,
 			       "the code of pid %d has no instructions by which assay could make "

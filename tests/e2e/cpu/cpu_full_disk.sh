@@ -19,6 +19,17 @@ head -c 262144 /dev/zero > small/fill 2> /dev/null
 rm -f small/*
 "$ASSAY" cpu -o small/c.assay -- "$TARGETS/lives" burn 0.3 > out 2> err || fail "space again: $(cat err)"
 "$ASSAY" report small/c.assay > out || fail "report"
+# Calls: the page is whole, the part that was written is no claim about how many calls there were.
+if [ "$(id -u)" = 0 ] && [ -x "$TARGETS/spanwork" ]; then
+	rm -f small/*
+	head -c 249856 /dev/zero > small/fill
+	"$ASSAY" latency --no-pictures --span op_mixed --span op_lock -o small/l.assay -- "$TARGETS/spanwork" 40 > out 2> err
+	[ $? = 125 ] && grep -q 'lacks .* rows: .*No space left' err || fail "latency: exit $?: $(cat err)"
+	cat out err | grep -q '40 of 40\|80 of 80' || fail "latency: the summary was lost with the disk: $(cat out err)"
+	"$ASSAY" report small/l.assay > out 2>&1 || fail "latency: report: $(cat out)"
+	grep -q 'the recording is incomplete: the disk was full' out || fail "latency: $(cat out)"
+	! grep -q 'that began during the capture' out || fail "latency: a part is called all: $(head -5 out)"
+fi
 # A running target: what was written can be read, the loss is named, the target lives.
 rm -f small/*
 head -c 241664 /dev/zero > small/fill
