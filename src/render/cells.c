@@ -86,6 +86,36 @@ void cells_add_title(struct buf *to, const struct report_column *c, const struct
 		buf_addf(to, " %s", f->unit);
 }
 
+/* The width of a line whose text columns are shortened to @text_min. */
+static size_t least_width(const struct report_table *t, const size_t *widths, size_t text_min)
+{
+	size_t sum = 0;
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		bool is_text = t->columns[c].kind == CELL_TEXT;
+		if (widths[c])
+			sum += CELLS_GAP + (is_text ? MIN(widths[c], text_min) : widths[c]);
+	}
+	return sum;
+}
+
+void cells_fit(const struct report_table *t, size_t *widths, size_t width, size_t text_min)
+{
+	size_t kept = 0; /* the first column is */
+	while (kept + 1 < t->nr_columns && !widths[kept])
+		kept++;
+	size_t most = MAX(t->text_min, text_min);
+	for (const char *const *key = t->hide_first;
+	     key && *key && least_width(t, widths, most) > width; key++)
+		for (size_t c = 0; c < t->nr_columns; c++)
+			if (!strcmp(t->columns[c].key, *key))
+				widths[c] = 0;
+	for (size_t c = t->nr_columns; c-- > kept + 1 && least_width(t, widths, text_min) > width;)
+		if (t->columns[c].kind != CELL_TEXT)
+			widths[c] = 0;
+	for (size_t c = t->nr_columns; c-- > kept + 1 && least_width(t, widths, text_min) > width;)
+		widths[c] = 0;
+}
+
 void cells_add_number(struct buf *to, enum unit unit, uint64_t v)
 {
 	switch (unit) {

@@ -19,6 +19,14 @@ struct cells_form {
 /* The form of a column for the rows @rows (indexes). */
 struct cells_form cells_form_of(const struct report_table *t, size_t column, const size_t *rows,
 				size_t nr_rows);
+#define CELLS_GAP 2 /* spaces before each column */
+
+/*
+ * Leaves out columns, whose widths become 0, until a line of @width fits: those that the table names
+ * (hide_first), then numbers from the last to the second, then texts. Texts may be shortened to
+ * @text_min (the table's, while hide_first has columns). @widths: of whole cells; 0: not shown.
+ */
+void cells_fit(const struct report_table *t, size_t *widths, size_t width, size_t text_min);
 void cells_add_title(struct buf *to, const struct report_column *c, const struct cells_form *f);
 /* Appends a cell as text on one line, escaped for a terminal. */
 void cells_add(struct buf *to, const struct report_column *c, const struct cells_form *f,

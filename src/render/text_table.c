@@ -10,7 +10,7 @@
 #include "base/text/wrap.h"
 #include "render/cells.h"
 
-#define GAP      2  /* spaces before each column */
+#define GAP      CELLS_GAP
 #define NAME_MIN 18 /* columns that a shortened name keeps before columns are left out */
 #define HOT_PCT  10 /* shares from here on are coloured */
 
@@ -101,36 +101,25 @@ static size_t widest(const struct layout *l, size_t c, struct buf *scratch)
 	return w;
 }
 
-/* Returns the width of a line whose text columns are shortened to @name_min. */
-static size_t least_width(const struct layout *l, size_t name_min)
+/* Returns the width of a line of whole cells. */
+static size_t whole_width(const struct layout *l)
 {
 	size_t sum = 0;
-	for (size_t c = 0; c < l->t->nr_columns; c++) {
-		const struct cell_column *column = &l->columns[c];
-		if (!column->is_hidden)
-			sum += GAP +
-			       (column->is_text ? MIN(column->width, name_min) : column->width);
-	}
+	for (size_t c = 0; c < l->t->nr_columns; c++)
+		sum += l->columns[c].is_hidden ? 0 : GAP + l->columns[c].width;
 	return sum;
 }
 
-/*
- * Hides columns until the line fits: those that the table names, then numbers from the last to the
- * second, then texts.
- */
+/* Hides columns until the line fits. */
 static void hide_columns(struct layout *l, size_t width)
 {
-	const struct report_table *t = l->t;
-	for (const char *const *key = t->hide_first;
-	     key && *key && least_width(l, MAX(t->text_min, (size_t)NAME_MIN)) > width; key++)
-		for (size_t c = 0; c < t->nr_columns; c++)
-			if (!strcmp(t->columns[c].key, *key))
-				l->columns[c].is_hidden = true;
-	for (size_t c = t->nr_columns; c-- > 1 && least_width(l, NAME_MIN) > width;)
-		if (!l->columns[c].is_text)
-			l->columns[c].is_hidden = true;
-	for (size_t c = t->nr_columns; c-- > 1 && least_width(l, NAME_MIN) > width;)
-		l->columns[c].is_hidden = true;
+	size_t n = l->t->nr_columns;
+	CLEANUP(free_p) size_t *widths = xcalloc(n + 1, sizeof(*widths));
+	for (size_t c = 0; c < n; c++)
+		widths[c] = l->columns[c].is_hidden ? 0 : l->columns[c].width;
+	cells_fit(l->t, widths, width, NAME_MIN);
+	for (size_t c = 0; c < n; c++)
+		l->columns[c].is_hidden = !widths[c];
 }
 
 #define PROSE_MIN 30 /* columns of wrapped prose, before other texts are shortened */
@@ -138,7 +127,7 @@ static void hide_columns(struct layout *l, size_t width)
 /* Narrows wrapped prose, which loses nothing, then shortens the widest text columns. */
 static void fit_widths(struct layout *l, size_t width, bool is_wrapped)
 {
-	size_t sum = least_width(l, SIZE_MAX);
+	size_t sum = whole_width(l);
 	struct cell_column *last = &l->columns[l->t->nr_columns - 1];
 	bool is_prose = l->t->columns[l->t->nr_columns - 1].is_prose;
 	if (is_wrapped && is_prose && !last->is_hidden && sum > width && last->width > PROSE_MIN) {

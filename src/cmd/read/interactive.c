@@ -95,9 +95,9 @@ static bool is_pattern(const struct tui_filter *f)
 static void apply(struct arena *a, const struct tui_filter *f, struct select_spec *spec,
 		  struct query *q)
 {
-	/* Callers and callees replace the rows of the view, the last of them counts. */
-	if (f->kind == TUI_CALLERS || f->kind == TUI_CALLEES)
-		q->callers = q->callees = NULL;
+	/* These replace the rows of the view, the last of them counts. */
+	if (f->kind == TUI_CALLERS || f->kind == TUI_CALLEES || f->kind == TUI_CODE)
+		q->callers = q->callees = q->annotate = NULL;
 	switch (f->kind) {
 	case TUI_WITHIN:
 		spec->within = pattern(a, f->value);
@@ -107,6 +107,9 @@ static void apply(struct arena *a, const struct tui_filter *f, struct select_spe
 		break;
 	case TUI_CALLEES:
 		q->callees = pattern(a, f->value);
+		break;
+	case TUI_CODE:
+		q->annotate = pattern(a, f->value);
 		break;
 	case TUI_EXCLUDE:
 		spec->exclude = spec->exclude
@@ -157,8 +160,8 @@ static int make_report(void *ctx, struct report *r, const struct tui_query *tq, 
 			return err_set(err, -EINVAL, "names with a backslash cannot be selected");
 		apply(&a, &tq->filters[i], &spec, &q);
 	}
-	if (q.callers || q.callees) {
-		q.by = BY_FUNCTION;
+	if (q.callers || q.callees || q.annotate) {
+		q.by = q.annotate ? QUERY_BY_NONE : BY_FUNCTION;
 		return query_run(r, x->p, &q, err);
 	}
 	switch (x->what[tq->view].kind) {

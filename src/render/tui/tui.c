@@ -44,12 +44,12 @@ static const struct {
 	const char *title;
 	bool has_value;
 } filters[TUI_FILTER_KINDS] = {
-	[TUI_WITHIN] = {"within", true},      [TUI_CALLERS] = {"callers of", true},
-	[TUI_CALLEES] = {"callees of", true}, [TUI_EXCLUDE] = {"without", true},
-	[TUI_MODULE] = {"in", true},          [TUI_THREAD] = {"thread", true},
-	[TUI_PROCESS] = {"process", true},    [TUI_REASON] = {"reason", true},
-	[TUI_OBJECT] = {"file", true},        [TUI_KERNEL] = {"kernel only", false},
-	[TUI_USER] = {"user only", false},
+	[TUI_WITHIN] = {"within", true},       [TUI_CALLERS] = {"callers of", true},
+	[TUI_CALLEES] = {"callees of", true},  [TUI_EXCLUDE] = {"without", true},
+	[TUI_CODE] = {"code of", true},        [TUI_MODULE] = {"in", true},
+	[TUI_THREAD] = {"thread", true},       [TUI_PROCESS] = {"process", true},
+	[TUI_REASON] = {"reason", true},       [TUI_OBJECT] = {"file", true},
+	[TUI_KERNEL] = {"kernel only", false}, [TUI_USER] = {"user only", false},
 };
 
 static const char help[] =
@@ -58,12 +58,14 @@ static const char help[] =
 	"  tab, back tab, 1 to 9     the next, the previous, the n-th view\n"
 	"  Enter   a tree: open or close the row; a table: only what is in the row\n"
 	"  + -     open, close the row of a tree        left   close it, or go to its caller\n"
+	"  left, right               a table: its other columns, < and > where there are some\n"
 	"  e       open or close the row and all below it\n"
 	"  E C     open, close all rows\n"
 	"\n"
 	"What is shown\n"
 	"  z       zoom: only what the function of the row calls, as 100 %\n"
 	"  < >     the callers of the function; what it calls\n"
+	"  a       its instructions, with samples of each; Esc: back\n"
 	"  x       without the stacks that have this function\n"
 	"  d       only this row's module (binary, library)\n"
 	"  k       only the kernel, only user code, both\n"
@@ -149,7 +151,8 @@ static void add_filter(struct tui *t, enum tui_filter_kind kind, const char *val
 		(struct tui_filter){kind, value ? xstrdup(value) : NULL};
 	if (!refresh(t))
 		(void)remove_filter(t);
-	else if (kind == TUI_CALLERS || kind == TUI_CALLEES) /* other rows than were searched */
+	else if (kind == TUI_CALLERS || kind == TUI_CALLEES ||
+		 kind == TUI_CODE) /* other rows than were searched */
 		set_row_filter(t, NULL, (struct sv){0});
 }
 
@@ -220,14 +223,23 @@ static void draw_views(struct tui *t)
 		if (width > (size_t)t->screen.columns)
 			break;
 	}
+	first = MIN(first, t->query.view);
 	int column = 1;
-	for (size_t i = MIN(first, t->query.view); i < t->model->nr_views; i++) {
+	size_t i = first;
+	for (; i < t->model->nr_views; i++) {
 		CLEANUP(buf_release) struct buf name = {0};
 		view_name(t, i, &name);
+		/* the current view was found to fit; the others leave a column for the mark */
+		if (i != t->query.view && column + (int)name.n + 2 > t->screen.columns)
+			break;
 		screen_put(&t->screen, 1, column, i == t->query.view ? SCREEN_BAR : SCREEN_FAINT,
 			   buf_str(&name));
 		column += (int)name.n + 2;
 	}
+	if (first)
+		screen_put(&t->screen, 1, 0, SCREEN_BOLD, "<");
+	if (i < t->model->nr_views)
+		screen_put(&t->screen, 1, t->screen.columns - 1, SCREEN_BOLD, ">");
 }
 
 static void draw_filters(struct tui *t)
@@ -242,8 +254,8 @@ static void draw_filters(struct tui *t)
 		}
 	}
 	if (t->row_filter)
-		buf_addf(&line, "%srows: /%s/, %zu", line.n ? "; " : "", buf_str(&t->pattern),
-			 t->rows.nr_matching);
+		buf_addf(&line, "%srows: /%s/, %s", line.n ? "; " : "", buf_str(&t->pattern),
+			 num_count(t->rows.nr_matching).s);
 	if (t->query.sort && !t->rows.tree)
 		buf_addf(&line, "%sby %s", line.n ? "; " : "", sort_names[t->query.sort]);
 	CLEANUP(buf_release) struct buf safe = {0};
@@ -287,6 +299,30 @@ static void draw_rows(struct tui *t)
 					 : "nothing to show");
 }
 
+/* The message, or the keys that have room; ".." if there are more. */
+static void draw_footer(struct tui *t)
+{
+	static const char *const keys[] = {
+		"? help", "q quit",   "Enter open", "z zoom", "< callers",         "> callees",
+		"/ rows", "Esc back", "Tab view",   "a code", "left right columns"};
+	CLEANUP(buf_release) struct buf line = {0};
+	int row = t->screen.rows - 1;
+	if (t->message.n) {
+		screen_put(&t->screen, row, 1, SCREEN_NOTICE, buf_str(&t->message));
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		bool is_last = i + 1 == ARRAY_LEN(keys);
+		if (line.n + 2 + strlen(keys[i]) + (is_last ? 0 : 4) + 1 >
+		    (size_t)t->screen.columns) {
+			buf_add_str(&line, line.n ? "  .." : "");
+			break;
+		}
+		buf_addf(&line, "%s%s", line.n ? "  " : "", keys[i]);
+	}
+	screen_put(&t->screen, row, 1, SCREEN_FAINT, buf_str(&line));
+}
+
 static void draw(struct tui *t)
 {
 	(void)screen_measure(&t->screen);
@@ -300,13 +336,7 @@ static void draw(struct tui *t)
 	draw_views(t);
 	draw_filters(t);
 	draw_rows(t);
-	if (t->message.n)
-		screen_put(&t->screen, t->screen.rows - 1, 1, SCREEN_NOTICE, buf_str(&t->message));
-	else
-		screen_put(
-			&t->screen, t->screen.rows - 1, 1, SCREEN_FAINT,
-			"? help  q quit  Enter open  z zoom  < callers  > callees  / rows  Esc back  "
-			"Tab view");
+	draw_footer(t);
 	screen_show(&t->screen);
 }
 
@@ -445,16 +475,24 @@ static bool move(struct tui *t, int key)
 	}
 }
 
-/* Keys of trees; false: another key. */
+/* Keys that open rows of trees and scroll the columns of tables; false: another key. */
 static bool open_or_close(struct tui *t, int key)
 {
 	switch (key) {
 	case SCREEN_RIGHT:
+		if (t->rows.table)
+			(void)tuirows_scroll(&t->rows, 1);
+		else
+			tuirows_open(&t->rows, t->cursor, true, false);
+		return true;
 	case '+':
 		tuirows_open(&t->rows, t->cursor, true, false);
 		return true;
 	case SCREEN_LEFT:
-		close_row(t);
+		if (t->rows.table)
+			(void)tuirows_scroll(&t->rows, -1);
+		else
+			close_row(t);
 		return true;
 	case '-':
 		tuirows_open(&t->rows, t->cursor, false, false);
@@ -488,6 +526,9 @@ static void change_query(struct tui *t, int key)
 		break;
 	case 'x':
 		filter_function(t, TUI_EXCLUDE);
+		break;
+	case 'a':
+		filter_function(t, TUI_CODE);
 		break;
 	case 'd':
 		filter_module(t);

@@ -21,6 +21,7 @@ enum tui_filter_kind {
 	TUI_WITHIN,  /* what a function calls: it becomes 100 % */
 	TUI_CALLERS, /* shows the callers of a function, in place of the view's rows */
 	TUI_CALLEES, /* shows what a function calls, in place of the view's rows */
+	TUI_CODE,    /* shows the instructions of a function, in place of the view's rows */
 	TUI_EXCLUDE, /* without the stacks that have a function */
 	TUI_MODULE,  /* the leaf is in a module */
 	TUI_THREAD,

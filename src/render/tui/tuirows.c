@@ -7,7 +7,7 @@
 #include "base/text/lines.h"
 #include "base/text/shortname.h"
 
-#define GAP        2
+#define GAP        CELLS_GAP
 #define NAME_MIN   16 /* columns that a shortened name keeps */
 #define INDENT_MAX 60 /* columns; deeper levels do not move further right */
 
@@ -158,7 +158,6 @@ void tuirows_filter(struct tuirows *rows, struct regex *re)
 		if (re && !regex_match(re, line))
 			continue;
 		vec_push(&rows->shown, (uint32_t)(line.p - rows->text.p));
-		rows->widest = MAX(rows->widest, line.n);
 	}
 	rows->nr_matching = rows->shown.n;
 }
@@ -272,14 +271,64 @@ static void add_node(const struct tuirows *rows, size_t i, size_t columns, struc
 	add_name(to, from, columns, intern_str(&rows->report->names, n->name));
 }
 
-/* Columns of a table that are texts, but for the name: after it, at the end of the line. */
-static size_t width_behind(const struct tuirows *rows)
+/*
+ * The widths of a table's columns on a line: the first ones are scrolled away, then others left out,
+ * until the rest fits, and the widest texts are shortened. The name always stays.
+ */
+static size_t *fit_table(const struct tuirows *rows, size_t columns)
 {
-	size_t width = 0;
 	const struct report_table *t = rows->table;
-	for (size_t c = name_column(t) + 1; c < t->nr_columns; c++)
-		width += rows->widths[c] ? GAP + rows->widths[c] : 0;
-	return width;
+	size_t name = name_column(t);
+	size_t *widths = xcalloc(t->nr_columns + 1, sizeof(*widths));
+	memcpy(widths, rows->widths, t->nr_columns * sizeof(*widths));
+	size_t nr_away = rows->nr_scrolled;
+	for (size_t c = 0; c < t->nr_columns && nr_away; c++)
+		if (c != name && widths[c]) {
+			widths[c] = 0;
+			nr_away--;
+		}
+	/* the name is kept whatever its place: as wide as any line allows */
+	size_t width_of_name = name < t->nr_columns ? MIN(widths[name], (size_t)NAME_MIN) : 0;
+	size_t room = columns - MIN(columns, width_of_name ? width_of_name + GAP : 0);
+	size_t natural = name < t->nr_columns ? widths[name] : 0;
+	if (name < t->nr_columns)
+		widths[name] = 0;
+	cells_fit(t, widths, room, NAME_MIN);
+	if (name < t->nr_columns)
+		widths[name] = natural;
+	for (;;) {
+		size_t sum = 0;
+		size_t most = SIZE_MAX;
+		for (size_t c = 0; c < t->nr_columns; c++) {
+			sum += widths[c] ? GAP + widths[c] : 0;
+			bool is_text = t->columns[c].kind == CELL_TEXT && widths[c] > NAME_MIN;
+			if (is_text && (most == SIZE_MAX || widths[c] > widths[most]))
+				most = c;
+		}
+		if (sum <= columns || most == SIZE_MAX)
+			return widths;
+		widths[most]--;
+	}
+}
+
+bool tuirows_scroll(struct tuirows *rows, int by)
+{
+	const struct report_table *t = rows->table;
+	size_t nr = 0;
+	for (size_t c = 0; t && c < t->nr_columns; c++)
+		nr += c != name_column(t) && rows->widths[c];
+	if ((by < 0 && !rows->nr_scrolled) || (by > 0 && rows->nr_scrolled + 1 >= nr))
+		return false;
+	rows->nr_scrolled += by < 0 ? (size_t)-1 : 1;
+	return true;
+}
+
+static bool is_left_out(const struct tuirows *rows, const size_t *widths)
+{
+	size_t nr = 0;
+	for (size_t c = 0; c < rows->table->nr_columns; c++)
+		nr += rows->widths[c] && !widths[c];
+	return nr > rows->nr_scrolled;
 }
 
 static void add_cells(const struct tuirows *rows, size_t columns, struct buf *to,
@@ -287,31 +336,32 @@ static void add_cells(const struct tuirows *rows, size_t columns, struct buf *to
 		      size_t row)
 {
 	const struct report_table *t = rows->table;
-	size_t name = name_column(t);
-	size_t from = to->n;
-	size_t behind = width_behind(rows);
+	CLEANUP(free_p) size_t *widths = fit_table(rows, columns);
 	for (size_t c = 0; c < t->nr_columns; c++) {
-		if (!rows->widths[c])
+		if (!widths[c])
 			continue;
 		CLEANUP(buf_release) struct buf text = {0};
 		cell(&text, rows, row, c);
 		buf_add_repeat(to, ' ', GAP);
 		if (t->columns[c].kind != CELL_TEXT) {
-			add_right(to, buf_str(&text), rows->widths[c]);
+			add_right(to, buf_str(&text), widths[c]);
 			continue;
 		}
 		size_t at = to->n;
-		size_t width = rows->widths[c];
-		if (c ==
-		    name) { /* the columns behind it keep their width while the name has NAME_MIN */
-			size_t used = utf8_columns(sv_from(to->p + from, to->n - from));
-			size_t left = columns > used + behind ? columns - used - behind : 0;
-			width = MIN(width, MAX(left, (size_t)NAME_MIN));
-			shortname_add(to, buf_sv(&text), width);
-		} else {
-			buf_add_sv(to, buf_sv(&text));
-		}
-		pad(to, at, width);
+		shortname_add(to, buf_sv(&text), widths[c]);
+		pad(to, at, widths[c]);
+	}
+}
+
+/* Columns that are not on the screen are marked at the ends of the head. */
+static void mark_hidden(const struct tuirows *rows, size_t from, size_t columns, struct buf *to)
+{
+	CLEANUP(free_p) size_t *widths = fit_table(rows, columns);
+	if (rows->nr_scrolled && to->n > from)
+		to->p[from] = '<';
+	if (is_left_out(rows, widths)) {
+		pad(to, from, columns - MIN(columns, (size_t)1));
+		buf_add_ch(to, '>');
 	}
 }
 
@@ -329,8 +379,12 @@ static void table_title(struct buf *to, const struct tuirows *rows, size_t row, 
 
 void tuirows_add_head(const struct tuirows *rows, unsigned columns, struct buf *to)
 {
+	size_t from = to->n;
 	if (rows->table) {
 		add_cells(rows, columns, to, table_title, 0);
+		while (to->n > from && to->p[to->n - 1] == ' ')
+			to->n--;
+		mark_hidden(rows, from, columns, to);
 	} else if (rows->tree) {
 		bool is_reversed = rows->tree->is_reversed;
 		if (has_shares(rows))

@@ -29,7 +29,7 @@ struct tuirows {
 	uint8_t *nodes;                   /* trees: flags of each node */
 	struct cells_form *forms;         /* tables: of each column */
 	size_t *widths;                   /* tables: columns of text of each column; 0: not shown */
-	size_t widest;                    /* longest line of the text */
+	size_t nr_scrolled;               /* tables: columns that are scrolled away at the left */
 	size_t nr_matching;               /* rows whose names match the filter */
 	VEC(uint32_t) shown;              /* nodes, rows of the table, or offsets into the text */
 };
@@ -51,7 +51,9 @@ void tuirows_open_all(struct tuirows *rows, bool is_open);
 /* Returns the index of the row above it in the tree; itself for the first one. */
 size_t tuirows_parent(const struct tuirows *rows, size_t i);
 
-/* Appends the head of the columns; nothing for texts. */
+/* Scrolls the columns of a table by one, to the right or the left; false: there are no more. */
+bool tuirows_scroll(struct tuirows *rows, int by);
+/* Appends the head of the columns, "<" and ">" for what is not on the screen; nothing for texts. */
 void tuirows_add_head(const struct tuirows *rows, unsigned columns, struct buf *to);
 void tuirows_add(const struct tuirows *rows, size_t i, unsigned columns, struct buf *to);
 /* Share of everything in per cent, by which a row is coloured; negative: it has none. */

@@ -161,3 +161,43 @@ TEST(tuirows_of_an_empty_report_are_its_text)
 	tuirows_open(&rows, 0, true, true);
 	tuirows_release(&rows);
 }
+
+TEST(tuirows_of_a_narrow_table_keep_the_name_and_scroll_the_columns)
+{
+	static const char *const hide_first[] = {"p50_ns", NULL};
+	static const struct report_column wait_columns[] = {
+		{"time_ns", "time", CELL_NS, NULL},        {"p50_ns", "p50", CELL_NS, NULL},
+		{"waits", "waits", CELL_COUNT, NULL},      {"longest_ns", "longest", CELL_NS, NULL},
+		{"function", "function", CELL_TEXT, NULL},
+	};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	struct report_table *t =
+		report_add_table(r, "t", "t", wait_columns, ARRAY_LEN(wait_columns));
+	t->hide_first = hide_first;
+	report_add_row(r, t,
+		       (union cell[]){{.u = 5000000},
+				      {.u = 2000000},
+				      {.u = 1234567},
+				      {.u = 3000000},
+				      {.text = "a_function_with_a_long_name"}});
+	struct tuirows rows;
+	tuirows_make(&rows, r, TUIROWS_OF_REPORT, &(struct text_style){0});
+	CLEANUP(buf_release) struct buf head = {0};
+	CLEANUP(buf_release) struct buf line = {0};
+	tuirows_add_head(&rows, 50, &head);
+	tuirows_add(&rows, 0, 50, &line);
+	CHECK(utf8_columns(buf_sv(&line)) <= 50 && strstr(buf_str(&line), "1,234,567"));
+	CHECK(strstr(buf_str(&line), "a_func") && !strstr(buf_str(&head), "p50"));
+	CHECK(head.p[head.n - 1] == '>' && head.p[0] == ' ');
+	CHECK(tuirows_scroll(&rows, 1) && tuirows_scroll(&rows, 1) && tuirows_scroll(&rows, 1));
+	CHECK(!tuirows_scroll(&rows, 1));
+	buf_clear(&head);
+	buf_clear(&line);
+	tuirows_add_head(&rows, 50, &head);
+	tuirows_add(&rows, 0, 50, &line);
+	CHECK(head.p[0] == '<' && strstr(buf_str(&head), "longest"));
+	CHECK(strstr(buf_str(&line), "a_function_with_a_long_name"));
+	CHECK(tuirows_scroll(&rows, -1) && tuirows_scroll(&rows, -1) && tuirows_scroll(&rows, -1));
+	CHECK(!tuirows_scroll(&rows, -1));
+	tuirows_release(&rows);
+}
