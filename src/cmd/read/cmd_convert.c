@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/stacks/calltree.h"
+#include "analyze/wait/idlewaits.h"
 #include "analyze/wait/reason.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/weightcolumn.h"
@@ -32,6 +33,7 @@ struct convert_opts {
 	const char *dumps;
 	struct opt_list debug_dirs;
 	bool wants_list;
+	bool has_no_idle;
 	bool has_no_inlines;
 	bool has_inline_locations;
 	int offcpu; /* enum offcpu_form */
@@ -54,6 +56,9 @@ static const struct opt convert_opts[] = {
 	OPT_STR(0, "weight", struct convert_opts, weight, "COLUMN",
 		"value to write, if the event has several columns: samples, period, time, calls, "
 		"bytes (default: what reports add up; the period if the samples' periods vary)"),
+	OPT_FLAG(
+		0, "no-idle", struct convert_opts, has_no_idle,
+		"leave out idle waits, as pages do: threads that wait for work, in park, poll or sleep"),
 	OPT_STR(0, "dumps", struct convert_opts, dumps, "WHICH", DUMPS_HELP),
 	OPT_END,
 };
@@ -338,6 +343,22 @@ static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struc
 	return 0;
 }
 
+static void remove_idle(struct profile *p)
+{
+	struct idlewaits removed = idlewaits_remove(p);
+	log_note("left out: %s that were idle, %s of wait time", num_noun(removed.nr, "waits").s,
+		 num_ns(removed.ns).s);
+}
+
+/* Two viewers have JSON formats of their own, which a suffix does not ask for. */
+static void note_json(const struct convert_opts *o, const struct output *out)
+{
+	if (!o->to && out->format && !strcmp(out->format->name, "json"))
+		log_note("'%s' has assay's own JSON (docs/formats/profile-json.md); for viewers: "
+			 "--to firefox, --to speedscope",
+			 out->path);
+}
+
 static int convert(const struct convert_opts *asked, const struct opt_args *args)
 {
 	struct convert_opts own = *asked;
@@ -352,6 +373,8 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 	if (load(&p, o, args, &err))
 		return cmd_fail(&err);
 	share_apply(&o->share, &p);
+	if (o->has_no_idle)
+		remove_idle(p);
 	if (p->is_incomplete)
 		log_note("the input is incomplete: the capture was killed, or the file is damaged");
 	bool is_flame = true;
@@ -368,6 +391,8 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 		has_one_event |= !outputs[i].format || outputs[i].format->flags & FORMAT_ONE_EVENT;
 	if (has_one_event)
 		inputs_note_event(p, o->event);
+	for (size_t i = 0; i < nr; i++)
+		note_json(o, &outputs[i]);
 	const char *title =
 		args->operands.n == 1 && !o->share.is_redacted ? args->operands.p[0] : "profile";
 	for (size_t i = 0; i < nr; i++) {

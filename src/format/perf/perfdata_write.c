@@ -316,7 +316,9 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 	uint64_t count = (uint64_t)MAX(values[0], 0);
 	uint64_t weight = (uint64_t)MAX(values[period_column(t)], 0);
 	if (w->stats.is_folded || t->has_tags) /* one record per row */
-		count = count ? 1 : 0;
+		count = MIN(count, (uint64_t)1);
+	if (weight) /* time of a wait that had not ended, of a call's part */
+		count = MAX(count, (uint64_t)1);
 	for (uint64_t k = 0; k < count; k++) {
 		const struct pw_chain *chain = pw_chain_of(w, pid, task->comm, t->stack[i]);
 		uint64_t period = weight / count + (k < weight % count);
