@@ -280,23 +280,53 @@ unsigned selecttags_test(const struct tagplan *plan, size_t i, enum wait_reason 
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
+enum { KEY_TAG, KEY_PHASE, KEY_TASK, KEY_STACK, KEY_NR };
+
 struct keyed {
-	stack_id stack;
-	task_id task;
-	uint32_t phase;
-	uint32_t tag;
+	uint32_t key[KEY_NR]; /* the last one is the most significant */
 	uint32_t sample;
 };
 
-static int by_key(const void *x, const void *y)
+struct keyed_list {
+	struct keyed *p;
+	struct keyed *spare;
+	size_t n;
+};
+
+#define DIGIT_BITS 11u
+#define DIGITS     (1u << DIGIT_BITS)
+
+static void sort_by_digit(struct keyed_list *l, unsigned field, unsigned shift)
 {
-	const struct keyed *a = x;
-	const struct keyed *b = y;
-	return COMPARE(a->stack, b->stack)
-		       ?: COMPARE(a->task, b->task)
-		       ?: COMPARE(a->phase, b->phase)
-		       ?: COMPARE(a->tag, b->tag)
-		       ?: COMPARE(a->sample, b->sample);
+	size_t next[DIGITS] = {0};
+	for (size_t i = 0; i < l->n; i++)
+		next[l->p[i].key[field] >> shift & (DIGITS - 1)]++;
+	size_t at = 0;
+	for (unsigned d = 0; d < DIGITS; d++) {
+		size_t nr = next[d];
+		next[d] = at;
+		at += nr;
+	}
+	for (size_t i = 0; i < l->n; i++)
+		l->spare[next[l->p[i].key[field] >> shift & (DIGITS - 1)]++] = l->p[i];
+	struct keyed *sorted = l->spare;
+	l->spare = l->p;
+	l->p = sorted;
+}
+
+/*
+ * By stack, task, phase, tag; equal ones keep their order. Digit by digit: a first page sorts its waits
+ * seven times, and comparisons took a third of the time of `assay view`.
+ */
+static void sort_keys(struct keyed_list *l)
+{
+	for (unsigned field = 0; field < KEY_NR; field++) {
+		uint32_t max = 0;
+		for (size_t i = 0; i < l->n; i++)
+			max = MAX(max, l->p[i].key[field]);
+		for (unsigned shift = 0; shift < 32 && max >> shift; shift += DIGIT_BITS)
+			sort_by_digit(l, field, shift);
+	}
 }
 
 static void add_values(struct select_tagged *row, const struct table *t, size_t i)
@@ -399,29 +429,34 @@ void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct se
 {
 	const struct table *t = plan->t;
 	struct selecttags_stacks stacks = selecttags_stacks(plan);
-	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
+	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, 2 * n + 1, sizeof(*keys));
+	struct keyed_list list = {.p = keys, .spare = keys + n, .n = n};
 	for (size_t k = 0; k < n; k++) {
 		uint32_t i = samples[k];
 		stack_id stack = selecttags_stack(&stacks, t->stack[i]);
-		keys[k] = (struct keyed){stack, t->task[i], select_phase(row_filter, i), t->tag[i],
-					 i};
+		keys[k] = (struct keyed){.key = {[KEY_STACK] = stack,
+						 [KEY_TASK] = t->task[i],
+						 [KEY_PHASE] = select_phase(row_filter, i),
+						 [KEY_TAG] = t->tag[i]},
+					 .sample = i};
 	}
 	selecttags_stacks_release(&stacks);
-	qsort(keys, n, sizeof(*keys), by_key);
+	sort_keys(&list);
 	VEC(struct select_tagged) tagged = {0};
 	for (size_t k = 0; k < n; k++) {
-		const struct keyed *key = &keys[k];
+		const struct keyed *at = &list.p[k];
+		const uint32_t *key = at->key;
 		struct select_tagged *row = tagged.n ? vec_last(&tagged) : NULL;
-		if (!row || row->stack != key->stack || row->task != key->task ||
-		    row->phase != key->phase || row->tag != key->tag) {
+		if (!row || row->stack != key[KEY_STACK] || row->task != key[KEY_TASK] ||
+		    row->phase != key[KEY_PHASE] || row->tag != key[KEY_TAG]) {
 			row = vec_add(&tagged);
-			row->stack = key->stack;
-			row->task = key->task;
-			row->phase = key->phase;
-			row->tag = key->tag;
-			row->reason = reason_at(plan, key->stack, key->tag);
+			row->stack = key[KEY_STACK];
+			row->task = key[KEY_TASK];
+			row->phase = key[KEY_PHASE];
+			row->tag = key[KEY_TAG];
+			row->reason = reason_at(plan, row->stack, row->tag);
 		}
-		add_values(row, t, key->sample);
+		add_values(row, t, at->sample);
 	}
 	sel->nr_tagged = tagged.n;
 	sel->tagged = arena_dup(a, tagged.p, tagged.n * sizeof(*tagged.p));
