@@ -252,6 +252,26 @@ for (const row of byLine.slice(0, 5)) {
 }
 await page.close();
 
+/* ---- print: light, whole, and back ---- */
+
+page = await ready(await open(view(faults, 'print.html'), { colorScheme: 'dark', viewport: { width: 1440, height: 900 } }));
+await page.evaluate((f) => window.assay.set({ selected: window.assay.P.tree.name.indexOf(f) }), byLine[0].function);
+await settled(page);
+await page.evaluate(() => {
+	window.addEventListener('beforeprint', () => {
+		const box = getComputedStyle(document.querySelector('.details')), c = document.querySelector('.flame canvas');
+		window.printed = [getComputedStyle(document.body).backgroundColor, box.maxHeight, box.position,
+			[...c.getContext('2d').getImageData(3, 3, 1, 1).data.slice(0, 3)]];
+	});
+});
+await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+await page.pdf();
+const [back, maxHeight, position, pixel] = await page.evaluate(() => window.printed);
+check(back === 'rgb(255, 255, 255)' && maxHeight === 'none' && position === 'static' && Math.min(...pixel) > 180,
+	`paper is white, the panel whole: ${back} ${maxHeight} ${position} ${pixel}`);
+check(await page.evaluate(() => document.documentElement.dataset.theme) === undefined, 'the colours of the screen come back');
+await page.close();
+
 /* ---- mouse, keyboard, address ---- */
 url = view(path.join(fixtures, 'waits/hotcold.assay'), 'b.html');
 page = await ready(await open(url));

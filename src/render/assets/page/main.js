@@ -355,6 +355,24 @@ function listenKeys(app, bar, flame, axis, help) {
 	});
 }
 
+/* Paper is white: canvases are drawn anew in light colours, and back after it. */
+function listenPrint(app) {
+	const set = document.documentElement.dataset;
+	let theme;
+	window.addEventListener('beforeprint', () => {
+		theme = set.theme;
+		set.theme = 'light';
+		app.draw();
+	});
+	window.addEventListener('afterprint', () => {
+		if (theme)
+			set.theme = theme;
+		else
+			delete set.theme;
+		app.draw();
+	});
+}
+
 /* ---- start ---------------------------------------------------------------------------------------------- */
 
 function build(P, engine) {
@@ -388,6 +406,7 @@ function build(P, engine) {
 		app.refresh();
 	});
 	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => app.notify());
+	listenPrint(app);
 	root.hidden = false;
 	document.getElementById('static').hidden = true;
 	app.load();
