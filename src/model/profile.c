@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/file/file.h"
 #include "base/hash.h"
 
@@ -72,7 +73,15 @@ void profile_free_p(struct profile **pp)
 
 str_id profile_str(struct profile *p, const char *s, size_t n)
 {
-	return intern_add(&p->strings, s, n);
+	if (LIKELY(!n || !memchr(s, '\0', n)))
+		return intern_add(&p->strings, s, n);
+	CLEANUP(buf_release) struct buf visible = {0};
+	for (size_t i = 0; i < n; i++)
+		if (s[i])
+			buf_add_ch(&visible, s[i]);
+		else
+			buf_add_str(&visible, "\\x00");
+	return intern_add(&p->strings, visible.p, visible.n);
 }
 
 str_id profile_cstr(struct profile *p, const char *s)

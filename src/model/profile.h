@@ -244,7 +244,7 @@ struct profile *profile_new(void);
 void profile_free(struct profile *p);
 void profile_free_p(struct profile **pp);
 
-/* Intern a string; copied. */
+/* Intern a string; copied. A NUL in it becomes the text "\\x00", since texts end with one. */
 str_id profile_str(struct profile *p, const char *s, size_t n);
 str_id profile_cstr(struct profile *p, const char *s);
 /*

@@ -24,6 +24,15 @@ static void add_samples(struct profile *p, uint32_t table, stack_id parent, loc_
 	profile_sample(p, table, 0, profile_stack(p, parent, leaf), 0, -1, &nr);
 }
 
+TEST(profile_shows_a_nul_in_a_text)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	str_id id = profile_str(p, "a\0b", 3);
+	CHECK_STR(profile_text(p, id), "a\\x00b");
+	CHECK_U64(profile_sv(p, id).n, 6);
+	CHECK(profile_str(p, "a", 1) != id && profile_str(p, "a\0b", 3) == id);
+}
+
 TEST(profile_seal_counts_unsymbolized_samples_by_cause)
 {
 	struct profile *p = profile_new();
