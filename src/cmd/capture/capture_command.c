@@ -226,19 +226,29 @@ static void warn_of_nothing(const struct capture_job *job, const struct capture_
 	log_hint("run with sudo; to see what is missing: assay doctor -p PID");
 }
 
+/*
+ * --redact: what the capture leaves is what its options say, the recording as well. While it runs, its
+ * file is whole.
+ */
+static int share_result(const struct capture_job *job, struct outputs *out,
+			struct capture_result *r)
+{
+	share_apply(&job->common.share, &r->profile);
+	if (!job->common.share.is_redacted || job->is_unrecorded)
+		return EXIT_OK;
+	log_note("redacted: the recording and all that is written beside it");
+	return outputs_replace_recording(out, r, job->command->name);
+}
+
 /* Page, folded stacks and pictures: what people give away. */
 static int write_pictures(struct capture_job *job, struct outputs *out, struct capture_result *r)
 {
-	share_apply(&job->common.share, &r->profile);
 	int status = EXIT_OK;
 	if (outputs_page(out, r->profile) == EXIT_FAILED ||
 	    write_flame_graphs(job, out, r->profile) == EXIT_FAILED)
 		status = EXIT_FAILED;
 	if (wants_svg(job) && memchart_output(out, r->profile) != EXIT_OK)
 		status = EXIT_FAILED;
-	if (job->common.share.is_redacted)
-		log_note("redacted: the page and what is written beside it; the recording holds "
-			 "everything");
 	return status;
 }
 
@@ -256,6 +266,8 @@ static int finish(struct capture_job *job, struct outputs *out, struct capture_r
 		status = EXIT_FAILED;
 	if (c->print_notes)
 		c->print_notes(job, r);
+	if (share_result(job, out, r) != EXIT_OK)
+		status = EXIT_FAILED;
 	if (has_pictures && stop_count() <= 1 && write_pictures(job, out, r) != EXIT_OK)
 		status = EXIT_FAILED;
 	if (!job->is_unrecorded) {

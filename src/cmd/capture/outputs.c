@@ -15,6 +15,7 @@
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "cmd/read/htmlpage.h"
+#include "format/assay/assayfile.h"
 #include "format/format.h"
 #include "cmd/read/codefiles.h"
 
@@ -102,6 +103,18 @@ int outputs_page(struct outputs *o, const struct profile *p)
 	}
 	int status = outputs_write(o, PAGE_SUFFIX, &html);
 	o->has_page = status == EXIT_OK;
+	return status;
+}
+
+int outputs_replace_recording(struct outputs *o, struct capture_result *r, const char *kind)
+{
+	CLEANUP(buf_release) struct buf bytes = {0};
+	CLEANUP(err_release) struct err err = {0};
+	int rc = assayfile_write(&bytes, r->profile, kind, &err);
+	if (rc)
+		log_err(&err);
+	int status = rc ? EXIT_FAILED : outputs_write(o, STORE_SUFFIX, &bytes);
+	r->nr_bytes = status == EXIT_OK ? bytes.n : 0;
 	return status;
 }
 

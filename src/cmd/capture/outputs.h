@@ -55,6 +55,8 @@ void outputs_abandon(struct outputs *o);
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text);
 /* Writes the HTML page of the recording beside it. Returns an exit status. */
 int outputs_page(struct outputs *o, const struct profile *p);
+/* Writes the result's profile in place of the recording. On failure there is none. */
+int outputs_replace_recording(struct outputs *o, struct capture_result *r, const char *kind);
 /*
  * Writes a flame graph of @pic beside the recording. @title: printed after the path, or NULL.
  * Returns an exit status; EXIT_NOTHING: no row has a weight.

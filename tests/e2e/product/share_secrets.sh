@@ -60,9 +60,10 @@ run --with-args -o args.assay
 [ -z "$(python3 planted.py t0ken cut.html)" ] || fail "view without --with-args: arguments"
 
 run --redact -o redacted.assay
-mv redacted.assay whole.assay
+[ "$(stat -c %a redacted.assay)" = 600 ] || fail "the redacted recording may be read by others"
+"$ASSAY" convert --to json -o redacted.json redacted.assay || fail "the redacted recording cannot be read"
 rm -f o.*
-all whole.assay --redact
+all plain.assay --redact
 mv o.assay o.kept
 # The recording within the page is packed once more.
 "$ASSAY" convert --to json -o o.page.json redacted.html && "$ASSAY" report -v redacted.html > o.page.txt || fail "the page is no recording"

@@ -54,8 +54,8 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL, peer, &listener);
 	while (now_ms() < end_ms) {
 		burn();
-		if (pwrite(file, "x", 1, 0) != 1 || fsync(file) ||
-		    read(s, &byte, 1) != 1) /* s3cret-in-source */
+		if (pwrite(file, "x", 1, 0) != 1 || fsync(file) || /* s3cret-in-source */
+		    read(s, &byte, 1) != 1)
 			return 1;
 	}
 	return 0;
