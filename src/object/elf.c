@@ -156,6 +156,7 @@ static void read_sections(struct elf *e, const Elf64_Ehdr *eh, const Elf64_Shdr 
 			.link = sh[i].sh_link,
 			.info = sh[i].sh_info,
 			.entry_bytes = sh[i].sh_entsize,
+			.align = sh[i].sh_addralign,
 		};
 		if (s->type == SHT_NOTE && !e->nr_build_id)
 			(void)build_id_from_notes(e, s->offset, s->nr_bytes, sh[i].sh_addralign);

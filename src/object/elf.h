@@ -35,6 +35,7 @@ struct elf_section {
 	uint32_t link;
 	uint32_t info;
 	uint64_t entry_bytes;
+	uint64_t align; /* 0 and 1: none */
 };
 
 struct elf_segment {

@@ -18,6 +18,7 @@
 #include "host/procmem.h"
 #include "object/debugfile.h"
 #include "plan/alloccode.h"
+#include "plan/libcmatch.h"
 #include "plan/mainfind.h"
 
 #define LINK_MAPS_MAX 4096
@@ -120,6 +121,9 @@ static int find_allocators(struct cached_binary *k, const char *path, int root_f
 	struct elf *mini CLEANUP(elf_free_p) = NULL;
 	if (!debug) /* missing or invalid: ignored */
 		(void)debugfile_mini(&mini, k->elf, NULL);
+	bool has_none = !k->found.functions.n && !k->found.jemalloc.version_text && !k->found.is_go;
+	if (!debug && !mini && has_none)
+		debug = libcmatch_symbols(k->elf);
 	if (!debug && !mini)
 		return 0;
 	allocfind_release(&k->found);

@@ -1,7 +1,7 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -pthread */
-/* also heaptruth_static: gcc -O2 -g -static -fno-optimize-sibling-calls -pthread */
+/* also heaptruth_static: gcc -O2 -g -static -fno-optimize-sibling-calls -pthread -Wl,--build-id */
 /* also heaptruth_je: gcc -O2 -g -static -fno-optimize-sibling-calls -pthread -Wl,--build-id -ljemalloc -lm -lstdc++ */
-/* also heaptruth_musl: musl-gcc -O2 -g -fno-optimize-sibling-calls -static */
+/* also heaptruth_musl: musl-gcc -O2 -g -fno-optimize-sibling-calls -static -Wl,--build-id */
 /*
  * Allocates in various ways, each from a function named after it, and prints its own counts:
  *
