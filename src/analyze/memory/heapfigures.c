@@ -86,6 +86,11 @@ static void add_to_function(struct heapfigures *f, const struct heapframe *frame
 	struct heap_group *g = group_at(&f->functions, key + 1);
 	g->frame = *frame;
 	heap_figures_add(&g->f, fig);
+	size_t idx = (size_t)(g - f->functions.rows.p);
+	g = group_at(&f->vias, (uint64_t)frame->via << 32 | idx);
+	g->frame = *frame;
+	g->idx = idx;
+	heap_figures_add(&g->f, fig);
 }
 
 static unsigned size_log2(uint16_t size_class)
@@ -224,30 +229,6 @@ static void shrink_all(struct heapfigures *f)
 		set_exact(&g->f);
 }
 
-int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
-			const struct select_spec *spec, struct err *err)
-{
-	static const struct {
-		enum table_id table;
-		enum heap_sum_id part;
-	} parts[] = {
-		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED},
-		{TABLE_FREED, HEAP_SUM_FREED},
-		{TABLE_FREED_PREEXISTING, HEAP_SUM_FREED_PREEXISTING},
-		{TABLE_LIVE, HEAP_SUM_LIVE},
-		{TABLE_PEAK, HEAP_SUM_PEAK},
-		{TABLE_MAPPED, HEAP_SUM_MAPPED},
-		{TABLE_GROWTH, HEAP_SUM_GROWTH},
-	};
-	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
-	TRY(leaks_limit(p, spec->heap.older_than, &f->leaks, err));
-	TRY(suppress_new(&f->suppress, a, p, spec->heap.suppress, err));
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		TRY(add_table(f, parts[i].table, parts[i].part, spec, err));
-	shrink_all(f);
-	return 0;
-}
-
 static void groups_release(struct heap_groups *g)
 {
 	vec_release(&g->rows);
@@ -257,6 +238,7 @@ static void groups_release(struct heap_groups *g)
 void heapfigures_release(struct heapfigures *f)
 {
 	groups_release(&f->functions);
+	groups_release(&f->vias);
 	groups_release(&f->sites);
 	groups_release(&f->threads);
 	groups_release(&f->sizes);
@@ -290,6 +272,56 @@ void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number
 		g->rows.p[i].idx = i;
 	if (n)
 		qsort_r(g->rows.p, n, sizeof(*g->rows.p), by_sum, &(struct order){of, by_number});
+}
+
+enum heap_sum_id heapfigures_main_sum(const struct heapfigures *f)
+{
+	enum heap_weight w = heap_weight_default(f->p);
+	if (w == HEAP_WEIGHT_PEAK && f->total.of[HEAP_SUM_PEAK].bytes > 0)
+		return HEAP_SUM_PEAK;
+	if (w == HEAP_WEIGHT_LIVE && f->total.of[HEAP_SUM_LIVE].bytes > 0)
+		return HEAP_SUM_LIVE;
+	return f->total.of[HEAP_SUM_ALLOCATED].bytes > 0 ? HEAP_SUM_ALLOCATED : HEAP_SUM_LIVE;
+}
+
+/* Callees of a function differ: the one of most bytes is shown. */
+static void choose_vias(struct heapfigures *f)
+{
+	const struct order order = {heapfigures_main_sum(f), false};
+	const struct heap_group **most =
+		arena_calloc(f->arena, f->functions.rows.n + 1, sizeof(const struct heap_group *));
+	vec_foreach(v, &f->vias.rows)
+		if (!most[v->idx] || by_sum(v, most[v->idx], (void *)&order) < 0)
+			most[v->idx] = v;
+	for (size_t i = 0; i < f->functions.rows.n; i++)
+		f->functions.rows.p[i].frame.via = most[i]->frame.via;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
+			const struct select_spec *spec, struct err *err)
+{
+	static const struct {
+		enum table_id table;
+		enum heap_sum_id part;
+	} parts[] = {
+		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED},
+		{TABLE_FREED, HEAP_SUM_FREED},
+		{TABLE_FREED_PREEXISTING, HEAP_SUM_FREED_PREEXISTING},
+		{TABLE_LIVE, HEAP_SUM_LIVE},
+		{TABLE_PEAK, HEAP_SUM_PEAK},
+		{TABLE_MAPPED, HEAP_SUM_MAPPED},
+		{TABLE_GROWTH, HEAP_SUM_GROWTH},
+	};
+	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
+	TRY(leaks_limit(p, spec->heap.older_than, &f->leaks, err));
+	TRY(suppress_new(&f->suppress, a, p, spec->heap.suppress, err));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		TRY(add_table(f, parts[i].table, parts[i].part, spec, err));
+	shrink_all(f);
+	choose_vias(f);
+	return 0;
 }
 
 /* ---- cells --------------------------------------------------------------------------------- */

@@ -49,10 +49,11 @@ struct heap_figures {
 };
 
 struct heap_group {
-	struct heapframe frame; /* in functions and sites */
-	task_id task;           /* in threads */
-	unsigned log2;          /* in sizes: blocks from 2^log2 bytes, or HEAP_SIZE_UNKNOWN */
-	size_t idx;             /* index before the last sort */
+	struct heapframe
+		frame; /* in functions and sites; of functions, via is that of most bytes */
+	task_id task;  /* in threads */
+	unsigned log2; /* in sizes: blocks from 2^log2 bytes, or HEAP_SIZE_UNKNOWN */
+	size_t idx;    /* index before the last sort */
 	struct heap_figures f;
 };
 
@@ -72,6 +73,7 @@ struct heapfigures {
 	struct leak_limit leaks;
 	struct heap_figures total;
 	struct heap_groups functions;
+	struct heap_groups vias;  /* functions by what they called; idx: row of the function */
 	struct heap_groups sites; /* key: stack node of the function */
 	struct heap_groups threads;
 	struct heap_groups sizes;
@@ -90,6 +92,8 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 			const struct select_spec *spec, struct err *err);
 void heapfigures_release(struct heapfigures *f);
 
+/* The weight to sort by: peak for launched programs, else live, as on the rest of the page. */
+enum heap_sum_id heapfigures_main_sum(const struct heapfigures *f);
 /* Sorts by one of the sums (bytes or number), largest first; stable. */
 void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number);
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);

@@ -101,17 +101,6 @@ static bool has_growth(const struct heap_figures *f)
 	return f->of[HEAP_SUM_GROWTH].bytes > 0;
 }
 
-/* The weight to sort by: peak for launched programs, else live, as on the rest of the page. */
-static enum heap_sum_id main_sum(const struct heapfigures *f)
-{
-	enum heap_weight w = heap_weight_default(f->p);
-	if (w == HEAP_WEIGHT_PEAK && f->total.of[HEAP_SUM_PEAK].bytes > 0)
-		return HEAP_SUM_PEAK;
-	if (w == HEAP_WEIGHT_LIVE && f->total.of[HEAP_SUM_LIVE].bytes > 0)
-		return HEAP_SUM_LIVE;
-	return f->total.of[HEAP_SUM_ALLOCATED].bytes > 0 ? HEAP_SUM_ALLOCATED : HEAP_SUM_LIVE;
-}
-
 /* Columns to hide on narrow terminals; sort columns stay. */
 static const char *const hide_first[] = {"min_bytes", "mean_bytes", "module", "through",
 					 "pid",       "peak",       "calls",  NULL};
@@ -262,7 +251,8 @@ static void add_table(struct report *r, struct heapfigures *f, struct heap_group
 	t->note = table->note;
 	t->cut = table->flags & IN_ORDER ? CUT_LEAST : CUT_LAST; /* by the first figure */
 	if (table->flags & HAS_FIGURES)
-		t->hide_first = main_sum(f) == HEAP_SUM_PEAK ? hide_first_by_peak : hide_first;
+		t->hide_first =
+			heapfigures_main_sum(f) == HEAP_SUM_PEAK ? hide_first_by_peak : hide_first;
 	if (!(table->flags & IN_ORDER))
 		heap_groups_sort(groups, table->by, table->flags & BY_COUNT);
 	vec_foreach(g, &groups->rows) {
@@ -292,11 +282,12 @@ void heapviews_functions(struct report *r, struct heapfigures *f, const struct v
 		{{"function", "allocated by", CELL_TEXT,
 		  "innermost function outside allocators and standard libraries"},
 		 FUNCTION},
-		{{"through", "via", CELL_TEXT, "standard library function that it called"},
+		{{"through", "via", CELL_TEXT,
+		  "library function that it called, of several the one of most bytes"},
 		 THROUGH},
 		{{"module", "module", CELL_TEXT, NULL}, MODULE},
 	};
-	enum heap_sum_id by = main_sum(f);
+	enum heap_sum_id by = heapfigures_main_sum(f);
 	const struct heap_table table = {
 		"heap_functions",
 		by == HEAP_SUM_PEAK   ? "allocation sites by live bytes at the peak"
@@ -418,9 +409,9 @@ void heapviews_threads(struct report *r, struct heapfigures *f, const struct vie
 		{{"tid", "tid", CELL_ID, NULL}, TID},
 		{{"thread", "thread", CELL_TEXT, NULL}, THREAD},
 	};
-	const struct heap_table table = {"heap_threads",    "allocating threads",
-					 COLUMNS(columns),  .has = has_heap,
-					 .by = main_sum(f), .flags = HAS_FIGURES};
+	const struct heap_table table = {
+		"heap_threads",  "allocating threads",          COLUMNS(columns),
+		.has = has_heap, .by = heapfigures_main_sum(f), .flags = HAS_FIGURES};
 	if (has_heap(&f->total))
 		add_table(r, f, &f->threads, &table, limits->max_rows);
 }

@@ -69,6 +69,18 @@ void escape_xml(struct buf *to, struct sv s)
 	}
 }
 
+void escape_xml_lines(struct buf *to, struct sv s)
+{
+	const char *end;
+	while (s.n && (end = memchr(s.p, '\n', s.n))) {
+		size_t n = (size_t)(end - s.p);
+		escape_xml(to, (struct sv){s.p, n});
+		buf_add_ch(to, '\n');
+		s = sv_from_idx(s, n + 1);
+	}
+	escape_xml(to, s);
+}
+
 void escape_json(struct buf *to, struct sv s)
 {
 	while (s.n) {

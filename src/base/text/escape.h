@@ -9,9 +9,10 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-void escape_xml(struct buf *to, struct sv s);  /* text and attribute values alike */
-void escape_json(struct buf *to, struct sv s); /* without the quotes */
-void escape_term(struct buf *to, struct sv s); /* safe to print on a terminal */
+void escape_xml(struct buf *to, struct sv s);       /* text and attribute values alike */
+void escape_xml_lines(struct buf *to, struct sv s); /* ends of lines stay, as within <pre> */
+void escape_json(struct buf *to, struct sv s);      /* without the quotes */
+void escape_term(struct buf *to, struct sv s);      /* safe to print on a terminal */
 /* One shell word, quoted if necessary. Control characters stay: use escape_term to print it. */
 void escape_shell(struct buf *to, struct sv s);
 /* A file name from an untrusted string: [A-Za-z0-9._-], never empty, no leading dot. */

@@ -38,7 +38,7 @@ static void add_static(struct buf *to, const struct page *page,
 	buf_add_str(to,
 		    "</h1>\n<p id=\"problem\">This page needs a browser with JavaScript for its "
 		    "views. Its text:</p>\n<pre>");
-	escape_xml(to, options->text);
+	escape_xml_lines(to, options->text);
 	buf_add_str(to, "</pre>\n");
 	if (options->picture.n) {
 		struct sv svg = options->picture;

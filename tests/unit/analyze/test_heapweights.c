@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/memory/heapfigures.h"
 #include "analyze/memory/heapframes.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/memory/leaks.h"
@@ -369,6 +370,32 @@ TEST(heapframes_have_one_site_whatever_is_inlined_below)
 	CHECK_U64(site_of(hf, p, 0), site_of(hf, p, 1));
 	CHECK_U64(site_of(hf, p, 0), site_of(hf, p, 2));
 	CHECK(site_of(hf, p, 0) != site_of(hf, p, 3));
+}
+
+/* What a function called is shown by bytes, whatever the order and the table of the rows. */
+TEST(heapfigures_name_the_callee_of_most_bytes)
+{
+	static const struct madeheap rows[] = {
+		{.table = TABLE_LIVE, .size = 64, .nr = 9, .stack = "take b;std::a b;malloc c"},
+		{.table = TABLE_LIVE, .size = 4096, .nr = 2, .stack = "take b;std::b b;malloc c"},
+		{.table = TABLE_LIVE, .size = 4096, .nr = 1, .stack = "take b;std::c b;malloc c"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 1, .stack = "take b;malloc c"},
+		{.table = TABLE_MAPPED,
+		 .bytes = 1 << 20,
+		 .nr = 1,
+		 .stack = "take b;std::d b;mmap c"},
+	};
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(profile_free_p) struct profile *p = madeheap_new(1, MADEHEAP_ATTACHED);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		madeheap(p, &rows[i]);
+	profile_seal(p);
+	struct heapfigures f;
+	CHECK(!heapfigures_collect(&f, &a, p, &(struct select_spec){0}, &err));
+	CHECK_U64(f.functions.rows.n, 1);
+	CHECK_STR(profile_text(p, f.functions.rows.p[0].frame.via), "std::b");
+	heapfigures_release(&f);
 }
 
 static bool is_suppressed(const char *text, const char *stack)

@@ -55,6 +55,13 @@ TEST(pagehtml_escapes_names_and_texts)
 	CHECK(strstr(s, "&lt;/pre&gt;&lt;script&gt;alert(1)"));
 }
 
+TEST(pagehtml_keeps_the_lines_of_its_text)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	write_page(&b, "main;f", &(struct pagehtml_options){.text = SV("memory\n\n  f\x01 <b>\n")});
+	CHECK(strstr(buf_str(&b), "<pre>memory\n\n  f\\x01 &lt;b&gt;\n</pre>"));
+}
+
 TEST(pagepack_has_one_value_for_a_column_of_equal_ones)
 {
 	CLEANUP(pagepack_release) struct pagepack few = {0};
