@@ -309,6 +309,13 @@ static void add_style(struct svg *s)
 	buf_add_str(s->to, "}\n");
 	if (s->o->match)
 		buf_addf(s->to, ".assay-flame{--match:%s}\n", s->o->match);
+	if (s->o->stroke)
+		buf_addf(
+			s->to,
+			".assay-flame .flame rect,.assay-flame .flame path{stroke:%s;stroke-width:.5}\n",
+			s->o->stroke);
+	if (s->o->ui)
+		buf_addf(s->to, ".assay-flame{--ink:%s;--muted:%s}\n", s->o->ui, s->o->ui);
 	buf_add_str(s->to, "</style>\n");
 }
 

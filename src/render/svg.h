@@ -36,11 +36,13 @@ struct svg_options {
 	double min_width_px;    /* frames narrower than this are not drawn; negative = 0.3 */
 	double min_width_pct;   /* the same in per cent of the whole width; 0: min_width_px */
 	double factor;          /* numbers are shown multiplied by this; 0 = 1 */
-	uint64_t total;      /* weight of 100 %, if that is more than the tree has; 0: the tree's */
-	const char *match;   /* "#rrggbb", colour of frames that a search finds; NULL = magenta */
-	unsigned width_px;   /* 0: as wide as the window */
-	unsigned row_px;     /* height of a frame; 0 = 17 */
-	unsigned flags;      /* enum svg_flags */
+	uint64_t total;     /* weight of 100 %, if that is more than the tree has; 0: the tree's */
+	const char *match;  /* "#rrggbb", colour of frames that a search finds; NULL = magenta */
+	const char *stroke; /* "#rrggbb", lines around frames; NULL = none */
+	const char *ui;    /* "#rrggbb", text beside the frames, buttons; NULL: by the background */
+	unsigned width_px; /* 0: as wide as the window */
+	unsigned row_px;   /* height of a frame; 0 = 17 */
+	unsigned flags;    /* enum svg_flags */
 	const char *palette; /* see palette_names; NULL: the tree's */
 };
 

@@ -20,6 +20,7 @@ struct flame_opts {
 	const char *width;
 	const char *min_width;
 	const char *encoding;
+	const char *font_width; /* ignored */
 	uint64_t row_px;
 	unsigned tree_flags; /* enum calltree_flags */
 	int root;            /* one of the CALLTREE_ROOT_ flags, or 0 */
@@ -110,6 +111,10 @@ static const struct opt look_opts[] = {
 		"weight of the whole width, if more than the stacks have: graphs of one scale"),
 	OPT_STR(0, "search-color", struct flame_opts, svg.match, "COLOR",
 		"colour of frames that a search finds: #rrggbb"),
+	OPT_STR(0, "stroke-color", struct flame_opts, svg.stroke, "COLOR",
+		"lines around frames: #rrggbb (default: none)"),
+	OPT_STR(0, "uicolor", struct flame_opts, svg.ui, "COLOR",
+		"colour of titles, buttons and details: #rrggbb (default: by the background)"),
 	OPT_STR(0, "encoding", struct flame_opts, encoding, "NAME",
 		"only UTF-8, which the file always has: bytes that are none are shown as \\xNN"),
 	OPT_BITS(0, "static", struct flame_opts, svg.flags, SVG_STATIC,
@@ -122,6 +127,12 @@ static const struct opt look_opts[] = {
 	SAME_COLORS("random"),
 	SAME_COLORS("cp"),
 	SAME_COLORS("deterministic"),
+	SAME_COLORS("colordiffusion"),
+	/* Widths of letters are those of the font, not an average. */
+	{.kind = OPT_KIND_STR,
+	 .long_name = "fontwidth",
+	 .at = offsetof(struct flame_opts, font_width),
+	 .flags = OPT_HIDDEN},
 	{.kind = OPT_KIND_BITS,
 	 .long_name = "no-javascript",
 	 .at = offsetof(struct flame_opts, svg.flags),
@@ -166,8 +177,14 @@ static int check_texts(struct flame_opts *o, struct err *err)
 	struct svg_options *svg = &o->svg;
 	if (o->min_width)
 		TRY(parse_min_width(svg, o->min_width, err));
-	if (svg->match && !is_hex_color(svg->match))
-		return err_set(err, -EINVAL, "search colour '%s' is not #rrggbb", svg->match);
+	const struct {
+		const char *what;
+		const char *color;
+	} colors[] = {{"search", svg->match}, {"stroke", svg->stroke}, {"ui", svg->ui}};
+	for (size_t i = 0; i < ARRAY_LEN(colors); i++)
+		if (colors[i].color && !is_hex_color(colors[i].color))
+			return err_set(err, -EINVAL, "%s colour '%s' is not #rrggbb",
+				       colors[i].what, colors[i].color);
 	if (o->encoding && strcasecmp(o->encoding, "utf-8") && strcasecmp(o->encoding, "utf8"))
 		return err_set(err, -EINVAL, "encoding '%s': the file is always UTF-8",
 			       o->encoding);
