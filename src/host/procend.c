@@ -69,18 +69,29 @@ static struct procend read_once(int pid_fd, int32_t pid)
 	return end.is_known && is_same(pid_fd, pid) ? end : from_pidfd(pid_fd);
 }
 
-struct procend procend_read(int pid_fd, int32_t pid)
+static struct procend read_end(int pid_fd, int32_t pid, bool may_trace)
 {
 	struct pollfd fd = {.fd = pid_fd, .events = POLLIN};
 	struct procend end = {0};
 	/* While its parent reaps it, neither /proc nor the pidfd tells. */
 	for (unsigned i = 0; i < TRIES && poll(&fd, 1, 0) > 0; i++) {
+		uint64_t status;
 		end = read_once(pid_fd, pid);
-		if (end.is_known)
+		if (end.is_known || (may_trace && proc_zombie_status(pid, &status) && !status))
 			break;
 		(void)poll(NULL, 0, 1);
 	}
 	return end;
+}
+
+struct procend procend_read(int pid_fd, int32_t pid)
+{
+	return read_end(pid_fd, pid, false);
+}
+
+int procend_signal(int pid_fd, int32_t pid)
+{
+	return read_end(pid_fd, pid, true).signal;
 }
 
 void procend_add(struct buf *to, const struct procend *end)

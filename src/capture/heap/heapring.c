@@ -26,6 +26,11 @@ struct slot_counts {
 	uint64_t dropped_bytes;
 };
 
+struct slot_totals {
+	struct slot_counts seen; /* counters at the last read; they may restart */
+	struct slot_counts sum;
+};
+
 struct heapring_reader {
 	const uint8_t *ring;
 	uint64_t at;        /* total bytes read */
@@ -36,10 +41,9 @@ struct heapring_reader {
 	uint32_t ring_bytes;
 	int32_t tid; /* 0 = none */
 	bool is_broken;
-	bool is_taken;           /* in r->taken */
-	uint64_t retired_ns;     /* when the slot was retired; 0 = it was not */
-	struct slot_counts seen; /* counters at the last read; they may restart */
-	struct slot_counts sum;
+	bool is_taken;              /* in r->taken */
+	uint64_t retired_ns;        /* when the slot was retired; 0 = it was not */
+	struct slot_totals *totals; /* NULL: the slot was never in use */
 };
 
 /* Reads a word that the target may change, exactly once. */
@@ -84,6 +88,8 @@ void heapring_init(struct heapring *r, const struct heapring_spec *spec)
 
 void heapring_release(struct heapring *r)
 {
+	for (uint32_t i = 0; r->readers && i < r->spec.nr_slots; i++)
+		free(r->readers[i].totals);
 	free(r->readers);
 	free(r->queue);
 	free(r->taken);
@@ -332,15 +338,18 @@ static void add_growth(uint64_t *sum, uint64_t *seen, uint64_t now)
 
 static void add_counts(struct heapring_reader *d, const struct heap_slot *s)
 {
+	struct slot_totals *t = d->totals;
+	if (!t)
+		t = d->totals = xcalloc(1, sizeof(*t));
 	for (unsigned i = 0; i < HEAP_COUNT_CLASSES; i++) {
-		struct heap_class_count *sum = &d->sum.classes[i];
-		struct heap_class_count *seen = &d->seen.classes[i];
+		struct heap_class_count *sum = &t->sum.classes[i];
+		struct heap_class_count *seen = &t->seen.classes[i];
 		add_growth(&sum->nr, &seen->nr, once(&s->classes[i].nr));
 		add_growth(&sum->nr_bytes, &seen->nr_bytes, once(&s->classes[i].nr_bytes));
 	}
-	add_growth(&d->sum.nr_frees, &d->seen.nr_frees, once(&s->nr_frees));
-	add_growth(&d->sum.dropped_bytes, &d->seen.dropped_bytes, once(&s->dropped_bytes));
-	add_growth(&d->sum.nr_dropped, &d->seen.nr_dropped, once32(&s->nr_dropped));
+	add_growth(&t->sum.nr_frees, &t->seen.nr_frees, once(&s->nr_frees));
+	add_growth(&t->sum.dropped_bytes, &t->seen.dropped_bytes, once(&s->dropped_bytes));
+	add_growth(&t->sum.nr_dropped, &t->seen.nr_dropped, once32(&s->nr_dropped));
 }
 
 static void note_thread(struct heapring *r, struct heapring_reader *d, const struct heap_slot *s)
@@ -555,7 +564,7 @@ struct heapring_counts heapring_counts(const struct heapring *r)
 		if (!d->tid)
 			continue;
 		add_counts(d, &r->spec.slots[i]);
-		add_plausible(&sum, &d->sum, max);
+		add_plausible(&sum, &d->totals->sum, max);
 	}
 	struct slot_counts no_slot = {.nr_dropped = once(&shared->nr_no_slot),
 				      .dropped_bytes = once(&shared->nr_no_slot_bytes)};

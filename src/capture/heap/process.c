@@ -479,7 +479,7 @@ void heapprocess_free(struct heapprocess *p)
 
 int heapprocess_killed_by(const struct heapprocess *p)
 {
-	return p->pid_fd >= 0 ? procend_read(p->pid_fd, p->spec.pid).signal : 0;
+	return p->pid_fd >= 0 ? procend_signal(p->pid_fd, p->spec.pid) : 0;
 }
 
 int32_t heapprocess_pid(const struct heapprocess *p)

@@ -351,7 +351,11 @@ static bool has_own_memory(int32_t tid)
 int heaplaunch_adopt(struct heaplaunch **ret_l, int32_t tid, bool is_process, bool *ret_is_held)
 {
 	struct tracee_stop s;
-	TRY(tracee_wait(tid, false, clock_mono_ns(), &s));
+	int rc = tracee_wait(tid, false, clock_mono_ns(), &s);
+	if (rc) { /* no stop is reported twice */
+		tracee_detach(tid);
+		return rc;
+	}
 	struct heaplaunch *l CLEANUP(heaplaunch_free_p) = launch_new(tid);
 	*ret_is_held = is_process && s.event == PTRACE_EVENT_STOP && s.signal == SIGTRAP &&
 		       has_own_memory(tid);
@@ -419,7 +423,8 @@ void heaplaunch_free(struct heaplaunch *l)
 		if (l->state == ARMED)
 			clear_breakpoints(l);
 		tracee_detach(l->pid);
-	} else if (!l->is_gone) { /* it may have ended: waits for it */
+	} else if (!l->is_gone) { /* stopped otherwise, else not detached; or ended: waits for it */
+		tracee_detach(l->pid);
 		(void)tracee_wait(l->pid, l->is_child, clock_mono_ns(), &s);
 	}
 	close_p(&l->mem_fd);

@@ -4,6 +4,7 @@
 #include "host/procend.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,4 +50,27 @@ TEST(procend_of_a_running_process_is_not_known)
 {
 	CLEANUP(close_p) int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	CHECK(!procend_read(fd, getpid()).is_known);
+}
+
+/* The end of a process that may be traced: status 0 of a zombie is an exit, not a status that is hidden. */
+TEST(procend_signal_does_not_wait_for_the_parent_of_a_process_that_exited)
+{
+	static const int signals[] = {0, SIGKILL};
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		siginfo_t info;
+		pid_t pid = fork();
+		if (!pid) {
+			if (signals[i])
+				(void)raise(signals[i]);
+			_exit(0);
+		}
+		CLEANUP(close_p) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		CHECK(!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+		struct rusage before, after;
+		(void)getrusage(RUSAGE_THREAD, &before);
+		CHECK_U64(procend_signal(fd, pid), signals[i]);
+		(void)getrusage(RUSAGE_THREAD, &after);
+		CHECK(after.ru_nvcsw - before.ru_nvcsw < 50); /* sleeps */
+		CHECK(waitpid(pid, NULL, 0) == pid);
+	}
 }
