@@ -169,7 +169,8 @@ bool text_add_loss_summary(struct buf *to, const struct report *r)
 			buf_add_str(to,
 				    r->nr_samples ? "; losses: not recorded by this input" : "");
 		else if (!other.n)
-			buf_addf(to, "; %s", has_less ? "losses below 1 %" : "no losses");
+			buf_addf(to, "; no losses%s",
+				 has_less ? "; unsymbolized or truncated: below 1 %" : "");
 	}
 	if (other.n)
 		buf_addf(to, "%s%s", to->n ? "; " : "", buf_str(&other));

@@ -82,14 +82,22 @@ static struct memslope slope_of(const double *t, const double *v, size_t n)
 	if (n < BATCHES_MIN || !(t[n - 1] > t[0]))
 		return (struct memslope){0};
 	CLEANUP(series_release) struct series b = batch(t, v, n, nr_batches(n));
-	struct stat_run steps = {0};
-	for (size_t i = 1; i < b.n; i++)
-		if (b.t[i] > b.t[i - 1])
-			stat_add(&steps, (b.v[i] - b.v[i - 1]) / (b.t[i] - b.t[i - 1]));
-	if (steps.n < 2)
+	double span_s = b.t[b.n - 1] - b.t[0];
+	double mean = (b.v[b.n - 1] - b.v[0]) / span_s;
+	double squares = 0;
+	size_t nr_steps = 0;
+	for (size_t i = 1; i < b.n; i++) {
+		double s = b.t[i] - b.t[i - 1];
+		double off = b.v[i] - b.v[i - 1] - mean * s;
+		if (s > 0) {
+			squares += off * off / s;
+			nr_steps++;
+		}
+	}
+	if (nr_steps < 2)
 		return (struct memslope){0};
-	double half =
-		stat_t95(steps.n - 1) * WALK_WIDENING * stat_stddev(&steps) / sqrt((double)steps.n);
+	double variance = squares / (double)(nr_steps - 1); /* of the steps in a second */
+	double half = stat_t95(nr_steps - 1) * WALK_WIDENING * sqrt(variance / span_s);
 	double slope = theil_sen(t, v, n);
 	return (struct memslope){true, slope, slope - half, slope + half};
 }

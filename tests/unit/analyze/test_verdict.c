@@ -281,6 +281,23 @@ static void nothing(struct mempoint *p, size_t i)
 	(void)i;
 }
 
+/* Readings are close to each other at the start, where programs map their first memory. */
+TEST(memslope_weighs_steps_by_their_time)
+{
+	enum { NR = 300 };
+	uint64_t t[NR];
+	double v[NR];
+	double at_s = 0;
+	for (size_t i = 0; i < NR; i++) {
+		t[i] = (uint64_t)(at_s * 1e9);
+		v[i] = 4e6 * at_s + (i < 20 ? 0 : 200000);
+		at_s += i < 60 ? 0.0005 : 0.05;
+	}
+	struct memslope s = memslope_of(t, v, NR);
+	CHECK(s.is_known && s.low < 4e6 && s.high > 4e6);
+	CHECK(s.high - s.low < 1e6);
+}
+
 TEST(memverdict_names_what_is_no_leak)
 {
 	CLEANUP(arena_release) struct arena a = {0};
