@@ -223,6 +223,7 @@ struct report {
 	VEC(const char *) details;     /* those that the first page does not have */
 	VEC(struct report_hint) hints; /* next commands */
 	struct losses losses;
+	bool is_incomplete;     /* the recording has no end */
 	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
 	uint64_t total;         /* weight of everything shown */
 	uint64_t nr_samples;

@@ -439,6 +439,7 @@ void view_note_incomplete(struct report *r, const struct profile *p)
 {
 	if (!p->is_incomplete)
 		return;
+	r->is_incomplete = true;
 	struct window w = window_of_profile(p);
 	const char *to = arena_fmt(&r->arena, "; its data end %s after the start",
 				   num_ns(w.to_ns > w.from_ns ? w.to_ns - w.from_ns : 0).s);

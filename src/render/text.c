@@ -169,7 +169,7 @@ bool text_add_loss_summary(struct buf *to, const struct report *r)
 			buf_add_str(to,
 				    r->nr_samples ? "; losses: not recorded by this input" : "");
 		else if (!other.n)
-			buf_addf(to, "; no losses%s",
+			buf_addf(to, "; no losses%s%s", r->is_incomplete ? " in what was read" : "",
 				 has_less ? "; unsymbolized or truncated: below 1 %" : "");
 	}
 	if (other.n)

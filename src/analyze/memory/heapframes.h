@@ -2,7 +2,7 @@
  * Finds the function to show for an allocation: the program's innermost function, skipping the
  * allocator, wrappers around it (operator new, __rust_alloc, zmalloc, palloc) and functions of
  * standard containers and strings that allocate for their callers. The tables are in heapframes.c,
- * one row per library. Flame graphs and trees keep whole stacks.
+ * one row per library. Flame graphs in SVG files keep whole stacks.
  *
  * If a stack has only such frames, the outermost one that is not an allocator is shown.
  */

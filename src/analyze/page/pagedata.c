@@ -291,7 +291,8 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 	struct arena *a = &m->page->arena;
 	struct select_spec spec = pic->spec;
 	struct selection sel;
-	spec.flags |= SELECT_SINGLE_ROWS | SELECT_IDLE;
+	/* As in the tables of `report`, allocations are of the function that has them made. */
+	spec.flags |= SELECT_SINGLE_ROWS | SELECT_IDLE | SELECT_CUT_STACKS;
 	TRY(views_select(&scratch, m->p, &spec, &sel, err));
 	if (!sel.nr_rows)
 		return 0;
