@@ -81,15 +81,24 @@ static int by_row_and_start(const void *x, const void *y)
 	return COMPARE(a->row, b->row) ?: COMPARE(a->from_ns, b->from_ns);
 }
 
-/* A renamed thread, or a reused tid, has several tasks in one row. */
+/*
+ * A renamed thread, or a reused tid, has several tasks in one row. The exit of a thread is known of the
+ * name that it had then, which may be one that it had before as well (bash, a script, bash).
+ */
 static void add_walls(struct maker *m)
 {
 	const struct profile *p = m->p;
 	size_t n = p->tasks.n;
 	CLEANUP(free_p) struct life *lives = xcalloc(n + 1, sizeof(*lives));
+	CLEANUP(free_p) uint64_t *last_end = xcalloc(n + 1, sizeof(*last_end));
+	for (size_t i = 0; i < n; i++) {
+		uint32_t row = m->row_of[i];
+		lives[i] = (struct life){row, p->tasks.p[i].start_ns, p->tasks.p[i].end_ns};
+		last_end[row] = MAX(last_end[row], p->tasks.p[i].end_ns);
+	}
 	for (size_t i = 0; i < n; i++)
-		lives[i] =
-			(struct life){m->row_of[i], p->tasks.p[i].start_ns, p->tasks.p[i].end_ns};
+		if (!lives[i].to_ns && last_end[lives[i].row] > lives[i].from_ns)
+			lives[i].to_ns = last_end[lives[i].row];
 	qsort(lives, n, sizeof(*lives), by_row_and_start);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t from = MAX(lives[i].from_ns, m->w.from_ns);

@@ -39,3 +39,25 @@ TEST(breakdown_counts_a_yield_once)
 	CHECK_STR(cell_of(t, 1, "what")->text, "yielded the CPU");
 	CHECK_U64(cell_of(t, 1, "count")->u, 100);
 }
+
+/* bash executes a script, whose name the thread has until env executes bash again. */
+TEST(breakdown_a_thread_that_ends_under_an_earlier_name_ends_under_all)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
+	struct breakdown l;
+	struct madewait w = {.tid = 2, .reason = WAIT_PIPE, .nr = 1, .ms = 100};
+	w.comm = "bash";
+	madewait(p, &w);
+	task_id bash = profile_task(p, 1, 2, profile_cstr(p, "bash"), MADEWAITS_START_NS);
+	(void)profile_task(p, 1, 2, profile_cstr(p, "script"), MADEWAITS_START_NS + 100 * MS);
+	w.comm = "script";
+	madewait(p, &w);
+	p->tasks.p[bash].end_ns = MADEWAITS_START_NS + 200 * MS;
+	/* The number is used again, by a thread that lives on. */
+	(void)profile_task(p, 1, 2, profile_cstr(p, "other"), MADEWAITS_START_NS + 9000 * MS);
+	profile_seal(p);
+	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
+	CHECK_U64(l.nr_rows, 1);
+	CHECK_U64(l.rows[0].wall_ns, 1200 * MS);
+}
