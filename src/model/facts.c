@@ -60,6 +60,7 @@ static const struct {
 	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER},
 	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL_ALWAYS},
 	[FACT_HEAP_SLICES] = {"heap slices", DETAIL_ALWAYS},
+	[FACT_HEAP_TICK] = {"heap tick", DETAIL_ALWAYS},
 	[FACT_HEAP_ENDED] = {"heap ended", DETAIL_ALWAYS},
 	[FACT_HEAP_KILLED] = {"heap processes killed", DETAIL_ALWAYS},
 	[FACT_HEAP_DUMP] = {"heap dump"},

@@ -35,6 +35,7 @@ uint64_t heap_class_min(uint16_t size_class)
 #define SLICE_LONG_NS    500000000u
 #define SLICES_LONG_FROM 4000000000u
 #define SECOND_NS        1000000000u
+#define AGES_MAX         1000 /* rows of a site */
 
 static uint64_t slice_width(uint64_t ns)
 {
@@ -73,6 +74,26 @@ uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns)
 void heap_slices_set(struct profile *p, uint64_t first_ns)
 {
 	profile_factf(p, FACT_HEAP_SLICES, "%" PRIu64, first_ns - MIN(p->start_ns, first_ns));
+	profile_fact_nr(p, FACT_HEAP_TICK, HEAP_TICK_NS);
+}
+
+/* ---- ages --------------------------------------------------------------------------------- */
+
+static uint64_t step_of(uint64_t passed_ns, uint64_t tick_ns)
+{
+	return (passed_ns / tick_ns / AGES_MAX + 1) * tick_ns;
+}
+
+uint64_t heap_age_step(uint64_t passed_ns)
+{
+	return step_of(passed_ns, HEAP_TICK_NS);
+}
+
+uint64_t heap_age_step_of(const struct profile *p)
+{
+	uint64_t passed_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+	uint64_t tick_ns = profile_get_fact_nr(p, FACT_HEAP_TICK);
+	return step_of(passed_ns, tick_ns ? tick_ns : SECOND_NS);
 }
 
 /* ---- levels ------------------------------------------------------------------------------- */

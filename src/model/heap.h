@@ -9,8 +9,9 @@
  *	                 of allocated - freed up to that time
  *	TABLE_FREED_PREEXISTING  frees per second of blocks allocated before the capture; no stack;
  *	                 bytes are 0 where unknown
- *	TABLE_LIVE       blocks still live at the end. time_ns is the second of their allocation
- *	                 (0 = unknown), so their age is the end of the capture minus time_ns
+ *	TABLE_LIVE       blocks still live at the end. time_ns is the start of the step of time of
+ *	                 their allocation (0 = unknown), see heap_age_step_of; so their age is at
+ *	                 most the end of the capture minus time_ns
  *	TABLE_PEAK       blocks live when the live bytes of the process were at their maximum
  *	TABLE_MAPPED     mmap, munmap, mremap, brk calls of the program itself per second, by
  *	                 stack; tag.detail names the call. Not part of the heap, never added to it
@@ -53,8 +54,18 @@ struct heap_slices {
 struct heap_slices heap_slices_of(const struct profile *p);
 /* Returns the end of the slice of a row with @time_ns, on the profile's clock. */
 uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns);
-/* Sets the start of the first slice. The profile's start_ns is set. */
+/* Sets the start of the first slice, and that ages are in ticks. The profile's start_ns is set. */
 void heap_slices_set(struct profile *p, uint64_t first_ns);
+
+/*
+ * Ages of live blocks: recorders keep the time of an allocation in ticks, and write rows of TABLE_LIVE
+ * by steps of some ticks, so that a site has at most a thousand, however long the capture.
+ */
+#define HEAP_TICK_NS 125000000u
+/* The step of a recording in which @passed_ns have passed; a multiple of HEAP_TICK_NS. */
+uint64_t heap_age_step(uint64_t passed_ns);
+/* The longest step of the rows of a profile: a second without the fact that heap_slices_set makes. */
+uint64_t heap_age_step_of(const struct profile *p);
 
 /*
  * Returns TABLE_HEAP_LEVEL if it can stand for allocated less freed: one process, every allocation was

@@ -104,8 +104,9 @@ static const char *leak_note(const struct heapfigures *f)
 {
 	if (f->leaks.rule != LEAKS_OLDER)
 		return f->leaks.rule == LEAKS_ALL ? "all blocks live at program exit" : "";
-	return arena_fmt(f->arena, "live blocks older than %s, to the second",
-			 num_ns(f->leaks.min_age_ns).s);
+	return arena_fmt(f->arena,
+			 "live blocks older than %s; ages are known to %s, and rounded down",
+			 num_ns(f->leaks.min_age_ns).s, num_ns(f->leaks.step_ns).s);
 }
 
 static const char *share_note(const struct heapfigures *f, int64_t part, int64_t whole,

@@ -8,6 +8,7 @@
 #include "analyze/select/window.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "model/heap.h"
 
 /* True if every process with live blocks has exited, its main thread included. @live: NULL: none. */
 static bool has_ended(const struct profile *p, const struct table *live)
@@ -57,6 +58,7 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 	struct window all = window_of_profile(p);
 	struct leak_limit l = {.rule = LEAKS_OLDER,
 			       .min_age_ns = (all.to_ns - all.from_ns) / 2,
+			       .step_ns = heap_age_step_of(p),
 			       .end_ns = all.to_ns};
 	if (older_than)
 		TRY(leaks_check(older_than, &l.min_age_ns, err));
@@ -68,9 +70,8 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 		l.rule = LEAKS_ALL; /* also if nothing is live */
 	else if (live && !has_times(live))
 		l.why_unknown = "a dump has no block ages: compare two dumps with assay diff";
-	else if (live && !older_than && all.to_ns - all.from_ns < NS_PER_SEC + l.min_age_ns)
-		l.why_unknown =
-			"the capture was too short: allocation times are known to the second";
+	else if (live && !older_than && all.to_ns - all.from_ns < l.step_ns + l.min_age_ns)
+		l.why_unknown = "the capture was too short for the resolution of allocation times";
 	if (l.why_unknown)
 		l.rule = LEAKS_UNKNOWN;
 	*ret_l = l;
@@ -81,8 +82,8 @@ bool leaks_has(const struct leak_limit *l, uint64_t time_ns)
 {
 	if (l->rule != LEAKS_OLDER)
 		return l->rule == LEAKS_ALL;
-	return time_ns && time_ns + NS_PER_SEC <= l->end_ns &&
-	       l->end_ns - time_ns - NS_PER_SEC >= l->min_age_ns;
+	return time_ns && time_ns + l->step_ns <= l->end_ns &&
+	       l->end_ns - time_ns - l->step_ns >= l->min_age_ns;
 }
 
 uint64_t leaks_age_ns(const struct leak_limit *l, uint64_t time_ns)

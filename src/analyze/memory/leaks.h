@@ -5,8 +5,8 @@
  * has FACT_HEAP_ENDED (also if attached), all blocks that were not freed are leaked, unless a signal
  * killed one of the processes, which could not free them any more. Else those
  * blocks are leaked that are live at the end and older than half of the capture, or older than the
- * age that the user gives. Allocation times have a resolution of one second. A block's age is
- * therefore measured from the end of the second in which it was allocated. What is live where an
+ * age that the user gives. Allocation times are known to a step of time (heap_age_step_of). A
+ * block's age is therefore measured from the end of the step in which it was allocated. What is live where an
  * incomplete recording ends may be freed later, and has no ages: nothing is known to be leaked, as in
  * a capture so short that no block can be proven old enough.
  */
@@ -27,7 +27,8 @@ struct leak_limit {
 	enum leak_rule rule;
 	const char *why_unknown; /* NULL: known; constant */
 	uint64_t min_age_ns;
-	uint64_t end_ns; /* of the capture */
+	uint64_t step_ns; /* resolution of allocation times */
+	uint64_t end_ns;  /* of the capture */
 };
 
 /* Parses the age from which on blocks count as leaked. */
@@ -35,7 +36,7 @@ int leaks_check(const char *older_than, uint64_t *ret_ns, struct err *err);
 /* @older_than: a duration as text, or NULL. -EINVAL: it is not a duration. */
 int leaks_limit(const struct profile *p, const char *older_than, struct leak_limit *ret_l,
 		struct err *err);
-/* True if a live row counts as leaked, by the second of its allocation. */
+/* True if a live row counts as leaked, by the time of the row. */
 bool leaks_has(const struct leak_limit *l, uint64_t time_ns);
 /* Age of a row's oldest blocks at the end of the capture; CELL_NS_NONE (report.h): not known. */
 uint64_t leaks_age_ns(const struct leak_limit *l, uint64_t time_ns);

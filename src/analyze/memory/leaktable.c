@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text/num.h"
 #include "base/stat.h"
+#include "model/heap.h"
 
 #define FRAMES_MAX 12
 #define SLICES_MAX 100000            /* of a site */
@@ -43,13 +44,14 @@ struct leak_growth leak_growth_of(const double *net_bytes, size_t n)
 	struct stat_run run = {0};
 	if (n < LEAK_SLICES_MIN)
 		return (struct leak_growth){0};
-	for (size_t i = n / 2; i < n; i++)
+	size_t half = (n + 1) / 2; /* the slice in the middle is not of the second half */
+	for (size_t i = half; i < n; i++)
 		stat_add(&run, net_bytes[i]);
 	double error = stat_t95((size_t)run.n - 1) * stat_stddev(&run) / sqrt((double)run.n);
 	return (struct leak_growth){.is_known = true,
 				    .per_min = 60 * run.mean,
 				    .per_min_error = 60 * error,
-				    .is_slowing = run.n > 2 && is_slowing(&net_bytes[n / 2],
+				    .is_slowing = run.n > 2 && is_slowing(&net_bytes[half],
 									  (size_t)run.n, run.mean)};
 }
 
@@ -71,7 +73,7 @@ const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint
 static const struct report_column columns[] = {
 	{"leaked", "leaked", CELL_BYTES_ESTIMATE, "bytes not freed and old enough"},
 	{"blocks", "blocks", CELL_COUNT_ESTIMATE, NULL},
-	{"oldest_ns", "oldest", CELL_NS, "age of the oldest block at the end, in whole seconds"},
+	{"oldest_ns", "oldest", CELL_NS, "age of the oldest block at the end, at most"},
 	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
 	 "allocated - freed in the second half of the capture"},
 	{"verdict", "verdict", CELL_TEXT,
@@ -90,7 +92,7 @@ struct slices {
 	double *net;     /* nr_rows x n */
 	size_t n;
 	uint64_t start_ns;
-	uint64_t step_ns; /* length of a slice: 1 s, or more for long captures */
+	uint64_t step_ns; /* length of a slice; more for long captures */
 };
 
 static int add_net(struct slices *s, struct heapfigures *f, enum table_id table, double sign,
@@ -117,11 +119,15 @@ static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 	struct select_spec own = *spec;
 	own.event = NULL;
 	own.time = NULL;
-	s->start_ns = w.from_ns;
+	/* Rows have the start of a slice of half a second or less, or of a second: see heap.h. */
+	uint64_t first_ns = heap_slices_of(f->p).first_ns;
+	uint64_t shortest_ns = first_ns ? NS_PER_SEC / 2 : NS_PER_SEC;
+	s->start_ns = MIN(MAX(w.from_ns, first_ns), w.to_ns);
+	uint64_t length_ns = w.to_ns - s->start_ns;
 	size_t most = MIN((size_t)SLICES_MAX, CELLS_MAX / MAX(nr_rows, (size_t)1));
-	s->step_ns = NS_PER_SEC * ((w.to_ns - w.from_ns) / NS_PER_SEC / MAX(most, (size_t)1) + 1);
-	s->n = (w.to_ns - w.from_ns) / s->step_ns;
-	if (f->leaks.rule == LEAKS_UNKNOWN || s->n < LEAK_SLICES_MIN)
+	s->step_ns = shortest_ns * (length_ns / shortest_ns / MAX(most, (size_t)1) + 1);
+	s->n = length_ns / s->step_ns;
+	if (f->leaks.rule == LEAKS_UNKNOWN || w.to_ns - w.from_ns < LEAK_SLICES_MIN * NS_PER_SEC)
 		s->n = 0;
 	s->net = arena_calloc(f->arena, nr_rows * s->n + 1, sizeof(*s->net));
 	for (size_t i = 0; i < nr_rows; i++)
@@ -155,7 +161,7 @@ struct site {
 static void judge(struct site *s, const struct heapfigures *f, const struct slices *slices)
 {
 	struct window w = window_of_profile(f->p);
-	double half_s = (double)(slices->n - slices->n / 2) * (double)slices->step_ns / 1e9;
+	double half_s = (double)(slices->n / 2) * (double)slices->step_ns / 1e9;
 	double bytes = (double)s->leaked.bytes;
 	s->growth = growth_of(slices, s->rank);
 	/*

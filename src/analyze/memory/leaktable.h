@@ -1,9 +1,10 @@
 /*
  * Table of leaks by allocation site: leaked bytes, age, growth rate and a verdict.
  *
- * Growth is the mean of allocated - freed per second in the second half of the capture: memory that
+ * Growth is the mean of allocated - freed per time in the second half of the capture: memory that
  * does not leak usually has its final size by then. The confidence interval is Student's t, from
- * the variation between seconds; at least LEAK_SLICES_MIN seconds are needed. A cache that is
+ * the variation between half seconds (seconds in files of other tools); at least LEAK_SLICES_MIN
+ * seconds are needed. A cache that is
  * being filled grows, too: if the growth rate falls significantly, and is halved at the end, the
  * verdict is "slows down".
  */
@@ -24,7 +25,7 @@ struct leak_growth {
 	bool is_slowing;      /* the growth rate falls significantly, as while a cache fills */
 };
 
-/* Estimates growth from the net bytes (allocated - freed) of @n consecutive seconds. */
+/* Estimates growth from the net bytes (allocated - freed) of @n consecutive slices of a second. */
 struct leak_growth leak_growth_of(const double *net_bytes, size_t n);
 /* Verdict on a site with @leaked_bytes: "grows", "slows down", "steady", "shrinks", "unclear", "too
  * short to tell". */

@@ -19,8 +19,8 @@
 #define HEAPBLOCKS_PARTS      (1u << HEAPBLOCKS_PARTS_LOG2)
 
 struct heapblock {
-	uint64_t word0; /* address (48 bits) | high 16 bits of the second << 48; 0 = free slot */
-	uint64_t word1; /* bytes (48 bits) | low 16 bits of the second << 48 */
+	uint64_t word0; /* address (48 bits) | high 16 bits of the tick << 48; 0 = free slot */
+	uint64_t word1; /* bytes (48 bits) | low 16 bits of the tick << 48 */
 	uint32_t site;  /* allocation site; HEAPBLOCK_GONE: removed, only the address is valid */
 	uint32_t stamp; /* low bits of the allocation time */
 };
@@ -36,17 +36,17 @@ static inline uint64_t heapblock_bytes(const struct heapblock *b)
 {
 	return b->word1 & HEAPBLOCK_MASK;
 }
-/* Second of the allocation, since the start of the capture. */
-static inline uint32_t heapblock_second(const struct heapblock *b)
+/* Tick (HEAP_TICK_NS) of the allocation, since the start of the capture. */
+static inline uint32_t heapblock_tick(const struct heapblock *b)
 {
 	return (uint32_t)(b->word0 >> 48) << 16 | (uint32_t)(b->word1 >> 48);
 }
 /* Inline: avoids a store-forwarding stall when the block is copied. */
 static inline void heapblock_set(struct heapblock *b, uint64_t addr, uint64_t nr_bytes,
-				 uint32_t second)
+				 uint32_t tick)
 {
-	b->word0 = (addr & HEAPBLOCK_MASK) | (uint64_t)(second >> 16) << 48;
-	b->word1 = (nr_bytes & HEAPBLOCK_MASK) | (uint64_t)second << 48;
+	b->word0 = (addr & HEAPBLOCK_MASK) | (uint64_t)(tick >> 16) << 48;
+	b->word1 = (nr_bytes & HEAPBLOCK_MASK) | (uint64_t)tick << 48;
 }
 
 struct heapblocks_part {

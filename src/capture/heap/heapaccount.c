@@ -12,12 +12,12 @@
 #include "capture/heap/heapsums.h"
 #include "model/heap.h"
 
-#define SECOND_NS        1000000000u
+#define TICKS_PER_SECOND (1000000000u / HEAP_TICK_NS)
 #define BLOCKS_MAX_BYTES ((uint64_t)4 << 30)
 #define INDEX_FIRST_LOG2 12
 #define LOOKAHEAD        64 /* events prefetched together */
 #define STAMP_SHIFT      4
-#define LATE_SECONDS     2 /* stamps wrap around after a few seconds */
+#define LATE_TICKS       16 /* stamps wrap around after a few seconds */
 /*
  * Limits for a hostile target that makes up stack ids: from SITES_MAX sites on threads are merged,
  * from twice as many also sizes, and from four times as many new stacks.
@@ -118,10 +118,10 @@ static uint64_t ns_since(uint64_t from_ns, uint64_t ns)
 	return ns > from_ns ? ns - from_ns : 0;
 }
 
-static uint32_t second_at(const struct heapaccount *b, uint64_t ns)
+static uint32_t tick_at(const struct heapaccount *b, uint64_t ns)
 {
-	uint64_t second = ns_since(b->spec.start_ns, ns) / SECOND_NS;
-	return (uint32_t)MIN(second, (uint64_t)UINT32_MAX - 2);
+	uint64_t tick = ns_since(b->spec.start_ns, ns) / HEAP_TICK_NS;
+	return (uint32_t)MIN(tick, (uint64_t)UINT32_MAX - 2);
 }
 
 static uint64_t tsc_of_ns(const struct heapaccount *b, uint64_t ns)
@@ -133,8 +133,8 @@ static uint64_t tsc_of_ns(const struct heapaccount *b, uint64_t ns)
 static void set_bounds(struct heapaccount *b)
 {
 	uint64_t slice_end = b->spec.slices_ns + heap_slice_end(b->slice_ns);
-	uint64_t second_end = b->spec.start_ns + ((uint64_t)b->second + 1) * SECOND_NS;
-	b->next_hi = tsc_of_ns(b, MIN(MIN(slice_end, second_end), b->level_ns));
+	uint64_t tick_end = b->spec.start_ns + ((uint64_t)b->tick + 1) * HEAP_TICK_NS;
+	b->next_hi = tsc_of_ns(b, MIN(MIN(slice_end, tick_end), b->level_ns));
 }
 
 void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock)
@@ -148,7 +148,7 @@ uint64_t heapaccount_reach_ns(const struct heapaccount *b)
 	return b->spec.slices_ns + b->slice_ns;
 }
 
-/* Advances to the slice and second of @tsc; never back: late events count in the current ones. */
+/* Advances to the slice and tick of @tsc; never back: late events count in the current ones. */
 static void advance_to(struct heapaccount *b, uint64_t tsc)
 {
 	if (LIKELY(tsc < b->next_hi))
@@ -161,10 +161,11 @@ static void advance_to(struct heapaccount *b, uint64_t tsc)
 		heapaccount_emit_slice(b);
 		b->slice_ns = slice_ns;
 	}
-	uint32_t second = second_at(b, ns);
-	if (second > b->second) {
-		b->second = second;
-		b->nr_log_scans = 0;
+	uint32_t tick = tick_at(b, ns);
+	if (tick > b->tick) {
+		if (tick / TICKS_PER_SECOND > b->tick / TICKS_PER_SECOND)
+			b->nr_log_scans = 0;
+		b->tick = tick;
 	}
 	set_bounds(b);
 }
@@ -384,7 +385,7 @@ static uint32_t stamp_of(uint64_t tsc)
 /* Whether @tsc, a recent time, is before the allocation of the block. */
 static bool is_before(const struct heapaccount *b, uint64_t tsc, const struct heapblock *block)
 {
-	if (b->second > heapblock_second(block) + LATE_SECONDS)
+	if (b->tick > heapblock_tick(block) + LATE_TICKS)
 		return false;
 	return (int32_t)(stamp_of(tsc) - block->stamp) < 0;
 }
@@ -494,7 +495,7 @@ static void on_alloc(struct heapaccount *b, const struct heapring_event *ev,
 		add_free(b, site, &w);
 		return;
 	}
-	heapblock_set(block, ev->addr, ev->nr_bytes, b->second);
+	heapblock_set(block, ev->addr, ev->nr_bytes, b->tick);
 	block->site = site;
 	block->stamp = stamp_of(ev->tsc);
 	update_peak(b, ev->tsc);

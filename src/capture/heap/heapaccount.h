@@ -52,7 +52,7 @@ struct heapaccount_row {
 struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, uint64_t stack_ref);
 
 struct heapaccount_spec {
-	uint64_t start_ns;       /* start of second 0, in which allocation times are kept */
+	uint64_t start_ns;       /* start of tick 0, in which allocation times are kept */
 	uint64_t slices_ns;      /* start of the slices of rows (model/heap.h); 0 = start_ns */
 	uint64_t interval_bytes; /* mean bytes between samples; 0: full trace */
 	uint64_t max_bytes;      /* limit of the block table; 0 = default */

@@ -8,10 +8,6 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define SECOND_NS 1000000000u
-/* Live blocks are grouped by second of allocation; by longer steps in captures of more seconds. */
-#define AGES_MAX 1000
-
 /* Sums come from the target and may be out of range. */
 static int64_t saturate(double v)
 {
@@ -204,7 +200,7 @@ static void emit_peak(struct heapaccount *b)
 
 struct live_group {
 	uint32_t site;
-	uint32_t second;
+	uint32_t tick;
 	struct heap_sum sum;
 	double variance;
 	int64_t nr;
@@ -212,19 +208,18 @@ struct live_group {
 
 static void emit_live(struct heapaccount *b)
 {
-	uint32_t step = b->second / AGES_MAX + 1;
+	uint32_t step = (uint32_t)(heap_age_step((uint64_t)b->tick * HEAP_TICK_NS) / HEAP_TICK_NS);
 	VEC(struct live_group) groups = {0};
 	struct map index = {0};
 	uint64_t it = 0;
 	const struct heapblock *block;
 	while ((block = heapblocks_next(&b->blocks, &it))) {
-		uint32_t second = heapblock_second(block) / step * step;
+		uint32_t tick = heapblock_tick(block) / step * step;
 		bool is_new;
-		uint32_t *idx = map_put(&index, (uint64_t)block->site << 32 | second, &is_new);
+		uint32_t *idx = map_put(&index, (uint64_t)block->site << 32 | tick, &is_new);
 		if (is_new) {
 			*idx = (uint32_t)groups.n;
-			vec_push(&groups,
-				 (struct live_group){.site = block->site, .second = second});
+			vec_push(&groups, (struct live_group){.site = block->site, .tick = tick});
 		}
 		struct live_group *g = &groups.p[*idx];
 		bool is_all = heapsite_is_all(&b->sites.p[block->site]);
@@ -239,7 +234,7 @@ static void emit_live(struct heapaccount *b)
 	map_release(&index);
 	vec_foreach(g, &groups) {
 		struct heapaccount_row row = row_of(b, &b->sites.p[g->site], TABLE_LIVE);
-		row.time_ns = b->spec.start_ns + (uint64_t)g->second * SECOND_NS;
+		row.time_ns = b->spec.start_ns + (uint64_t)g->tick * HEAP_TICK_NS;
 		row.values[HEAP_BLOCKS] = saturate(g->sum.nr);
 		row.values[HEAP_BYTES] = saturate(g->sum.nr_bytes);
 		row.values[HEAP_SAMPLES] = g->nr;

@@ -156,10 +156,10 @@ struct heapaccount {
 	uint32_t next_implied;
 	/* Ring of implied frees whose record may still arrive. */
 	struct heap_implied_free implied[HEAP_IMPLIED_FREES];
-	uint32_t second;   /* the current one */
+	uint32_t tick;     /* the current one */
 	uint64_t slice_ns; /* start of the current slice, from the first slice's start */
 	uint64_t
-		next_hi; /* time stamp of the end of the slice, of the second, or of level_ns if earlier */
+		next_hi; /* time stamp of the end of the slice, of the tick, or of level_ns if earlier */
 	uint64_t level_ns; /* when the next row of TABLE_HEAP_LEVEL is due; UINT64_MAX: no more */
 	uint32_t nr_levels;
 	uint64_t done_tsc; /* latest event */

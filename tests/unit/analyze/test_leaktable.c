@@ -3,8 +3,11 @@
 #include "tap.h"
 
 #include "analyze/memory/heapsum.h"
+#include "analyze/memory/leaks.h"
 #include "analyze/report.h"
+#include "base/clock.h"
 #include "madeheap.h"
+#include "model/heap.h"
 
 #define SECONDS   40
 #define NR_STEADY 20 /* sites that hold much, and gain nothing */
@@ -58,4 +61,41 @@ TEST(leaktable_shows_what_grows_before_what_is_large)
 	CHECK(t->cells[3 * t->nr_columns].estimate.value == ((18ull * 50 + 153) << 20));
 	CHECK_U64(r->notes.n, 1);
 	CHECK(strstr(r->notes.p[0], "drip grows by 120 KiB/min (95 %: 120 KiB to 120 KiB)"));
+}
+
+/* Moves the rows of a table that are at @second to @ns after the capture's start. */
+static void move_rows(struct profile *p, enum table_id id, unsigned second, uint64_t ns)
+{
+	vec_foreach(t, &p->tables)
+		for (size_t i = 0; t->id == id && i < t->n; i++)
+			if (t->time_ns[i] == p->start_ns + second * NS_PER_SEC)
+				t->time_ns[i] = p->start_ns + ns;
+}
+
+/* A burst at 3.17 s of 7.05 s: older than the half, and nothing grows in the second half. */
+TEST(leaktable_counts_what_was_allocated_just_before_the_middle_as_old)
+{
+	CLEANUP(profile_free_p) struct profile *p = madeheap_new(7, MADEHEAP_ATTACHED);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(err_release) struct err err = {0};
+	const struct view_limits limits = {0};
+	const struct madeheap m = {
+		.second = 3, .size = 100000, .nr = 100, .stack = "main;burst;malloc libc.so.6"};
+	p->end_ns += 50000000;
+	heap_slices_set(p, p->start_ns);
+	madeheap_block(p, &m, MADEHEAP_NEVER);
+	move_rows(p, TABLE_ALLOCATED, 3, heap_slice_start(3170000000));
+	move_rows(p, TABLE_LIVE, 3, 25ull * HEAP_TICK_NS);
+	profile_seal(p);
+	CHECK(!heapsum_table(r, p, &(struct select_spec){0}, &limits, HEAPSUM_LEAKS, &err));
+	const struct report_table *t = &r->tables.p[0];
+	CHECK_U64(t->nr_rows, 1);
+	CHECK(t->cells[0].estimate.value == 10000000);
+	CHECK(t->cells[3].estimate.change == 0 && t->cells[3].estimate.error == 0);
+	CHECK_STR(t->cells[4].text, "steady");
+	struct leak_limit l;
+	CHECK(!leaks_limit(p, "3800ms", &l, &err)); /* the tick ends at 3.25 s */
+	CHECK(leaks_has(&l, p->start_ns + 25ull * HEAP_TICK_NS));
+	CHECK(!leaks_limit(p, "3900ms", &l, &err));
+	CHECK(!leaks_has(&l, p->start_ns + 25ull * HEAP_TICK_NS));
 }

@@ -368,13 +368,15 @@ TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 	fake_recorder_release(&w);
 }
 
-TEST(heapaccount_puts_rows_in_their_slices_and_live_blocks_in_seconds)
+#define INSIDE 300000000ull /* of a second */
+
+TEST(heapaccount_puts_rows_in_their_slices_and_live_blocks_in_steps)
 {
 	struct fake_recorder w;
 	fake_recorder_init(&w, 0, 1);
 	for (uint64_t s = 0; s < 5; s++) {
-		CHECK(fake_recorder_alloc(&w, 0, START + s * SECOND + 5, 0x1000 + 64 * s, 10 + s,
-					  3));
+		CHECK(fake_recorder_alloc(&w, 0, START + s * SECOND + INSIDE, 0x1000 + 64 * s,
+					  10 + s, 3));
 		fake_recorder_pass(&w, START + s * SECOND + SECOND / 2);
 	}
 	CHECK(fake_recorder_free(&w, 1, START + 5 * SECOND, 0x1000));
@@ -385,11 +387,11 @@ TEST(heapaccount_puts_rows_in_their_slices_and_live_blocks_in_seconds)
 		uint64_t ns = row->time_ns - START;
 		uint64_t s = (uint64_t)row->values[1] - 10;
 		if (row->spec == TABLE_ALLOCATED)
-			CHECK_U64(ns, heap_slice_start(s * SECOND + 5));
+			CHECK_U64(ns, heap_slice_start(s * SECOND + INSIDE));
 		if (row->spec == TABLE_LIVE)
-			CHECK_U64(ns, s * SECOND);
+			CHECK_U64(ns, s * SECOND + 2ull * HEAP_TICK_NS);
 		if (row->spec == TABLE_PEAK)
-			CHECK_U64(ns % SECOND, 5);
+			CHECK_U64(ns % SECOND, INSIDE);
 		if (row->spec == TABLE_FREED) {
 			CHECK_U64(ns, 5 * SECOND);
 			CHECK_U64(row->values[1], 10);

@@ -60,7 +60,7 @@ static void check_all(struct model *m)
 		uint64_t i = (heapblock_addr(b) - addr_of(0)) / 16;
 		CHECK(i < NR && b->site == i);
 		CHECK_U64(heapblock_bytes(b), m->bytes[i]);
-		CHECK_U64(heapblock_second(b), 0x12345 + i);
+		CHECK_U64(heapblock_tick(b), 0x12345 + i);
 		n++;
 	}
 	CHECK_U64(n, m->n);
