@@ -213,7 +213,7 @@ static void add_table(struct buf *to, const struct report_table *t, const struct
 	CLEANUP(free_p) struct shortnames *names = xcalloc(t->nr_columns, sizeof(*names));
 	struct md_table m = {t, plan, forms, names};
 	for (size_t c = 0; c < t->nr_columns; c++) {
-		bool is_whole = t->columns[c].is_prose || !style->width;
+		bool is_whole = column_is_cut_at_end(&t->columns[c]) || !style->width;
 		forms[c] = cells_form_of(t, c, plan->rows, plan->nr_rows);
 		if (t->columns[c].kind == CELL_TEXT)
 			shorten(&m, c, is_whole ? SIZE_MAX : NAME_COLUMNS);

@@ -203,7 +203,7 @@ static void lay_out(struct layout *l, const struct text_style *style)
 		fit_widths(l, style->width, !style->max_lines);
 	}
 	for (size_t c = 0; c < t->nr_columns; c++)
-		if (l->columns[c].is_text && !t->columns[c].is_prose)
+		if (l->columns[c].is_text && !column_is_cut_at_end(&t->columns[c]))
 			shorten_names(l, c);
 }
 
@@ -216,23 +216,14 @@ static bool is_wrapped(const struct layout *l, size_t c, const struct text_style
 	       c + 1 == l->t->nr_columns;
 }
 
-/* Prose is cut at its end, names have short forms. */
+/* Prose and code are cut at their ends, names have short forms. */
 static void add_text(struct buf *to, const struct layout *l, size_t c, size_t i, struct sv cell)
 {
 	const struct cell_column *column = &l->columns[c];
-	if (!l->t->columns[c].is_prose) {
+	if (column_is_cut_at_end(&l->t->columns[c]))
+		shortname_cut_end(to, cell, column->width);
+	else
 		buf_add_str(to, shortnames_at(&column->names, i));
-		return;
-	}
-	size_t columns = utf8_columns(cell);
-	size_t kept =
-		columns > column->width ? column->width - MIN(column->width, (size_t)2) : columns;
-	size_t n = 0;
-	while (kept-- && n < cell.n)
-		n += MAX(utf8_len(sv_from_idx(cell, n)), (size_t)1);
-	buf_add(to, cell.p, MIN(n, cell.n));
-	if (columns > column->width)
-		buf_add_str(to, "..");
 }
 
 static void add_titles(struct buf *to, const struct layout *l)

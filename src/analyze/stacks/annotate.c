@@ -16,13 +16,14 @@
 enum { COLUMNS_ALWAYS = 0, COLUMNS_SOURCE = 1 };
 
 static const struct report_column columns[] = {
-	{"function_pct", "% of it", CELL_PERCENT, "share of the function's own samples", 0, false},
-	{"self_pct", "self %", CELL_PERCENT, "share of everything selected", 0, false},
-	{"samples", "samples", CELL_COUNT, "samples taken at this instruction", 0, false},
-	{"address", "address", CELL_TEXT, "link-time address, as objdump prints it", 0, false},
-	{"instruction", "instruction", CELL_TEXT, NULL, 0, false},
-	{"line", "line", CELL_TEXT, "source line of sampled instructions", 0, false},
-	{"source", "source", CELL_TEXT, "text of that line (--source)", COLUMNS_SOURCE, false},
+	{"function_pct", "% of it", CELL_PERCENT, "share of the function's own samples", 0},
+	{"self_pct", "self %", CELL_PERCENT, "share of everything selected", 0},
+	{"samples", "samples", CELL_COUNT, "samples taken at this instruction", 0},
+	{"address", "address", CELL_TEXT, "link-time address, as objdump prints it", 0},
+	{"instruction", "instruction", CELL_TEXT, .is_code = true},
+	{"line", "line", CELL_TEXT, "source line of sampled instructions", 0},
+	{"source", "source", CELL_TEXT, "text of that line (--source)", COLUMNS_SOURCE,
+	 .is_code = true},
 };
 
 static const char *const hide_first[] = {"self_pct", "line", NULL};

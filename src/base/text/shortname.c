@@ -326,6 +326,15 @@ void shortname_cut(struct buf *to, struct sv text, size_t columns)
 	buf_add(to, text.p + text.n - nr_tail, nr_tail);
 }
 
+void shortname_cut_end(struct buf *to, struct sv text, size_t columns)
+{
+	static const char mark[] = "..";
+	const size_t dots = MIN(strlen(mark), columns);
+	bool is_whole = utf8_columns(text) <= columns;
+	buf_add(to, text.p, is_whole ? text.n : bytes_of_first(text, columns - dots));
+	buf_add(to, mark, is_whole ? 0 : dots);
+}
+
 void shortname_add(struct buf *to, struct sv name, size_t columns)
 {
 	CLEANUP(buf_release) struct buf form = {0};

@@ -29,6 +29,9 @@ void shortname_add(struct buf *to, struct sv name, size_t columns);
 /* Appends a text cut in the middle, "pthread_..._timedwait", to @columns; its ends remain. */
 void shortname_cut(struct buf *to, struct sv text, size_t columns);
 
+/* Appends a text that is no name, "e = cpu_ms() + ..", cut at its end to @columns. */
+void shortname_cut_end(struct buf *to, struct sv text, size_t columns);
+
 /*
  * Short forms of a list of names, in a table or below a tree's node. Names that differ have forms
  * that differ: where two would be equal, the part in which the names differ is kept.

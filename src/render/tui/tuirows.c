@@ -348,7 +348,8 @@ static void add_cells(const struct tuirows *rows, size_t columns, struct buf *to
 			continue;
 		}
 		size_t at = to->n;
-		shortname_add(to, buf_sv(&text), widths[c]);
+		(column_is_cut_at_end(&t->columns[c]) ? shortname_cut_end : shortname_add)(
+			to, buf_sv(&text), widths[c]);
 		pad(to, at, widths[c]);
 	}
 }

@@ -206,6 +206,27 @@ TEST(prose_is_wrapped_except_on_pages)
 	CHECK(strstr(buf_str(&b), "..\n"));
 }
 
+/* Arguments, '<' and '(' are parts of a name that may be left out, but not of code. */
+TEST(code_is_cut_at_its_end_only)
+{
+	static const struct report_column of[] = {
+		{"instruction", "instruction", CELL_TEXT, .is_code = true},
+		{"source", "source", CELL_TEXT, .is_code = true},
+	};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	struct report_table *t = report_add_table(r, "t", "rows", of, ARRAY_LEN(of));
+	report_add_texts(r, t, "movq 0x2eb7(%rip), %rcx",
+			 "sink += (unsigned long)(i * i) ^ (sink << 3); /* slow */");
+	text_add_tables(&b, r, NULL, &(struct text_style){.width = 54});
+	CHECK_STR(buf_str(&b), "\nrows\n"
+			       "  instruction              source\n"
+			       "  movq 0x2eb7(%rip), %rcx  sink += (unsigned long)(i..\n");
+	buf_clear(&b);
+	text_add_tables(&b, r, NULL, &(struct text_style){.width = 40});
+	CHECK(strstr(buf_str(&b), "  movq 0x2eb7(%rip..  sink += (unsigne..\n"));
+}
+
 TEST(rows_of_nothing_are_not_on_pages)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
