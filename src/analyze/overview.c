@@ -17,9 +17,9 @@
 #include "base/text/num.h"
 #include "base/stat.h"
 
-#define IDLE_CPUS 0.1 /* below: the target mostly sleeps */
-#define UNSEEN    3   /* 95 % limit of a Poisson count of 0 */
-#define SHORT_NS  (2 * NS_PER_SEC)
+#define FEW_CPUS 0.1 /* below: why there are few samples; the threads may sleep, wait or queue */
+#define UNSEEN   3   /* 95 % limit of a Poisson count of 0 */
+#define SHORT_NS (2 * NS_PER_SEC)
 
 static struct num_text cpus_text(double cpus)
 {
@@ -41,16 +41,14 @@ static void add_facts(struct report *r, const struct selection *sel)
 static const char *few_samples_cause(struct arena *a, const struct selection *sel, double effective)
 {
 	struct weight busy = view_busy(sel);
-	double cpus = view_cpus(sel, busy);
 	struct weight most = {.weight = busy.weight, .nr_samples = busy.nr_samples + UNSEEN};
 	uint64_t ns = view_duration_ns(sel);
 	if (view_nr_out(sel)) /* what is said of the selection is not so of the target */
 		return "; the filters removed the others";
 	CLEANUP(buf_release) struct buf b = {0};
-	if (cpus >= 0 && ns && view_cpus(sel, most) < IDLE_CPUS)
-		buf_addf(&b, "; the target was mostly idle: it used %s%s CPUs on average over %s",
-			 busy.nr_samples ? "" : "less than ",
-			 cpus_text(busy.nr_samples ? cpus : view_cpus(sel, most)).s, num_ns(ns).s);
+	if (view_cpus(sel, busy) >= 0 && ns && view_cpus(sel, most) < FEW_CPUS)
+		buf_addf(&b, "; the target used less than %s CPUs on average over %s",
+			 num_double(FEW_CPUS, 1).s, num_ns(ns).s);
 	else if (ns && ns < SHORT_NS)
 		buf_addf(&b, "; the capture lasted only %s", num_ns(ns).s);
 	if (ns && effective > 0 && effective < VIEW_FEW_SAMPLES)

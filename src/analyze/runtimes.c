@@ -21,6 +21,7 @@ struct runtime {
 	const char *code; /* of an interpreter whose functions have no frames: what shows them */
 	const char *switches; /* functions that continue on another stack, in "|", or NULL */
 	const char *switched; /* what is not known of stacks that begin there */
+	const char *waits;    /* waits of tasks that are no threads, or NULL */
 	const char *heap; /* objects that are no blocks of malloc, and how to see them, or NULL */
 };
 
@@ -62,6 +63,9 @@ static const struct runtime runtimes[] = {
 	 .switched =
 		 "the runtime's own work on the stack of a thread: the goroutine that it is done "
 		 "for is not shown",
+	 .waits = "goroutines that wait for a channel, a sync.Mutex or the network have no thread, "
+		  "so their waits are not seen: only the idle time (park) of the threads is; with "
+		  "net/http/pprof, /debug/pprof/block and /mutex show them",
 	 .heap = "Go objects are in a heap of the Go runtime's own: with net/http/pprof in the "
 		 "program, 'go tool pprof http://HOST/debug/pprof/heap' shows who allocated them"},
 	{.name = "CPython", .module = "libpython3*.so*", .heap = PYTHON_HEAP},
@@ -258,6 +262,21 @@ void runtimes_note_stacks(struct report *r, const struct selection *sel)
 	}
 	for (size_t i = 0; i < NR; i++)
 		note_missing(r, sel, &runtimes[i], &missing[i]);
+}
+
+void runtimes_note_waits(struct report *r, const struct selection *sel)
+{
+	const struct profile *p = sel->p;
+	CLEANUP(known_release) struct known known = {0};
+	known_init(&known, p);
+	bool is_noted[NR] = {false};
+	for (size_t i = 0; i < p->tasks.n; i++) {
+		const uint32_t *at = map_get(&known.of_pid, (uint32_t)p->tasks.p[i].pid);
+		if (!at || is_noted[*at] || !runtimes[*at].waits)
+			continue;
+		is_noted[*at] = true;
+		report_note(r, "%s: %s", runtimes[*at].name, runtimes[*at].waits);
+	}
 }
 
 void runtimes_note_heap(struct report *r, const struct selection *sel)

@@ -12,6 +12,8 @@
 
 /* Notes JIT code without symbols, and stacks that end in it, from 1 % of the selection on. */
 void runtimes_note_stacks(struct report *r, const struct selection *sel);
+/* Notes, for a page of waits, those of tasks that are no threads, of all processes that were recorded. */
+void runtimes_note_waits(struct report *r, const struct selection *sel);
 /* Notes, for a page of allocations, objects that no call of malloc shows. */
 void runtimes_note_heap(struct report *r, const struct selection *sel);
 

@@ -410,12 +410,14 @@ void view_note_filtered(struct report *r, const struct selection *sel)
 	}
 	if (!nr_out)
 		return;
+	const char *by = nr_out > sel->nr_out[SELECT_OUT_IDLE] ? "filters: " : "";
 	if (is_wait_time)
-		report_note(r, "shown: %s of %s of wait time (filters: %s)", num_ns(sel->weight).s,
-			    num_ns(sel->weight + sel->weight_out).s, buf_str(&b));
+		report_note(r, "shown: %s of %s of wait time (%s%s)", num_ns(sel->weight).s,
+			    num_ns(sel->weight + sel->weight_out).s, by, buf_str(&b));
 	else
-		report_note(r, "shown: %s of %s (filters: %s)", num_count(sel->nr_samples).s,
-			    num_noun(sel->nr_samples + nr_out, select_noun(sel)).s, buf_str(&b));
+		report_note(r, "shown: %s of %s (%s%s)", num_count(sel->nr_samples).s,
+			    num_noun(sel->nr_samples + nr_out, select_noun(sel)).s, by,
+			    buf_str(&b));
 }
 
 static struct num_text seconds_text(uint64_t ns)

@@ -30,7 +30,7 @@ static const struct waitgroups_table causes = {
 	.title = "wait time attributed to its cause",
 	.note = "function, call: of the lock holder or waker; cause: what it did during the wait; "
 		"on_cpu: it ran, the function is that of the wake-up, not what it computed; run_queue: "
-		"it waited for a CPU; convoy: several threads take the same lock in turn; %: of the waiting shown; "
+		"it waited for a CPU; who waits for pipes or sockets may have waited for work; convoy: several threads take the same lock in turn; %: of the waiting shown; "
 		"waits: those of which this was the longest part",
 	.texts = {{"doing", "cause"},
 		  {"function", "function (on_cpu: released in)"},

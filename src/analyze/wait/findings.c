@@ -221,6 +221,15 @@ static void find_shortage(struct findings *f)
 		      breakdown_cpus_text(f->l).s, quota));
 }
 
+/* "; held longest by thread t in f", of a row of the table of locks. */
+static const char *held_by(const struct findings *f, const union cell *lock)
+{
+	if (!lock[9].text[0])
+		return "";
+	return arena_fmt(&f->r->arena, "; held longest by %s%s%s", lock[9].text,
+			 lock[10].text[0] ? " in " : "", lock[10].text);
+}
+
 static void find_locks(struct findings *f)
 {
 	const struct report_table *locks = table_of(f->r, "locks");
@@ -229,19 +238,23 @@ static void find_locks(struct findings *f)
 	if (!pct || !top)
 		return;
 	bool is_one = top[1].d >= TOP_LOCK_PCT;
+	bool is_gil = is_one && strstr(top[7].text, LOCK_GIL);
 	bool is_place = is_one && !strncmp(top[7].text, LOCKED_IN, strlen(LOCKED_IN));
 	add(f, pct,
-	    arena_fmt(
-		    &f->r->arena, "lock contention: %s %% of %s was spent waiting for locks%s%s%s",
-		    pct_text(pct).s, f->active,
-		    is_one ? arena_fmt(&f->r->arena, "; %s %% of that for %s waiters in ",
-				       pct_text(top[1].d).s, is_place ? "locks with" : "one lock,")
-			   : "",
-		    is_one ? top[8].text : "",
-		    is_one && top[11].text[0]
-			    ? arena_fmt(&f->r->arena, "; meanwhile the lock holder was doing: %s",
-					top[11].text)
-			    : ""));
+	    arena_fmt(&f->r->arena,
+		      "lock contention: %s %% of %s was spent waiting for locks%s%s%s%s%s",
+		      pct_text(pct).s, f->active,
+		      is_one ? arena_fmt(&f->r->arena, "; %s %% of that for %s waiters in ",
+					 pct_text(top[1].d).s,
+					 is_place ? "locks with" : "one lock,")
+			     : "",
+		      is_one ? top[8].text : "",
+		      is_gil ? " (CPython's GIL: one thread runs Python code at a time)" : "",
+		      is_one ? held_by(f, top) : "",
+		      is_one && top[11].text[0]
+			      ? arena_fmt(&f->r->arena, "; meanwhile the lock holder was doing: %s",
+					  top[11].text)
+			      : ""));
 }
 
 /* ---- by reason ------------------------------------------------------------------------------ */
@@ -347,7 +360,8 @@ static void find_others(struct findings *f)
 	static const struct waits_kind kinds[] = {
 		{WAIT_JOIN, "waiting until other threads end or arrive (join, barrier, future)"},
 		{WAIT_NET, "waiting for the other end of sockets: for an answer or a request"},
-		{WAIT_PIPE, "waiting for data from pipes, terminals or similar"},
+		{WAIT_PIPE, "waiting for data from pipes, terminals or similar: for work (then it "
+			    "is idle) or for an answer"},
 		{WAIT_FSYNC, "waiting for data to reach the disk (fsync)"},
 		{WAIT_FILE_READ, "waiting for file reads"},
 		{WAIT_FILE_WRITE, "waiting for file writes"},

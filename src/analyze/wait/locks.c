@@ -16,7 +16,7 @@
 #define KNOWN_PCT 95 /* less is said */
 
 /* Texts of a lock; the one with most wait time is shown. */
-enum about { ABOUT_WAITS_IN, ABOUT_RELEASED_IN, ABOUT_RELEASED_BY, ABOUT_NR };
+enum about { ABOUT_WAITS_IN, ABOUT_LOCKED_BY, ABOUT_HELD_IN, ABOUT_HELD_BY, ABOUT_NR };
 
 struct lock {
 	const char *name;
@@ -27,6 +27,7 @@ struct lock {
 	uint32_t nr_kinds[ABOUT_NR]; /* number of distinct texts */
 	uint64_t holder_ns[WAIT_NR]; /* what lock holders were doing during the waits */
 	uint64_t convoy_ns;          /* part of it: threads hand the lock around */
+	uint64_t open_ns;            /* waits that nobody ended before the capture did */
 };
 
 struct locks {
@@ -120,13 +121,10 @@ static void add_wait(struct locks *l, const struct select_tagged *row)
 		     (uint64_t)MAX(row->values[2], 0));
 	(void)map_put(&l->threads, (uint64_t)id << 32 | row->task, &is_new);
 	lock->nr_threads += is_new;
-	add_text(l, id, ABOUT_WAITS_IN, own_function(l, row->stack), ns);
-	if (tag->other_stack)
-		add_text(l, id, ABOUT_RELEASED_IN, own_function(l, tag->other_stack), ns);
-	if (tag->other) {
-		threads_fold_numbers(&l->text, profile_text(p, p->tasks.p[tag->other].comm));
-		add_text(l, id, ABOUT_RELEASED_BY, buf_str(&l->text), ns);
-	}
+	struct waitframe f = waitframe_of(l->frames, row->stack);
+	add_text(l, id, ABOUT_WAITS_IN, waitframe_name(p, &f), ns);
+	add_text(l, id, ABOUT_LOCKED_BY, profile_text(p, f.via), ns);
+	lock->open_ns += tag->evidence & EVIDENCE_OPEN && !tag->other ? ns : 0;
 }
 
 static void add_blame(struct locks *l, const struct selection *blame)
@@ -138,11 +136,15 @@ static void add_blame(struct locks *l, const struct selection *blame)
 		uint32_t *at = map_get(&l->index, text);
 		if (!at || row->reason != WAIT_LOCK)
 			continue;
-		struct blametag b =
-			blame_tag_of(blame->p, blame->reasons, &blame->p->tags.p[row->tag]);
+		const struct tag *tag = &blame->p->tags.p[row->tag];
+		struct blametag b = blame_tag_of(blame->p, blame->reasons, tag);
 		uint64_t ns = (uint64_t)MAX(row->values[1], 0);
 		l->locks.p[*at].holder_ns[b.doing] += ns;
 		l->locks.p[*at].convoy_ns += b.is_convoy ? ns : 0;
+		if (b.doing == WAIT_UNKNOWN || !tag->other)
+			continue;
+		add_text(l, *at, ABOUT_HELD_IN, own_function(l, tag->other_stack), ns);
+		add_text(l, *at, ABOUT_HELD_BY, threads_name(&l->text, blame->p, tag->other), ns);
 	}
 }
 
@@ -158,21 +160,31 @@ static const struct report_column columns[] = {
 	{"threads", "threads", CELL_COUNT, "threads that waited"},
 	{"lock", "lock", CELL_TEXT, "address of the lock word, or the function that locks it"},
 	{"waits_in", "waiters in", CELL_TEXT, "function of the program that waited longest"},
-	{"released_in", "released in", CELL_TEXT, "function of the program that released the lock"},
-	{"released_by", "by thread", CELL_TEXT, NULL},
+	{"held_by", "held by", CELL_TEXT,
+	 "thread that held the lock for most of the waiting, and for how much, as --blame has it"},
+	{"held_in", "in", CELL_TEXT,
+	 "function in which it released the lock, or was blocked while it held it"},
 	{"holder", "holder was doing", CELL_TEXT,
 	 "what the lock holder was doing during the waits; convoy: several threads take the lock in "
 	 "turn, none holds it for most of the time",
 	 .is_prose = true},
 };
-static const char *const hide_first[] = {"mean_ns", "released_by", "threads",
-					 "p99_ns",  "released_in", NULL};
+static const char *const hide_first[] = {"mean_ns", "threads", "p99_ns", "held_in", NULL};
 
 static int by_time(const void *x, const void *y)
 {
 	const struct lock *a = x;
 	const struct lock *b = y;
 	return COMPARE(b->q.ns_all, a->q.ns_all) ?: strcmp(a->name, b->name);
+}
+
+/* The part of the waiting of which it is known what the holder did. */
+static uint64_t known_ns(const struct lock *lock)
+{
+	uint64_t ns = 0;
+	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
+		ns += w == WAIT_UNKNOWN ? 0 : lock->holder_ns[w];
+	return ns;
 }
 
 static const char *best_text(struct report *r, const struct locks *l, const struct lock *lock,
@@ -183,6 +195,9 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 	const char *text = intern_str(&l->texts, lock->best[about]);
 	if (lock->nr_kinds[about] == 1)
 		return text;
+	if (about == ABOUT_HELD_BY)
+		return arena_fmt(&r->arena, "%s (%s %%)", text,
+				 num_double(view_pct(lock->best_ns[about], known_ns(lock)), 0).s);
 	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);
 }
 
@@ -193,10 +208,8 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 static const char *holder_text(struct report *r, const struct lock *lock)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	uint64_t all = 0;
+	uint64_t all = known_ns(lock);
 	bool is_reported[WAIT_NR] = {0};
-	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
-		all += w == WAIT_UNKNOWN ? 0 : lock->holder_ns[w];
 	for (int n = 0; n < 3; n++) {
 		enum wait_reason best = WAIT_NONE;
 		for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
@@ -215,7 +228,18 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 		buf_addf(&b, "; convoy");
 	if (b.n && known < KNOWN_PCT)
 		buf_addf(&b, " (known for %s %% of the time)", num_double(known, known < 10).s);
+	if (!b.n && lock->open_ns)
+		buf_add_str(&b, "not known (not released during the capture)");
 	return arena_strdup(&r->arena, buf_str(&b));
+}
+
+/* Locks of runtimes have a name that says more than their address. */
+static const char *name_of(struct report *r, const struct locks *l, const struct lock *lock)
+{
+	static const char gil[] = "take_gil"; /* of CPython */
+	str_id by = lock->best[ABOUT_LOCKED_BY];
+	bool is_gil = by && !strncmp(intern_str(&l->texts, by), gil, strlen(gil));
+	return is_gil ? arena_fmt(&r->arena, "%s " LOCK_GIL, lock->name) : lock->name;
 }
 
 static void add_row(struct report *r, struct report_table *t, const struct locks *l,
@@ -231,10 +255,10 @@ static void add_row(struct report *r, struct report_table *t, const struct locks
 		{.u = has_waits ? quantile_at(q, 0.99) : CELL_NS_NONE},
 		{.u = q->longest_ns ? q->longest_ns : CELL_NS_NONE},
 		{.u = lock->nr_threads},
-		{.text = lock->name},
+		{.text = name_of(r, l, lock)},
 		{.text = best_text(r, l, lock, ABOUT_WAITS_IN)},
-		{.text = best_text(r, l, lock, ABOUT_RELEASED_IN)},
-		{.text = best_text(r, l, lock, ABOUT_RELEASED_BY)},
+		{.text = best_text(r, l, lock, ABOUT_HELD_BY)},
+		{.text = best_text(r, l, lock, ABOUT_HELD_IN)},
 		{.text = holder_text(r, lock)},
 	};
 	report_add_row(r, t, cells);

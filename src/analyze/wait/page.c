@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/wait/waittables.h"
 
+#include "analyze/runtimes.h"
 #include "analyze/wait/findings.h"
 #include "base/clock.h"
 #include "base/text/num.h"
@@ -122,6 +123,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 		TRY(findings_report(r, sel, &l, spec, err));
 	note_accuracy(&pg);
 	note_durations(&pg, spec);
+	runtimes_note_waits(r, sel);
 	return 0;
 }
 

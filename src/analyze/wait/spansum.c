@@ -202,8 +202,8 @@ static void add_breakdown(struct spansum *s, struct tag_groups *groups)
 
 static const struct tag_column wait_columns[] = {
 	{{"time_ns", "time", CELL_NS, "time off the CPU within the calls"}, TAG_NS, 0},
-	{{"calls", "calls", CELL_COUNT, "calls with this wait"}, TAG_NR, 0},
-	{{"mean_ns", "per call", CELL_NS, "mean of those calls"}, TAG_MEAN_NS, 0},
+	{{"calls", "calls", CELL_COUNT, "calls of the span"}, TAG_NR, 0},
+	{{"mean_ns", "per call", CELL_NS, "of all calls, as in the breakdown"}, TAG_MEAN_NS, 0},
 	{{"longest_ns", "longest", CELL_NS, "in one call"}, TAG_LONGEST_NS, 0},
 	{{"span", "span", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"reason", "reason", CELL_TEXT, NULL}, TAG_TEXT, 1},
@@ -212,6 +212,18 @@ static const struct tag_column wait_columns[] = {
 
 static const struct tag_table waits_table = {
 	TAG_TABLE("span_waits", "waits within the calls", wait_columns), .weight = weight_of_time};
+
+/*
+ * Rows count calls by place, and a call can wait at several places that have one text: their sum can
+ * be above the number of calls. The time is per call of the span.
+ */
+static void count_calls(const struct spansum *s, struct tag_groups *stacks)
+{
+	vec_foreach(g, &stacks->groups)
+		vec_foreach(span, &s->spans->groups)
+			if (!strcmp(span->texts[0], g->texts[0]))
+				g->amounts->nr = span->amounts->nr;
+}
 
 /* ---- the slowest -------------------------------------------------------------------------- */
 
@@ -530,6 +542,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	TRY(collect_time(&s, &own, &reasons, &stacks, err));
 	add_breakdown(&s, &reasons);
 	TRY(add_slowest(&s, &own, reasons.groups.n > 0, err));
+	count_calls(&s, &stacks);
 	if (stacks.groups.n)
 		tag_report(&stacks, r, &waits_table, limits->max_rows, s.seconds);
 	add_histogram(&s);

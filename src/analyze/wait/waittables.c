@@ -144,7 +144,7 @@ static const struct {
 			      .title = "run queue (runnable, no CPU free)",
 			      .note = QUANTILE_NOTE,
 			      .texts = {{"function", "function"},
-					{"in", "after waiting in"},
+					{"in", "switched out in"},
 					{"module", "module"}},
 			      .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES},
 			     texts_of_runnable},

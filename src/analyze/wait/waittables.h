@@ -33,6 +33,8 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 		 const struct view_limits *limits);
 /* Begins the name of a lock that is known by the function that locks it: it may be several locks. */
 #define LOCKED_IN "locked in "
+/* Ends the name of the lock of CPython's interpreter. */
+#define LOCK_GIL "(GIL)"
 /*
  * Table "locks": by the address of the lock word or, for locks whose waiters park, by the function
  * that waits. @spec is what the selection was made from; it is used to select what lock holders

@@ -54,7 +54,7 @@ check("what ran is the breakdown's run time", abs(tree[0]["total"] - waited - on
 locks = rows(load("locks"), "locks")
 check("one lock is waited for most, in wait_lock", locks[0]["waits_in"] == "wait_lock"
       and locks[0]["pct"] > 95, locks[:2])
-check("it is released in release_lock", locks[0]["released_in"].startswith("release_lock"), locks[0])
+check("its holders are those who take it", locks[0]["held_by"].startswith("lock-"), locks[0])
 
 blame = rows(load("blame"), "blame_pairs")
 of_lock = [r for r in blame if r["waits_in"] == "wait_lock"]

@@ -97,7 +97,7 @@ static void check_page(const struct profile *p, const struct select_spec *spec, 
 			CHECK(!strstr(*n, "of non-idle thread time"));
 		if (is_part)
 			CHECK(!strstr(*n, ") of CPU time") && !strstr(*n, "of the time is") &&
-			      !strstr(*n, "the target was mostly idle"));
+			      !strstr(*n, "the target used less"));
 	}
 	const char *switches = report_get_fact(r, FACT_CONTEXT_SWITCHES);
 	CHECK(!switches || select_scope(spec) == SELECT_ALL || spec->time ||

@@ -294,3 +294,55 @@ TEST(reason_of_writes_to_full_pipes_and_sockets_is_backpressure)
 	CHECK(reason_in(WAIT_FILE_WRITE, SYS_write) == WAIT_FILE_WRITE);
 	CHECK(reason_in(WAIT_NET, -1) == WAIT_NET);
 }
+
+/* In a queue of waiters each is woken by the one before it; who held the lock is another thread. */
+TEST(findings_name_who_held_a_lock_not_who_released_it_last)
+{
+	static const char at[] = "main app;lookup app;pthread_mutex_lock libc.so.6";
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct madewait w = {.comm = "waiter",
+			     .tid = 2,
+			     .stack = at,
+			     .reason = WAIT_SYNC,
+			     .object = "lock 0x1000",
+			     .other = "waiter",
+			     .other_tid = 3,
+			     .other_stack = "main app;lookup app;pthread_mutex_unlock libc.so.6",
+			     .nr = 10,
+			     .ms = 600};
+	madewait(p, &w);
+	w.table = "blame";
+	w.other = "holder";
+	w.other_tid = 4;
+	w.other_stack = "main app;update app;usleep libc.so.6";
+	w.detail = "sleep/1";
+	w.ms = 594;
+	madewait(p, &w);
+	w.other = "waiter";
+	w.other_tid = 3;
+	w.ms = 6;
+	madewait(p, &w);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(r,
+		       "for one lock, waiters in lookup; held longest by holder (99 %) in update; "
+		       "meanwhile the lock holder was doing: sleep 100 %"));
+}
+
+TEST(findings_say_that_a_lock_was_not_released)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p,
+		 &(struct madewait){.comm = "w",
+				    .tid = 2,
+				    .reason = WAIT_SYNC,
+				    .evidence = EVIDENCE_AT_START | EVIDENCE_OPEN,
+				    .stack = "main app;take_gil app;pthread_mutex_lock libc.so.6",
+				    .object = "lock 0x1000",
+				    .nr = 1,
+				    .ms = 900});
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(
+		r, "waiters in main (CPython's GIL: one thread runs Python code at a "
+		   "time); meanwhile the lock holder was doing: not known (not released during the "
+		   "capture)"));
+}

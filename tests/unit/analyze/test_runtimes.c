@@ -169,6 +169,9 @@ TEST(the_heap_of_go_is_noted_although_no_file_name_shows_it)
 	CHECK(strstr(notes_of_function("/opt/server", "runtime.goexit", 0, runtimes_note_heap),
 		     "Go: Go objects are in a heap of the Go runtime's own"));
 	CHECK_STR(notes_of_function("/opt/server", "goexit", 0, runtimes_note_heap), "");
+	CHECK(strstr(notes_of_function("/opt/server", "runtime.goexit", 0, runtimes_note_waits),
+		     "Go: goroutines that wait for a channel, a sync.Mutex or the network"));
+	CHECK_STR(notes_of_function("/opt/server", "goexit", 0, runtimes_note_waits), "");
 }
 
 TEST(heaps_that_malloc_does_not_know_are_noted)

@@ -381,8 +381,8 @@ TEST(waits_a_lock_has_its_waiters_releaser_and_what_holders_did)
 	CHECK_U64(cell_at(t, 0, "threads")->u, 3);
 	CHECK_STR(cell_at(t, 0, "lock")->text, "lock 0x55d0c0de1040");
 	CHECK_STR(cell_at(t, 0, "waits_in")->text, "log_append");
-	CHECK_STR(cell_at(t, 0, "released_in")->text, "log_append");
-	CHECK_STR(cell_at(t, 0, "released_by")->text, "worker-#");
+	CHECK_STR(cell_at(t, 0, "held_in")->text, "log_append");
+	CHECK_STR(cell_at(t, 0, "held_by")->text, "worker-#");
 	CHECK_STR(cell_at(t, 0, "holder")->text, "fsync 90 %, on CPU 10 %");
 }
 

@@ -151,14 +151,14 @@ TEST(tuirows_of_a_table_fit_the_width_and_have_values)
 
 TEST(tuirows_of_code_are_cut_at_their_ends)
 {
-	static const struct report_column of[] = {
-		{"pct", "%", CELL_PERCENT, NULL},
-		{"source", "source", CELL_TEXT, .is_code = true}};
+	static const struct report_column of[] = {{"pct", "%", CELL_PERCENT, NULL},
+						  {"source", "source", CELL_TEXT, .is_code = true}};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(buf_release) struct buf line = {0};
 	struct tuirows rows;
 	struct report_table *t = report_add_table(r, "t", "t", of, ARRAY_LEN(of));
-	report_add_row(r, t, (union cell[]){{.d = 50}, {.text = "while (cpu(ms) < 3) sink <<= 1;"}});
+	report_add_row(r, t,
+		       (union cell[]){{.d = 50}, {.text = "while (cpu(ms) < 3) sink <<= 1;"}});
 	tuirows_make(&rows, r, TUIROWS_OF_REPORT, &(struct text_style){0});
 	tuirows_add(&rows, 0, 30, &line);
 	CHECK_STR(buf_str(&line), "  50.00  while (cpu(ms) < 3)..");

@@ -170,7 +170,7 @@ function WaitsView(app, parent) {
 		text: (g) => wakersText(P, g), title_of: (g) => wakersText(P, g)});
 	this.sections = [
 		['Reasons', columns([reason, ended('ended by')]), (w) => w.reason],
-		['Locks', columns([object('lock'), ended('holder, released in')]),
+		['Locks', columns([object('lock'), ended('woken by, in (who released it last)')]),
 			(w) => w.object.filter((g) => /^(lock|sync)$/.test(states[g.state][0]))],
 		['Files, sockets and other objects', columns([reason, object('object')]),
 			(w) => w.object.filter((g) => !/^(lock|sync)$/.test(states[g.state][0]))],
