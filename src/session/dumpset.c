@@ -276,7 +276,7 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 	if (!set.files.n) {
 		err_set(err, -ENOENT, "no dumps (files named *" SUFFIX ") in '%s'%s", operands[0],
 			nr > 1 ? " and the others" : "");
-		return err_hint(err, "name a file; `assay ls` lists recordings");
+		return err_hint(err, "a recording is named by its file; to list them: assay ls");
 	}
 	qsort(set.files.p, set.files.n, sizeof(*set.files.p), by_process_and_time);
 	if (c.is_default && is_named_singly)

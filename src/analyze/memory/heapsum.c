@@ -338,6 +338,21 @@ static void note_cut(struct report *r, const struct profile *p)
 			"--dump -p PID");
 }
 
+/* massif's --time-unit i and B: the reader takes one for a nanosecond. */
+static void note_unit(struct report *r, const struct profile *p)
+{
+	const char *unit = profile_get_fact(p, FACT_MASSIF_UNIT);
+	if (!unit || !strcmp(unit, "ms"))
+		return;
+	const char *what = !strcmp(unit, "i")   ? "instructions"
+			   : !strcmp(unit, "B") ? "allocated bytes"
+						: unit;
+	report_note(r,
+		    "all times are numbers of %s, 1 ns for each (massif's time unit '%s'); "
+		    "valgrind --tool=massif --time-unit=ms writes times",
+		    what, unit);
+}
+
 static void note_suppressed(struct report *r, const struct selection *sel)
 {
 	uint64_t bytes = 0;
@@ -395,14 +410,28 @@ static void note_unsymbolized(struct report *r, const struct selection *sel)
 		    num_pct(view_pct(nameless, sel->weight)).s, buf_str(&why));
 }
 
+/* What nr_samples counts: of a profile with a peak not all allocations. */
+static const char *counted(const struct selection *sel)
+{
+	enum heap_weight w;
+	if (!heap_weight_from_key(sel->event, &w))
+		return select_noun(sel);
+	return w == HEAP_WEIGHT_PEAK     ? "blocks live at the peak"
+	       : w == HEAP_WEIGHT_LIVE   ? "live blocks"
+	       : w == HEAP_WEIGHT_LEAKED ? "leaked blocks"
+					 : select_noun(sel);
+}
+
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)
 {
 	view_begin(r, sel, "memory allocations");
 	note_cut(r, p);
+	note_unit(r, p);
 	note_unsymbolized(r, sel);
 	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
-	r->noun = "events";
+	r->noun = counted(sel);
+	r->has_no_samples = sel->weight && !sel->nr_samples; /* a source that knows only bytes */
 	r->is_estimated = is_sampled;
 	if (view_duration_ns(sel))
 		report_fact(r, FACT_DURATION, num_ns(view_duration_ns(sel)).s);

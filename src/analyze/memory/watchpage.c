@@ -189,7 +189,7 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct memtime m;
-	r->title = "assay watch";
+	r->title = "memory over time";
 	r->has_no_samples = true;
 	r->unit = UNIT_BYTES;
 	add_facts(r, p);

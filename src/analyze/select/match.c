@@ -4,10 +4,12 @@
 
 #include <errno.h>
 
+#include "analyze/memory/heapframes.h"
 #include "base/buf.h"
 #include "base/text/regex.h"
 #include "base/text/suggest.h"
 #include "base/sv.h"
+#include "model/tables.h"
 
 #define NEAR_NAME_BYTES 64 /* longer names are compared by their end, which has the function */
 
@@ -160,6 +162,11 @@ int match_functions(struct arena *a, const struct profile *p, const char *option
 		for (func_id f = 1; f < p->functions.n; f++)
 			near_add(&near, func_name(p, f));
 		err_set(err, -ENOENT, "%s: no function matches '%s'", option, pattern);
+		if (tables_find_rows(p, TABLE_LIVE) &&
+		    heapframe_kind_of(sv_from_str(pattern)) == HEAPFRAME_ALLOCATOR)
+			return err_hint(err,
+					"stacks of a heap begin at the allocator's callers; to "
+					"list them: assay report");
 		return near_hint(&near, err);
 	}
 	*ret_m = m;

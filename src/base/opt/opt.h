@@ -141,8 +141,9 @@ struct opt {
 	OPT_AT_(DURATION, s, l, type, field, uint64_t, text, .arg = (a))
 #define OPT_DURATION_UNIT(s, l, type, field, a, text) \
 	OPT_AT_(DURATION, s, l, type, field, uint64_t, text, .arg = (a), .flags = OPT_NEEDS_UNIT)
-#define OPT_SIZE(s, l, type, field, a, text) \
-	OPT_AT_(SIZE, s, l, type, field, uint64_t, text, .arg = (a))
+#define OPT_SIZE(s, l, type, field, a, text) OPT_SIZE_FROM(s, l, type, field, 0, a, text)
+#define OPT_SIZE_FROM(s, l, type, field, lo, a, text) \
+	OPT_AT_(SIZE, s, l, type, field, uint64_t, text, .arg = (a), .min = (lo))
 #define OPT_LIST(s, l, type, field, a, text) \
 	OPT_AT_(LIST, s, l, type, field, struct opt_list, text, .arg = (a))
 #define OPT_ENUM(s, l, type, field, table, a, text) \

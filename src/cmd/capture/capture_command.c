@@ -201,14 +201,16 @@ static int write_flame_graphs(const struct capture_job *job, struct outputs *out
 	return status;
 }
 
-/* "; the target ended after 1.10 s: killed by SIGKILL" */
-static void add_end(struct buf *to, const struct capture_result *r)
+/* "; the target ended after 1.10 s: killed by SIGKILL"; of a command that runs beside a target: itself */
+static void add_end(struct buf *to, const struct capture_job *job, const struct capture_result *r)
 {
+	bool is_beside = r->end == CAPTURE_END_COMMAND && job->options.target;
 	const char *how = profile_get_fact(r->profile, FACT_TARGET_END);
 	if (r->end != CAPTURE_END_TARGET && r->end != CAPTURE_END_COMMAND)
 		return;
-	buf_addf(to, "%sthe target ended after %s%s%s", to->n ? "; " : "", num_ns(r->duration_ns).s,
-		 how ? ": " : "", how ? how : "");
+	buf_addf(to, "%s%s ended after %s%s%s", to->n ? "; " : "",
+		 is_beside ? "the command, which is not profiled itself," : "the target",
+		 num_ns(r->duration_ns).s, how ? ": " : "", how ? how : "");
 }
 
 static void warn_of_nothing(const struct capture_job *job, const struct capture_result *r)
@@ -218,7 +220,7 @@ static void warn_of_nothing(const struct capture_job *job, const struct capture_
 		CLEANUP(buf_release) struct buf reason = {0};
 		if (c->add_reason)
 			c->add_reason(&reason, job, r);
-		add_end(&reason, r);
+		add_end(&reason, job, r);
 		log_warn("%s%s%s", c->nothing, reason.n ? ": " : "", buf_str(&reason));
 		return;
 	}

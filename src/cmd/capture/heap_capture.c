@@ -37,9 +37,10 @@ static const struct opt table[] = {
 	OPT_FLAG(0, "all-allocations", struct heap_capture, is_all,
 		 "record every allocation instead of a sample: exact, also peak and temporary "
 		 "blocks"),
-	OPT_SIZE(0, "sample", struct heap_capture, interval_bytes, "SIZE",
-		 "mean number of allocated bytes between samples (default 512K, in assay limit at "
-		 "most 1/4096 of the limit); blocks of SIZE and more are all recorded"),
+	OPT_SIZE_FROM(
+		0, "sample", struct heap_capture, interval_bytes, 1, "SIZE",
+		"mean number of allocated bytes between samples (default 512K, in assay limit at "
+		"most 1/4096 of the limit); blocks of SIZE and more are all recorded"),
 	OPT_ENUM(0, "method", struct heap_capture, method, method_choices, "NAME",
 		 "how allocations are recorded (default: the best that works, which is printed)"),
 	OPT_CALL(0, "every", set_every, "TIME",

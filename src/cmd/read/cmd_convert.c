@@ -55,7 +55,8 @@ static const struct opt convert_opts[] = {
 		"samples of this event (default: all, or the first if the format holds one)"),
 	OPT_STR(0, "weight", struct convert_opts, weight, "COLUMN",
 		"value to write, if the event has several columns: samples, period, time, calls, "
-		"bytes (default: what reports add up; the period if the samples' periods vary)"),
+		"bytes; of memory live, peak, allocated, calls, freed (default: what reports add "
+		"up, of memory what was allocated; the period if the samples' periods vary)"),
 	OPT_FLAG(
 		0, "no-idle", struct convert_opts, has_no_idle,
 		"leave out idle waits, as pages do: threads that wait for work, in park, poll or sleep"),

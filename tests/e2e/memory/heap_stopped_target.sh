@@ -15,7 +15,7 @@ grep -q "^State:.T" /proc/$pid/status || fail "it goes on: $(grep State /proc/$p
 
 $ASSAY heap --sample 64K --no-pictures -o s.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
 "$ASSAY" report s.assay > out || fail "report"
-grep -q "^events (estimated from samples): " out || fail "not reported: $(grep ^events out)"
+grep -q "^[a-z ]* (estimated from samples): " out || fail "not reported: $(cat out)"
 $ASSAY heap --all-allocations --no-pictures -o e.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
 "$ASSAY" report e.assay > out || fail "report"
-grep -q "^events: " out || fail "no estimate: $(grep ^events out)"
+grep -q "^blocks live at the peak: " out || fail "estimates: $(cat out)"
