@@ -25,6 +25,7 @@
 #define WAIT_PCT       10.0
 #define UNCLEAR_PCT    5.0              /* share of waits that may be for locks or not */
 #define EXECUTOR_PCT   1.0              /* below the poll of an async task */
+#define COVERED_PCT    50               /* of thread time, at least, for statements on its shares */
 #define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
 #define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
 
@@ -490,6 +491,23 @@ static void add_findings(struct findings *f, double cpu_pct)
 	memcpy(r->findings.p + nr_longer, cpu, nr_cpu * sizeof(*cpu));
 }
 
+/*
+ * Says so if less than half of the thread time was accounted for: then most is not known, and shares of
+ * the rest would be false. (Some kernels hide the switches of protected processes.)
+ */
+static bool is_mostly_unknown(const struct breakdown *l, struct report *r)
+{
+	double covered = breakdown_covered_pct(&l->total);
+	if (covered >= COVERED_PCT)
+		return false;
+	report_finding(
+		r,
+		"only %s %% of the thread time is accounted for: what the threads did in the "
+		"rest is not known",
+		pct_text(covered).s);
+	return true;
+}
+
 int findings_report(struct report *r, const struct selection *sel, const struct breakdown *l,
 		    const struct select_spec *spec, struct err *err)
 {
@@ -503,6 +521,8 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 			     .active = "non-idle thread time",
 			     .scope = select_scope(spec)};
 	int rc = 0;
+	if (is_mostly_unknown(l, r))
+		return 0;
 	if (f.scope == SELECT_THREADS)
 		f.active = "the selection's non-idle thread time";
 	find_executors(&f);

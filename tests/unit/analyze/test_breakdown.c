@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include "analyze/wait/breakdown.h"
+#include "analyze/wait/findings.h"
 #include "madewaits.h"
 
 #define MS 1000000ull
@@ -60,4 +61,28 @@ TEST(breakdown_a_thread_that_ends_under_an_earlier_name_ends_under_all)
 	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
 	CHECK_U64(l.nr_rows, 1);
 	CHECK_U64(l.rows[0].wall_ns, 1200 * MS);
+}
+
+TEST(breakdown_that_lacks_most_of_the_time_makes_no_statement_on_causes)
+{
+	for (unsigned covered = 0; covered < 2; covered++) {
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
+		CLEANUP(arena_release) struct arena a = {0};
+		struct selection sel;
+		struct breakdown l;
+		struct madewait w = {.tid = 2, .reason = WAIT_RUN_QUEUE, .nr = 100};
+		w.detail = "preempted";
+		w.ms = covered ? 9000 : 900;
+		madewait(p, &w);
+		profile_seal(p);
+		struct select_spec spec = {.event = "off-cpu"};
+		CHECK(!select_run(&a, p, &spec, &sel, NULL));
+		CHECK(!breakdown_make(&a, p, &spec, &l, NULL));
+		CHECK(!findings_report(r, &sel, &l, &spec, NULL));
+		CHECK(r->findings.n >= 1);
+		const char *first = r->findings.n ? r->findings.p[0] : "";
+		CHECK((strstr(first, "CPU shortage") != NULL) == covered);
+		CHECK((strstr(first, "only 9.0 % of the thread time") != NULL) == !covered);
+	}
 }
