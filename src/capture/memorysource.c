@@ -42,6 +42,8 @@ struct memory_info {
 
 struct memory {
 	VEC(struct one_process) processes;
+	struct target_family family; /* those that are not gone */
+	bool takes_children;
 	uint64_t spacing_ns;
 	uint64_t first_ns; /* of the first reading; before it, of the opening */
 	uint64_t peak_bytes;
@@ -54,21 +56,25 @@ static void memory_free(void *self)
 	vec_foreach(one, &s->processes)
 		memstacks_release(&one->stacks);
 	vec_release(&s->processes);
+	pid_list_release(&s->family.pids);
 	free_p(&s);
 }
 
 static void add_process(struct memory *s, int32_t pid)
 {
 	vec_foreach(one, &s->processes)
-		if (one->pid == pid)
+		if (one->pid == pid && !one->is_gone)
 			return;
 	vec_add(&s->processes)->pid = pid;
+	if (!pid_list_has(&s->family.pids, pid))
+		vec_push(&s->family.pids.pids, pid);
 }
 
 static int memory_open(void **ret_s, const struct source_env *env, struct err *err UNUSED)
 {
 	struct memory *s = xcalloc(1, sizeof(*s));
 	const struct target *t = env->target;
+	s->takes_children = t->takes_children;
 	s->spacing_ns = env->memory_spacing_ns
 				? MAX(env->memory_spacing_ns, (uint64_t)MEMORY_SPACING_MIN_NS)
 				: NS_PER_SEC;
@@ -143,6 +149,9 @@ static int emit(const struct one_process *one, const struct memstat *m, uint64_t
 static int memory_read(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct memory *s = self;
+	if (s->takes_children)
+		for (size_t i = target_family_grow(&s->family); i < s->family.pids.pids.n; i++)
+			add_process(s, s->family.pids.pids.p[i]);
 	vec_foreach(one, &s->processes) {
 		struct memstat m;
 		if (one->is_gone || !has_executed(one))

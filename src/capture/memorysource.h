@@ -6,7 +6,8 @@
  * RSS, its parts, swap and virtual memory are read each time. PSS and thread stacks need a page
  * table walk under the target's mmap lock: they are read at most once a second, and so rarely that
  * the walks take at most 1/400 of the time; rows between repeat the last values. A target that has
- * ended has no more rows.
+ * ended has no more rows. With --children (target.takes_children) descendants that are forked during the
+ * capture are read, too.
  */
 #ifndef ASSAY_CAPTURE_MEMORYSOURCE_H
 #define ASSAY_CAPTURE_MEMORYSOURCE_H

@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text/regex.h"
 #include "base/sv.h"
 #include "host/proc.h"
+
+#define FAMILY_SHARE 20
 
 void target_spec_release(struct target_spec *s)
 {
@@ -264,6 +267,26 @@ static void resolve_children(struct target *t, const struct target_spec *spec,
 	pid_list_sort(&t->pids);
 }
 
+size_t target_family_grow(struct target_family *f)
+{
+	CLEANUP(pid_list_release) struct pid_list all = {0};
+	CLEANUP(pid_list_release) struct pid_list found = {0};
+	uint64_t start_ns = clock_mono_ns();
+	if (start_ns < f->next_ns || proc_list(&all, NULL))
+		return f->pids.pids.n;
+	find_descendants(&found, &f->pids, &all);
+	size_t nr_left = 0;
+	vec_foreach(pid, &f->pids.pids) /* a pid may be used again */
+		if (pid_list_has(&all, *pid))
+			f->pids.pids.p[nr_left++] = *pid;
+	f->pids.pids.n = nr_left;
+	vec_foreach(pid, &found.pids)
+		vec_push(&f->pids.pids, *pid);
+	uint64_t end_ns = clock_mono_ns();
+	f->next_ns = end_ns + MIN((end_ns - start_ns) * FAMILY_SHARE, NS_PER_SEC);
+	return nr_left;
+}
+
 static char *target_name(const struct target *t, const struct target_spec *spec)
 {
 	if (t->is_system)
@@ -280,7 +303,8 @@ static char *target_name(const struct target *t, const struct target_spec *spec)
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err)
 {
-	CLEANUP(target_release) struct target t = {.is_system = spec->is_system};
+	CLEANUP(target_release)
+	struct target t = {.is_system = spec->is_system, .takes_children = spec->takes_children};
 	CLEANUP(pid_list_release) struct pid_list all = {0};
 	if (spec->is_system &&
 	    (spec->pids.n || spec->tids.n || spec->names.n || spec->match || spec->takes_children))

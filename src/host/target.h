@@ -26,6 +26,7 @@ struct target {
 	struct pid_list tids; /* single threads (their processes are not in pids) */
 	int32_t child;        /* a launched command, which waits before its execve; 0 = none */
 	bool is_system;
+	bool takes_children;  /* those that are forked later belong to it, too */
 	uint32_t nr_children; /* running descendants that are not in pids */
 	char *name;           /* for directories and titles: "redis-server", "all", "pid-42" */
 };
@@ -48,6 +49,15 @@ void target_candidates_release(struct target_candidates *c);
  */
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err);
+
+/* Processes with all their descendants, also those that are forked later. */
+struct target_family {
+	struct pid_list pids; /* the caller adds the first ones; without those that have exited */
+	uint64_t
+		next_ns; /* /proc is read so rarely that it takes 1/20 of the time, but each second */
+};
+/* Finds descendants that are not in the list, except assay: from the returned index on. */
+size_t target_family_grow(struct target_family *f);
 
 /* Whether @pid is one of the target's processes, or the launched command; not a descendant. */
 bool target_has_pid(const struct target *t, int32_t pid);

@@ -269,6 +269,7 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		c->has_child = true;
 		c->child_fd = (int)syscall(SYS_pidfd_open, c->child.pid, 0);
 		c->launched.child = c->child.pid;
+		c->launched.takes_children = o->takes_children;
 		TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	}
 	TRY(host_need_files(err)); /* the command keeps its own limit as well */

@@ -107,9 +107,18 @@ static void read_stats(struct memwatch *w, uint64_t now)
 static void add_process(struct memwatch *w, int32_t pid)
 {
 	vec_foreach(one, &w->processes)
-		if (one->pid == pid)
+		if (one->pid == pid && !one->has_exited)
 			return;
 	vec_add(&w->processes)->pid = pid;
+	if (!pid_list_has(&w->family.pids, pid))
+		vec_push(&w->family.pids.pids, pid);
+}
+
+static void add_children(struct memwatch *w)
+{
+	if (w->flags & MEMWATCH_CHILDREN)
+		for (size_t i = target_family_grow(&w->family); i < w->family.pids.pids.n; i++)
+			add_process(w, w->family.pids.pids.p[i]);
 }
 
 /* Opens the cgroup; without it that column is missing. */
@@ -154,6 +163,7 @@ void memwatch_release(struct memwatch *w)
 	vec_foreach(one, &w->processes)
 		memstacks_release(&one->stacks);
 	vec_release(&w->processes);
+	pid_list_release(&w->family.pids);
 	memgroup_release(&w->group);
 	memgroup_tree_release(&w->tree);
 	release_maps(w);
@@ -285,6 +295,7 @@ static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, stru
 
 int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
 {
+	add_children(w);
 	if (clock_mono_ns() >= w->next_maps_ns)
 		memwatch_read_maps(w);
 	read_stats(w, clock_mono_ns());

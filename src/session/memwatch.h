@@ -26,6 +26,7 @@
 
 enum memwatch_flags {
 	MEMWATCH_ALLOCATOR_STATS = 1 << 0, /* read jemalloc's statistics; one process only */
+	MEMWATCH_CHILDREN = 1 << 1,        /* with descendants that are forked later */
 };
 
 struct memwatch_process {
@@ -40,6 +41,7 @@ struct memwatch_process {
 struct memwatch {
 	unsigned flags; /* enum memwatch_flags */
 	VEC(struct memwatch_process) processes;
+	struct target_family family; /* those that have not exited */
 	uint32_t nr_exited;
 	uint64_t next_walk_ns; /* time of the next reading of smaps_rollup */
 	struct memgroup_tree tree;

@@ -8,6 +8,7 @@
 #include "analyze/memory/heapviews.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/memory/leaktable.h"
+#include "analyze/memory/timeline.h"
 #include "analyze/overview.h"
 #include "analyze/runtimes.h"
 #include "analyze/select/window.h"
@@ -147,22 +148,26 @@ static void add_resident(const struct page *g, struct report_table *to)
 	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
 	if (!t)
 		return;
-	CLEANUP(map_release) struct map last = {0}; /* index of the last sample by pid */
+	CLEANUP(map_release) struct map round = {0}; /* pids of a reading of all */
 	struct heap_sum end = {0};
 	struct heap_sum most = {0};
 	uint64_t most_ns = 0;
+	int64_t nr_read = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		int64_t rss = t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
-		*map_put(&last, (uint32_t)p->tasks.p[t->task[i]].pid, NULL) = (uint32_t)i;
+		bool is_new;
+		(void)map_put(&round, (uint32_t)p->tasks.p[t->task[i]].pid, &is_new);
+		if (!is_new) { /* the next one; who is not read any more has exited */
+			map_clear(&round);
+			(void)map_put(&round, (uint32_t)p->tasks.p[t->task[i]].pid, NULL);
+			end.bytes = nr_read = 0;
+		}
+		end.bytes += rss;
+		nr_read++;
 		if (rss <= most.bytes)
 			continue;
 		most.bytes = rss;
 		most_ns = t->time_ns[i];
-	}
-	for (size_t i = 0; i < t->n; i++) {
-		const uint32_t *at = map_get(&last, (uint32_t)p->tasks.p[t->task[i]].pid);
-		if (at && *at == i)
-			end.bytes += t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
 	}
 	if (!most.bytes) /* a file of a tool that does not record RSS */
 		return;
@@ -181,9 +186,15 @@ static void add_resident(const struct page *g, struct report_table *to)
 				    recorder);
 	else
 		peak = most;
+	uint64_t last_ns = t->time_ns[t->n - 1];
+	bool is_stale = memtime_is_stale(p, p->tasks.p[t->task[t->n - 1]].pid, last_ns);
+	const char *note =
+		resident_note(g->f, has_live && !is_stale ? live : -1, end.bytes, (size_t)nr_read);
+	if (is_stale)
+		note = arena_fmt(g->f->arena, "after %s%s%s", moment(p, last_ns).s,
+				 *note ? "; " : "", note);
 	const struct total rows[] = {
-		{true, LEVEL, &end, p->is_incomplete ? "RSS, last reading" : "RSS at the end",
-		 resident_note(g->f, has_live ? live : -1, end.bytes, last.n)},
+		{true, LEVEL, &end, is_stale ? "RSS, last reading" : "RSS at the end", note},
 		{true, LEVEL, &peak, p->is_incomplete ? "highest RSS reading" : "peak RSS",
 		 peak_at},
 	};

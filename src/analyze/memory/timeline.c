@@ -14,6 +14,7 @@
 #include "model/tables.h"
 
 #define SLICE_NS 1000000000ull
+#define STALE_NS 200000000u /* the last reading takes place while the capture stops */
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
@@ -194,13 +195,27 @@ static void find_peak(struct memtime *t, const struct profile *p)
 	}
 }
 
+bool memtime_is_stale(const struct profile *p, int32_t pid, uint64_t ns)
+{
+	if (p->is_incomplete || profile_get_fact(p, FACT_HEAP_ENDED) ||
+	    profile_get_fact(p, FACT_TARGET_END))
+		return true;
+	for (size_t i = 1; pid && i < p->tasks.n; i++)
+		if (p->tasks.p[i].pid == pid && p->tasks.p[i].tid == pid && p->tasks.p[i].end_ns)
+			return true;
+	return ns + STALE_NS < p->end_ns;
+}
+
 int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t, struct err *err)
 {
 	struct memtime t = {.start_ns = p->start_ns};
 	const struct table *memory = tables_find(p, TABLE_MEMORY);
-	if (memory && memory->n)
+	if (memory && memory->n) {
+		size_t last = memory->n - 1;
 		gather(&t, a, p, memory);
-	else
+		t.is_stale = memtime_is_stale(p, p->tasks.p[memory->task[last]].pid,
+					      memory->time_ns[last]);
+	} else
 		make_slices(&t, a, p);
 	if (!t.nr_rows) {
 		err_set(err, -ENODATA, "this profile has no memory readings over time");
@@ -429,6 +444,13 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 	if (m.has_live && !m.is_live_whole)
 		report_note(r, "heap live does not include blocks that were allocated before "
 			       "the capture");
+	if (m.is_stale) {
+		uint64_t last_ns = m.rows[m.nr_rows - 1].time_ns;
+		report_note(r,
+			    "the last reading is of %s after the start: what changed until the end "
+			    "is not in it",
+			    num_ns(last_ns - MIN(m.start_ns, last_ns)).s);
+	}
 	add_snapshots(r, &m, limits->max_rows);
 	memtime_growth_report(r, &m);
 	watchpage_saved_parts(r, p, limits->max_rows);

@@ -37,6 +37,7 @@ struct memtime {
 	size_t peak_idx; /* of live bytes, else of RSS */
 	uint32_t nr_processes;
 	uint64_t start_ns; /* origin of times */
+	bool is_stale;     /* the last reading is not of the end: see memtime_is_stale */
 	bool has_live;
 	bool is_live_whole; /* live bytes are the whole heap: recorded from the start of the program */
 	bool has_pss;       /* of some readings */
@@ -44,6 +45,11 @@ struct memtime {
 	bool has_split;     /* of RSS into anonymous, file and shared memory */
 };
 
+/*
+ * Whether memory may have changed since a last reading of @pid (0: of any) at @ns: the recording is cut
+ * off, the process has ended since, or there was time.
+ */
+bool memtime_is_stale(const struct profile *p, int32_t pid, uint64_t ns);
 /* Makes the series. -ENODATA: the profile has none. */
 int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t, struct err *err);
 /* Verdict on the series; evidence in the arena. Machine size and limit come from the facts. */

@@ -146,7 +146,9 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 	r->lines_fd = args->command && !o->is_csv && !o->is_json ? STDERR_FILENO : STDOUT_FILENO;
 	TRY(memwatch_open(&r->memory, t->has_target ? &t->target : NULL,
 			  r->child ? r->child->pid : 0,
-			  o->asks_allocator ? MEMWATCH_ALLOCATOR_STATS : 0, err));
+			  (o->asks_allocator ? MEMWATCH_ALLOCATOR_STATS : 0u) |
+				  (o->target.takes_children ? MEMWATCH_CHILDREN : 0u),
+			  err));
 	TRY(memrecord_open(&r->record, o->output, name, err));
 	r->page = (struct watchpage){.target = name,
 				     .group = r->memory.group.path,
@@ -322,6 +324,17 @@ static void read_early(struct run *r, uint64_t until_ns)
 	}
 }
 
+/* What is shown as the last reading is of the same moment as the mappings that finish() reads. */
+static void read_last(struct run *r)
+{
+	struct memreading t;
+	if (r->has_lost_reader || (r->child && spawn_has_ended(r->child)) ||
+	    clock_mono_ns() - r->memory.last.time_ns < EVERY_MIN_NS)
+		return;
+	if (!memwatch_read(&r->memory, &t, NULL)) /* else it has just ended */
+		add_reading(r, &t);
+}
+
 /* Takes readings until the time is over, the target or command ends, or a signal arrives. */
 static int watch(struct run *r, struct err *err)
 {
@@ -344,6 +357,8 @@ static int watch(struct run *r, struct err *err)
 	} while (!is_over(r));
 	if (r->has_early && r->page.points.n == 1)
 		add_reading(r, &r->early);
+	else
+		read_last(r);
 	return 0;
 }
 

@@ -210,9 +210,13 @@ int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, str
 					      .on_refused = warn_of_refused,
 					      .ctx = heap};
 	job->options.heap = &heap->spec;
+	job->options.takes_children = job->common.target.takes_children;
 	job->options.memory_spacing_ns = heap->every_ns;
 	TRY(choose_method(heap, job, err));
 	apply_method(&heap->choice, &job->options, &heap->spec);
+	if (heap->spec.follows_children && t->has_target)
+		log_note("children that the target forks are recorded from about 0.1 s after their "
+			 "fork on: what they allocate before is missing");
 	if (heap->choice.method == HEAP_METHOD_GROWTH)
 		log_note("recording growth of memory by call stack: %s", heap->choice.reason);
 	return 0;

@@ -91,5 +91,5 @@ wait $recorder || fail "two: $(cat two.err)"
 awk '{ for (i = 3; i <= NF; i += 2) $i *= 2; if (NF == 2) $2 *= 2; print }' two1.truth > twice.truth
 check two twice.truth
 # what is resident of both is a sum, in which libraries count twice: that is said
-grep -q 'RSS at the end.*sum of 2 processes' two.out || fail "two: $(cat two.out)"
+grep -q 'RSS, last reading.*sum of 2 processes' two.out || fail "two: $(cat two.out)"
 exit 0

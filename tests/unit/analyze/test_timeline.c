@@ -1,6 +1,7 @@
 /* analyze/memory/timeline.c: snapshots of several processes, live bytes from flows, the peak. */
 #include "base/base.h"
 
+#include "analyze/memory/heapsum.h"
 #include "analyze/memory/timeline.h"
 
 #include <errno.h>
@@ -139,4 +140,46 @@ TEST(memtime_report_keeps_the_peak_and_shows_its_tree)
 	CHECK_U64(r->trees.n, 1);
 	CHECK_U64(r->trees.p[0].nodes[0].total, 1000);
 	CHECK(r->notes.n && strstr(r->notes.p[0], "verdict "));
+}
+
+/* Two processes of which one ended: the last reading is of the other alone. */
+static struct report *heap_page(const char *has_ended)
+{
+	CLEANUP(err_release) struct err err = {0};
+	struct profile *p = profile_new();
+	struct report *r = report_new();
+	p->start_ns = START;
+	p->end_ns = START + 2 * SECOND;
+	profile_fact(p, FACT_HEAP_ATTACHED, "launch");
+	if (has_ended)
+		profile_fact(p, FACT_HEAP_ENDED, has_ended);
+	add_blocks(p, TABLE_ALLOCATED, 0, "main;f;malloc libc.so.6", 8);
+	add_memory(p, 7, SECOND, 100, 60);
+	add_memory(p, 8, SECOND, 1000, 500);
+	add_memory(p, 7, 2 * SECOND, 200, 160);
+	profile_seal(p);
+	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &(struct view_limits){0},
+			      &err));
+	profile_free(p);
+	return r;
+}
+
+static const union cell *row_named(const struct report *r, const char *what)
+{
+	vec_foreach(t, &r->tables)
+		for (size_t i = 0; !strcmp(t->key, "memory") && i < t->nr_rows; i++)
+			if (!strcmp(t->cells[i * t->nr_columns + 4].text, what))
+				return &t->cells[i * t->nr_columns];
+	return NULL;
+}
+
+TEST(heapsum_of_resident_memory_knows_whether_it_is_of_the_end)
+{
+	CLEANUP(report_free_p) struct report *lives = heap_page(NULL);
+	CLEANUP(report_free_p) struct report *ended = heap_page("yes");
+	const union cell *row = row_named(lives, "RSS at the end");
+	CHECK(row && row[0].estimate.value == 200);
+	CHECK(!row_named(ended, "RSS at the end"));
+	row = row_named(ended, "RSS, last reading");
+	CHECK(row && row[0].estimate.value == 200 && strstr(row[5].text, "after 2.00 s"));
 }

@@ -302,3 +302,53 @@ TEST(proc_maps_keeps_blanks_and_newlines_in_paths)
 	CHECK(proc_maps(INT32_MAX, see_map, &s, &err) < 0 && err.code < 0);
 	err_release(&err);
 }
+
+static int32_t fork_sleeper(void)
+{
+	int32_t pid = fork();
+	if (!pid)
+		for (;;)
+			pause();
+	return pid;
+}
+
+TEST(target_family_has_children_forked_later_and_not_those_that_ended)
+{
+	struct target_family f = {0};
+	int fds[2];
+	CHECK(!pipe(fds));
+	int32_t root = fork();
+	if (!root) {
+		char go;
+		int32_t child = read(fds[0], &go, 1) == 1 ? fork_sleeper() : 0;
+		for (; child;)
+			pause();
+		_exit(1);
+	}
+	int32_t other = fork_sleeper(); /* no descendant of root */
+	vec_push(&f.pids.pids, root);
+	CHECK_U64(target_family_grow(&f), 1);
+	CHECK_U64(f.pids.pids.n, 1);
+	CHECK(!pid_list_has(&f.pids, other));
+	vec_push(&f.pids.pids, other);
+	(void)kill(other, SIGKILL);
+	(void)waitpid(other, NULL, 0);
+	CHECK_U64(target_family_grow(&f), 2); /* too early to read /proc again */
+	f.next_ns = 0;
+	CHECK_U64(target_family_grow(&f), 1);
+	CHECK(f.pids.pids.n == 1 && f.pids.pids.p[0] == root);
+	CHECK(write(fds[1], "", 1) == 1);
+	for (int i = 0; i < 1000 && f.pids.pids.n < 2; i++) {
+		usleep(5000);
+		f.next_ns = 0;
+		(void)target_family_grow(&f);
+	}
+	CHECK_U64(f.pids.pids.n, 2);
+	if (f.pids.pids.n == 2)
+		(void)kill(f.pids.pids.p[1], SIGKILL);
+	(void)kill(root, SIGKILL);
+	(void)waitpid(root, NULL, 0);
+	pid_list_release(&f.pids);
+	close(fds[0]);
+	close(fds[1]);
+}
