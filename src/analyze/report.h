@@ -120,14 +120,14 @@ struct tree_node {
 	uint32_t flags; /* enum tree_flags */
 	uint64_t total; /* weight of the subtree */
 	uint64_t self;
-	int64_t delta; /* differential tree: total minus that of the baseline; see is_normalised */
-	int64_t delta_self; /* as delta, of .self */
 };
 
-/* Weight of a node in the baseline profile; exact, never normalised. */
+/* Differential trees: weight of a node in the baseline profile; exact, never normalised. */
 struct tree_before {
 	uint64_t total;
 	uint64_t self;
+	int64_t delta;      /* the node's total minus that of the baseline; see is_normalised */
+	int64_t delta_self; /* as delta, of .self */
 };
 
 enum tree_flags {

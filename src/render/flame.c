@@ -15,12 +15,21 @@
 
 struct symtab {
 	struct map index;
+	uint32_t *last; /* by name: 1 + the symbol found last; most names have one */
 	VEC(struct flame_symbol) v;
 };
+
+static bool is_symbol(const struct flame_symbol *s, const struct tree_node *n)
+{
+	return s->name == n->name && s->module == n->module && s->flags == n->flags;
+}
 
 /* The map is keyed by the hash of the whole key; on a collision the next hash is tried. */
 static uint32_t symbol_of(struct symtab *tab, const struct tree_node *n)
 {
+	uint32_t last = tab->last[n->name];
+	if (last && is_symbol(&tab->v.p[last - 1], n))
+		return last - 1;
 	uint64_t h = hash_mix((uint64_t)n->name << 32 | n->module, n->flags);
 	for (;; h++) {
 		bool is_new;
@@ -31,9 +40,10 @@ static uint32_t symbol_of(struct symtab *tab, const struct tree_node *n)
 								.module = n->module,
 								.flags = n->flags});
 		}
-		const struct flame_symbol *s = &tab->v.p[*id];
-		if (s->name == n->name && s->module == n->module && s->flags == n->flags)
+		if (is_symbol(&tab->v.p[*id], n)) {
+			tab->last[n->name] = *id + 1;
 			return *id;
+		}
 	}
 }
 
@@ -71,7 +81,7 @@ static void sort_symbols(struct flame *f, const struct symtab *tab)
 
 static void set_symbols(struct flame *f, enum palette palette)
 {
-	struct symtab tab = {0};
+	struct symtab tab = {.last = xcalloc(intern_count(&f->r->names), sizeof(*tab.last))};
 	size_t n = f->t->nr_nodes;
 	f->symbol = xreallocarray(NULL, n, sizeof(*f->symbol));
 	for (size_t i = 0; i < n; i++) {
@@ -86,6 +96,7 @@ static void set_symbols(struct flame *f, enum palette palette)
 		s->color = palette_color(palette, &key);
 	}
 	map_release(&tab.index);
+	free(tab.last);
 	vec_release(&tab.v);
 }
 
@@ -98,12 +109,12 @@ static void set_widths(struct flame *f)
 	if (!f->t->is_differential)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		const struct tree_node *nd = &f->t->nodes[i];
-		f->width[i] = nd->delta_self < 0 ? nd->self + (uint64_t)-nd->delta_self : nd->self;
+		int64_t delta = f->t->before[i].delta_self;
+		f->width[i] = f->t->nodes[i].self + (delta < 0 ? (uint64_t)-delta : 0);
 	}
 	for (size_t i = n; i-- > 1;) {
 		f->width[f->t->nodes[i].parent] += f->width[i];
-		f->max_delta = MAX(f->max_delta, fabs((double)f->t->nodes[i].delta));
+		f->max_delta = MAX(f->max_delta, fabs((double)f->t->before[i].delta));
 	}
 }
 
@@ -125,9 +136,9 @@ void flame_release(struct flame *f)
 
 double flame_delta_share(const struct flame *f, uint32_t node)
 {
-	double delta = (double)f->t->nodes[node].delta;
 	if (f->max_delta <= 0)
 		return 0;
+	double delta = (double)f->t->before[node].delta;
 	return MAX(-1.0, MIN(1.0, delta / f->max_delta));
 }
 

@@ -51,6 +51,7 @@ struct input {
 	str_id *module_names; /* by module_id */
 	struct map groups;    /* CALLTREE_ROOT_GROUP: name with # -> its only name, or itself */
 	uint32_t *tree_nodes; /* by stack_id: tree node of its innermost frame; 0: not set yet */
+	struct step *steps;   /* is_distinct: by loc_id; name 0: not set yet */
 	VEC(stack_id) path;
 	uint32_t root; /* is_distinct: node of the current root frame */
 };
@@ -296,8 +297,11 @@ static uint32_t seat_of(struct input *in, stack_id leaf, uint32_t root)
 			nr = MIN(nr, (uint32_t)sel->root_frames[loc] + 1);
 		struct frame_ref ref = {loc, UINT32_MAX};
 		if (in->is_distinct) {
+			struct step *only = &in->steps[loc];
 			ref.frame_idx = l->first_frame;
-			at = in->tree_nodes[s] = add_node(in->ct, at, step_of(in, &ref));
+			if (!only->name)
+				*only = step_of(in, &ref);
+			at = in->tree_nodes[s] = add_node(in->ct, at, *only);
 			continue;
 		}
 		if (!nr)
@@ -534,7 +538,7 @@ static struct input open_input(struct calltree *ct, const struct selection *sel,
 	struct input in = {.ct = ct, .sel = sel, .p = p, .is_before = is_before};
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
-	in.tree_nodes = xcalloc(p->stacks.n, sizeof(*in.tree_nodes));
+	in.tree_nodes = xcalloc_huge(p->stacks.n, sizeof(*in.tree_nodes));
 	if (ct->flags & CALLTREE_ROOT_GROUP)
 		find_groups(&in);
 	return in;
@@ -544,6 +548,7 @@ static void input_release(struct input *in)
 {
 	vec_release(&in->path);
 	map_release(&in->groups);
+	free(in->steps);
 	free(in->tree_nodes);
 	free(in->module_names);
 	free(in->func_names);
@@ -553,8 +558,10 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 {
 	CLEANUP(input_release) struct input in = open_input(ct, sel, is_before);
 	in.is_distinct = has_distinct_names(&in);
-	if (in.is_distinct)
+	if (in.is_distinct) {
+		in.steps = xcalloc(in.p->locations.n, sizeof(*in.steps));
 		vec_reserve(&ct->nodes, in.p->stacks.n + 1);
+	}
 	if (ct->flags & CALLTREE_TIME_ORDER)
 		add_in_time(&in);
 	else

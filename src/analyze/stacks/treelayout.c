@@ -87,7 +87,7 @@ static void sort_siblings(const struct input *in, struct links *links)
 /* Children of each node in input order or sorted by name; owned by the caller. */
 static struct links *link_children(const struct input *in, bool is_time_ordered)
 {
-	struct links *links = xcalloc(in->n, sizeof(*links)); /* by node id */
+	struct links *links = xcalloc_huge(in->n, sizeof(*links)); /* by node id */
 	for (size_t i = in->n; i-- > 1;) {
 		struct links *parent = &links[in->nodes[i].parent];
 		links[i].next = parent->first;
@@ -115,7 +115,7 @@ static void place_nodes(const struct input *in, struct report_tree *t, uint32_t 
 						 .self = b->self,
 						 .total = b->self};
 		if (t->before)
-			t->before[i] = (struct tree_before){b->before, b->before};
+			t->before[i] = (struct tree_before){.total = b->before, .self = b->before};
 		if (ret_place)
 			ret_place[at] = i;
 		path.n = depth;
@@ -176,17 +176,18 @@ static void set_deltas(struct report_tree *t)
 	uint64_t before = t->before[0].total;
 	uint64_t sum = 0;
 	for (size_t i = 0; i < t->nr_nodes; i++) {
-		struct tree_node *n = &t->nodes[i];
-		uint64_t self = t->before[i].self;
-		uint64_t total = t->before[i].total;
+		const struct tree_node *n = &t->nodes[i];
+		struct tree_before *b = &t->before[i];
+		uint64_t self = b->self;
+		uint64_t total = b->total;
 		if (t->is_normalised && now) {
 			uint64_t start = scaled(sum, now, before);
 			self = scaled(sum + self, now, before) - start;
 			total = scaled(sum + total, now, before) - start;
 		}
-		sum = u64_add(sum, t->before[i].self);
-		n->delta = difference(n->total, total);
-		n->delta_self = difference(n->self, self);
+		sum = u64_add(sum, b->self);
+		b->delta = difference(n->total, total);
+		b->delta_self = difference(n->self, self);
 	}
 }
 

@@ -104,8 +104,8 @@ TEST(comparison_keeps_what_vanished_and_sees_parents_change)
 	CHECK(t->is_differential);
 	CHECK_STR(shape(r, t), "all:50/0 .p:50/0 ..a:50/50 ..gone:0/0");
 	CHECK_U64(t->before[0].total, 40);
-	CHECK(t->nodes[1].delta == 10 && t->nodes[1].delta_self == 0);
-	CHECK(t->nodes[3].delta == -30 && t->nodes[3].delta_self == -30);
+	CHECK(t->before[1].delta == 10 && t->before[1].delta_self == 0);
+	CHECK(t->before[3].delta == -30 && t->before[3].delta_self == -30);
 }
 
 TEST(normalised_deltas_of_equal_shares_are_zero_and_add_up)
@@ -119,10 +119,10 @@ TEST(normalised_deltas_of_equal_shares_are_zero_and_add_up)
 	struct report_tree *t = calltree_finish(ct, "flame", "tree");
 	int64_t sum = 0;
 	for (size_t i = 0; i < t->nr_nodes; i++)
-		sum += t->nodes[i].delta_self;
-	CHECK(sum == t->nodes[0].delta);
-	CHECK(t->nodes[0].delta == 0);
-	CHECK(t->nodes[1].delta == 0);
+		sum += t->before[i].delta_self;
+	CHECK(sum == t->before[0].delta);
+	CHECK(t->before[0].delta == 0);
+	CHECK(t->before[1].delta == 0);
 }
 
 TEST(sums_beyond_64_bits_stay_at_the_largest_number)
