@@ -26,6 +26,12 @@ struct folded_frame {
 	loc_id loc; /* of the frame alone; 0: not known yet */
 };
 
+/* Where a group of frames begins in the text of a stack, and the stack above it. */
+struct folded_seat {
+	size_t at;
+	stack_id id;
+};
+
 /* What the first frames of a file are. */
 enum folded_roots {
 	ROOTS_ARE_FRAMES,
@@ -43,6 +49,8 @@ struct folded_reader {
 	VEC(struct folded_frame) frames;
 	VEC(uint32_t) group;           /* of the location being built: frames, innermost last */
 	VEC(struct text_frame) inward; /* scratch: the group, innermost first */
+	struct sv before;              /* text of the stack before, in the same block of lines */
+	VEC(struct folded_seat) seats; /* of that text, outermost first */
 	uint64_t nr_rounded;
 	uint64_t line_nr;
 	uint64_t nr_good; /* lines */
@@ -184,16 +192,48 @@ static stack_id add_group(struct folded_reader *r, stack_id parent)
 	return profile_stack(r->p, parent, loc);
 }
 
+static size_t nr_common(struct sv a, struct sv b)
+{
+	size_t n = MIN(a.n, b.n);
+	size_t i = 0;
+	while (i + 8 <= n && !memcmp(a.p + i, b.p + i, 8))
+		i += 8;
+	while (i < n && a.p[i] == b.p[i])
+		i++;
+	return i;
+}
+
+/*
+ * Neighbouring lines of most files begin with the same frames, which need no look-up: returns the
+ * last group of frames that ends where both texts are still equal. The group after it may differ, or
+ * have one more inlined frame.
+ */
+static struct folded_seat shared_with_before(struct folded_reader *r, struct sv stack)
+{
+	size_t nr = nr_common(r->before, stack);
+	size_t n = r->seats.n;
+	while (n && r->seats.p[n - 1].at > nr)
+		n--;
+	r->before = stack;
+	r->seats.n = n < 2 ? 0 : n - 2;
+	return n < 2 ? (struct folded_seat){0} : r->seats.p[n - 2];
+}
+
 static stack_id add_stack(struct folded_reader *r, struct sv stack)
 {
-	stack_id id = 0;
+	const char *start = stack.p;
+	struct folded_seat seat = shared_with_before(r, stack);
+	stack_id id = seat.id;
+	stack = sv_from_idx(stack, seat.at);
 	while (stack.n) {
 		struct sv text = sv_split(&stack, ';');
 		if (!text.n)
 			continue;
 		uint32_t frame = find_frame(r, text);
-		if (!r->frames.p[frame].f.is_inlined || r->group.n >= UINT16_MAX)
+		if (!r->frames.p[frame].f.is_inlined || r->group.n >= UINT16_MAX) {
 			id = add_group(r, id);
+			vec_push(&r->seats, (struct folded_seat){(size_t)(text.p - start), id});
+		}
 		vec_push(&r->group, frame);
 	}
 	return add_group(r, id);
@@ -340,6 +380,8 @@ static int take_lines(void *ctx, struct sv text)
 	struct folded_reader *r = ctx;
 	struct lines lines = lines_from(text.p, text.n);
 	struct sv line;
+	r->before = SV("");
+	vec_clear(&r->seats);
 	while (lines_next(&lines, &line)) {
 		r->line_nr++;
 		if (is_skipped(line))
@@ -365,6 +407,7 @@ static void reader_release(struct folded_reader *r)
 	vec_release(&r->frames);
 	vec_release(&r->group);
 	vec_release(&r->inward);
+	vec_release(&r->seats);
 }
 
 static uint64_t held(const void *ctx)

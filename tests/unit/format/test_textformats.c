@@ -501,6 +501,55 @@ TEST(folded_suffixes_become_flags_and_are_written_again)
 	expect_as("folded", p, NULL, "a;main;in1;in2;gone;sys;w_[w];j 2\n");
 }
 
+/* Stack number i: 1 to 3 of three names, of which one is inlined and one begins like another. */
+static void add_made_line(struct buf *to, unsigned i)
+{
+	static const char *const names[] = {"a", "ab", "b_[i]"};
+	for (; i; i = (i - 1) / 3)
+		buf_addf(to, "%s%c", names[(i - 1) % 3], i > 3 ? ';' : ' ');
+	buf_add_str(to, "1\n");
+}
+
+static int by_byte(const void *a, const void *b)
+{
+	return *(const char *)a - *(const char *)b;
+}
+
+/* The lines as they are written, and how many frames each location has. */
+static char *folded_again(const char *text)
+{
+	static const struct format_options marked = {.folded = {.flags = FOLDED_INLINE}};
+	CLEANUP(profile_free_p) struct profile *p = read_as("folded", text, &marked);
+	struct format_output out = {0};
+	CHECK(!format_find("folded")->write(&out, p, &marked, NULL));
+	vec_foreach(l, &p->locations)
+		buf_add_ch(&out.buf, (char)('0' + l->nr_frames));
+	/* sorted: locations are numbered as the lines come */
+	qsort(out.buf.p + out.buf.n - p->locations.n, p->locations.n, 1, by_byte);
+	char *again = xstrdup(buf_str(&out.buf));
+	buf_release(&out.buf);
+	return again;
+}
+
+/* Neighbouring lines share the look-ups of their first frames; lines far apart do not. */
+TEST(folded_stacks_are_the_same_in_any_order_of_lines)
+{
+	enum { NR_STACKS = 3 + 9 + 27 };
+	for (unsigned i = 1; i <= NR_STACKS * NR_STACKS; i++) {
+		CLEANUP(buf_release) struct buf near = {0};
+		CLEANUP(buf_release) struct buf apart = {0};
+		add_made_line(&near, 1 + i / NR_STACKS % NR_STACKS);
+		buf_add_sv(&apart, buf_sv(&near));
+		buf_add_str(&apart, "other 1\n");
+		add_made_line(&near, 1 + i % NR_STACKS);
+		add_made_line(&apart, 1 + i % NR_STACKS);
+		buf_add_str(&near, "other 1\n");
+		CLEANUP(free_p) char *a = folded_again(buf_str(&near));
+		CLEANUP(free_p) char *b = folded_again(buf_str(&apart));
+		CHECK_STR(a, b);
+	}
+}
+
 TEST(one_name_in_kernel_and_program_stays_two_functions)
 {
 	static const char text[] = "a;read 1\na;read_[j] 2\na;read_[k] 4\nb;read_[k];read 8\n";
