@@ -142,7 +142,7 @@ TEST(memtime_report_keeps_the_peak_and_shows_its_tree)
 	CHECK(r->notes.n && strstr(r->notes.p[0], "verdict "));
 }
 
-/* Two processes of which one ended: the last reading is of the other alone. */
+/* Process 8 ended: the last reading is of the others alone. */
 static struct report *heap_page(const char *has_ended)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -157,6 +157,7 @@ static struct report *heap_page(const char *has_ended)
 	add_memory(p, 7, SECOND, 100, 60);
 	add_memory(p, 8, SECOND, 1000, 500);
 	add_memory(p, 7, 2 * SECOND, 200, 160);
+	add_memory(p, 9, 2 * SECOND, 50, 40);
 	profile_seal(p);
 	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &(struct view_limits){0},
 			      &err));
@@ -178,8 +179,8 @@ TEST(heapsum_of_resident_memory_knows_whether_it_is_of_the_end)
 	CLEANUP(report_free_p) struct report *lives = heap_page(NULL);
 	CLEANUP(report_free_p) struct report *ended = heap_page("yes");
 	const union cell *row = row_named(lives, "RSS at the end");
-	CHECK(row && row[0].estimate.value == 200);
+	CHECK(row && row[0].estimate.value == 250 && strstr(row[5].text, "sum of 2 processes"));
 	CHECK(!row_named(ended, "RSS at the end"));
 	row = row_named(ended, "RSS, last reading");
-	CHECK(row && row[0].estimate.value == 200 && strstr(row[5].text, "after 2.00 s"));
+	CHECK(row && row[0].estimate.value == 250 && strstr(row[5].text, "after 2.00 s"));
 }
