@@ -446,8 +446,9 @@ void view_note_incomplete(struct report *r, const struct profile *p)
 	const char *to = arena_fmt(&r->arena, "; its data end %s after the start",
 				   num_ns(w.to_ns > w.from_ns ? w.to_ns - w.from_ns : 0).s);
 	report_note(r, "the recording is incomplete: %s%s%s",
-		    p->losses.nr[LOSS_DISK] ? "the disk was full"
-					    : "assay was killed, or the file is truncated or damaged",
+		    p->losses.nr[LOSS_DISK]
+			    ? "the disk was full"
+			    : "assay was killed, or the file is truncated or damaged",
 		    w.to_ns ? to : "",
 		    tables_has_rows(p, TABLE_OFF_CPU) || tables_has_rows(p, TABLE_ON_CPU)
 			    ? "; waits that had not ended by then are missing"

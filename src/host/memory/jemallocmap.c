@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "host/memory/anon.h"
 
@@ -26,7 +27,13 @@
 #define EXTENTS_MAX    ((size_t)1 << 21)
 #define PROBE_NR       64     /* entries of which a root is recognized */
 #define DATA_PAGES_MAX 16384u /* of one binary, searched for a root */
-#define BATCH          128
+/*
+ * Reservations, such as the 20 TiB of AddressSanitizer, are larger than what jemalloc maps at once; nearly
+ * every word of data is an address in them.
+ */
+#define MAPPING_MAX ((uint64_t)1 << 40)
+#define SEARCH_NS   (2 * NS_PER_SEC) /* of all binaries of a process */
+#define BATCH       128
 
 /* The first words of a descriptor. */
 struct descriptor {
@@ -50,6 +57,7 @@ struct mapper {
 	size_t nr_entries;
 	size_t nr_right; /* entries that were right, and others */
 	size_t nr_wrong;
+	uint64_t end_ns;              /* when the search for a root ends without one */
 	bool is_probe;                /* counts only */
 	size_t nr_same[CLASS_BIT_HI]; /* entries whose class is at this bit of the flags */
 	unsigned class_bit;
@@ -59,7 +67,8 @@ static bool is_anon(const struct mapper *f, uint64_t addr)
 {
 	const struct memmaps *m = f->m;
 	size_t i = upper_bound(m->list.p, m->list.n, end, addr);
-	if (i == m->list.n || m->list.p[i].start > addr || !m->list.p[i].is_writable)
+	if (i == m->list.n || m->list.p[i].start > addr || !m->list.p[i].is_writable ||
+	    m->list.p[i].end - m->list.p[i].start > MAPPING_MAX)
 		return false;
 	return m->list.p[i].kind == MEMMAP_ANON || m->list.p[i].kind == MEMMAP_NAMED;
 }
@@ -243,7 +252,8 @@ static bool try_word(struct mapper *f, uint64_t at, uint64_t leaf, uint64_t star
 	if (!is_leaf(f, leaf))
 		return false;
 	vec_foreach(one, &f->m->list) {
-		if (one->kind != MEMMAP_ANON || one->end > ADDRESS_MAX)
+		if (one->kind != MEMMAP_ANON || one->end > ADDRESS_MAX ||
+		    one->end - one->start > MAPPING_MAX)
 			continue;
 		for (uint64_t idx = one->start >> LEAF_SHIFT; idx <= (one->end - 1) >> LEAF_SHIFT;
 		     idx++) {
@@ -251,6 +261,8 @@ static bool try_word(struct mapper *f, uint64_t at, uint64_t leaf, uint64_t star
 			if (idx == tried || root < start || root > at || root + TABLE_BYTES > end)
 				continue;
 			tried = idx;
+			if (clock_mono_ns() > f->end_ns)
+				return false;
 			if (!probe(f, idx, leaf))
 				continue;
 			each_word(f, root, on_root_word, NULL);
@@ -306,7 +318,7 @@ static void tidy(struct jemallocmap *j)
 void jemallocmap_read(struct jemallocmap *ret_j, const struct memmaps *m,
 		      const struct pagehead_reader *r)
 {
-	struct mapper f = {.m = m, .r = r, .to = ret_j};
+	struct mapper f = {.m = m, .r = r, .to = ret_j, .end_ns = clock_mono_ns() + SEARCH_NS};
 	for (size_t i = 0; i < m->list.n; i++) {
 		uint64_t start = m->list.p[i].start;
 		uint64_t end = start;

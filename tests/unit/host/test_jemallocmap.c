@@ -98,8 +98,17 @@ static struct block *make(unsigned class_bit, char **ret_extents)
 	return b;
 }
 
+/* In its own memory of terabytes the search ends before it comes to the root. */
+#ifdef __SANITIZE_ADDRESS__
+#define IS_SANITIZED true
+#else
+#define IS_SANITIZED false
+#endif
+
 TEST(jemallocmap_finds_extents_in_use_and_free_and_its_own_data)
 {
+	if (IS_SANITIZED)
+		return;
 	static const unsigned bits[] = {18, 20};
 	for (size_t i = 0; i < ARRAY_LEN(bits); i++) {
 		char *extents;
