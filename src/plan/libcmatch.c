@@ -284,7 +284,7 @@ static bool fits(const struct matcher *m, const struct part *p, const Elf64_Rela
 	if (idx >= o->symbols.n)
 		return true;
 	const struct symbol *y = &o->symbols.p[idx];
-	if (y->type == STT_GNU_IFUNC) /* called through a stub of the linker */
+	if (y->type == STT_GNU_IFUNC) /* called through the PLT */
 		return true;
 	if (!y->is_global) {
 		uint64_t base = vaddr_of_section(m, p->object, y->section);

@@ -32,7 +32,7 @@ static void burn(int us)
 	while (ns() < t)
 		;
 }
-static void nap(int us)
+static void pause_us(int us)
 {
 	std::this_thread::sleep_for(microseconds(us));
 }
@@ -90,7 +90,7 @@ static void slowsink()
 			while (!over) {
 				burn(200);
 				if (!ill)
-					nap(20000);
+					pause_us(20000);
 				q.push(std::string(100, 'x'));
 			}
 			if (ill)
@@ -102,14 +102,14 @@ static void slowsink()
 		while (!over) {
 			q.pop(x);
 			if (ill)
-				nap(4000);
+				pause_us(4000);
 			else
 				burn(100);
 		}
 		if (!ill)
 			whole += ns() - s;
 	});
-	nap(secs * 1e6);
+	pause_us(secs * 1e6);
 	over = true;
 	q.wake();
 	for (auto &x : t)
@@ -134,7 +134,7 @@ static void starved()
 		});
 	while (!over) {
 		if (was) {
-			nap(10000);
+			pause_us(10000);
 			q.push([] { burn(1000); });
 		} else
 			q.push([] { burn(1000); });
@@ -154,7 +154,7 @@ __attribute__((noinline)) static void scan_table()
 {
 	std::shared_lock<std::shared_mutex> l(rw);
 	if (ill)
-		nap(20000);
+		pause_us(20000);
 	else
 		burn(5);
 }
@@ -174,7 +174,7 @@ static void rwlock()
 		while (!over) {
 			update_table(i++);
 			burn(100);
-			nap(1000);
+			pause_us(1000);
 		}
 		whole += ns() - s;
 	});
@@ -182,10 +182,10 @@ static void rwlock()
 		t.emplace_back([&] {
 			while (!over) {
 				scan_table();
-				nap(ill ? 500 : 20000);
+				pause_us(ill ? 500 : 20000);
 			}
 		});
-	nap(secs * 1e6);
+	pause_us(secs * 1e6);
 	over = true;
 	for (auto &x : t)
 		x.join();
@@ -201,11 +201,11 @@ static void imbalance()
 			long long s = ns();
 			for (int r = 0; r < rounds; r++) {
 				if (i == 0)
-					nap(20000);
+					pause_us(20000);
 				else if (ill)
 					burn(1000);
 				else
-					nap(20000);
+					pause_us(20000);
 				long long a = ns();
 				b.arrive_and_wait();
 				if (i)
@@ -220,7 +220,7 @@ static void imbalance()
 /* future: main waits for a result of std::async; well: of async work that is done when it asks */
 __attribute__((noinline)) static int slow_answer()
 {
-	nap(10000);
+	pause_us(10000);
 	burn(1000);
 	return 1;
 }

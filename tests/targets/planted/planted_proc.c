@@ -110,14 +110,14 @@ static void filelock(void)
 }
 /* polling: waits for a flag by looking each 500 us; well: blocks on a pipe */
 static volatile int ready;
-static int bell[2];
+static int ready_pipe[2];
 static void *setter(void *a)
 {
 	while (!is_over) {
 		sleep_us(20000);
 		ready = 1;
 		if (!is_ill)
-			must(write(bell[1], "x", 1) == 1, "write");
+			must(write(ready_pipe[1], "x", 1) == 1, "write");
 	}
 	return a;
 }
@@ -128,7 +128,7 @@ static FAR void poll_until_ready(void)
 			usleep(500);
 	} else {
 		char c;
-		must(read(bell[0], &c, 1) == 1, "read");
+		must(read(ready_pipe[0], &c, 1) == 1, "read");
 	}
 	ready = 0;
 	STAY();
@@ -147,7 +147,7 @@ static void *poller(void *a)
 }
 static void polling(void)
 {
-	must(!pipe(bell), "pipe");
+	must(!pipe(ready_pipe), "pipe");
 	start_thread(setter, NULL);
 	run_threads(1, poller, NULL);
 }
