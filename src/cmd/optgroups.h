@@ -20,7 +20,7 @@
 #include "analyze/report.h"
 #include "model/profile.h"
 #include "render/renderers.h"
-#include "cmd/read/codefiles.h"
+#include "cmd/codefiles.h"
 
 struct filter_opts {
 	struct select_spec spec;   /* bound to the options, completed by filter_finish */

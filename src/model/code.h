@@ -1,6 +1,6 @@
 /*
  * Machine code of functions as text, and text of source files, as reports show them beside weights.
- * The files are opened by what a command passes (cmd/read/codefiles.h), so that analyses open none.
+ * The files are opened by what a command passes (cmd/codefiles.h), so that analyses open none.
  *
  * What is returned lives in the arena that is passed.
  */

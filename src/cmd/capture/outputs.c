@@ -17,7 +17,7 @@
 #include "cmd/read/htmlpage.h"
 #include "format/assay/assayfile.h"
 #include "format/format.h"
-#include "cmd/read/codefiles.h"
+#include "cmd/codefiles.h"
 
 #define MANY_FLAME_GRAPHS 8 /* more flame graphs are printed as one pattern */
 

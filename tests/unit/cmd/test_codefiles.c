@@ -1,6 +1,6 @@
-/* cmd/read/codefiles: which source file a recorded path leads to. */
+/* cmd/codefiles: which source file a recorded path leads to. */
 #include "base/base.h"
-#include "cmd/read/codefiles.h"
+#include "cmd/codefiles.h"
 #include "tap.h"
 
 #include <errno.h>

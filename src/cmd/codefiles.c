@@ -1,6 +1,6 @@
 /* Binaries and source files for reports; see codefiles.h. */
 #include "base/base.h"
-#include "cmd/read/codefiles.h"
+#include "cmd/codefiles.h"
 
 #include <errno.h>
 #include <fcntl.h>

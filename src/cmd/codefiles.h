@@ -15,8 +15,8 @@
  * So of two files with one name, "src/lib.rs" of two crates, the wrong one is not taken. DIR is the
  * root of what is opened: links do not lead out of it.
  */
-#ifndef ASSAY_CMD_READ_CODEFILES_H
-#define ASSAY_CMD_READ_CODEFILES_H
+#ifndef ASSAY_CMD_CODEFILES_H
+#define ASSAY_CMD_CODEFILES_H
 
 #include "base/base.h"
 #include "base/buf.h"
