@@ -103,7 +103,7 @@ struct code_function *hotcode_read(struct arena *a, const struct profile *p,
 		out[i] = (struct code_function){.module = f[i].module,
 						.offsets = offsets,
 						.nr_offsets = f[i].nr_places,
-						.missing = "assay was told to open no files"};
+						.missing = "binaries are not opened here"};
 	}
 	if (n && code && code->read)
 		code->read(code->ctx, a, p, out, n);

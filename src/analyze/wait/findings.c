@@ -196,8 +196,9 @@ static void find_cpu(struct findings *f)
 	double on_cpu = active_pct(f, f->l->total.ns[WAIT_ON_CPU]);
 	if (on_cpu >= ON_CPU_PCT)
 		add(f, 0, /* it is no wait: after these */
-		    arena_fmt(&f->r->arena, "on CPU: %s %% of %s; assay cpu shows where",
-			      pct_text(on_cpu).s, f->active));
+		    arena_fmt(&f->r->arena, "on CPU: %s %% of %s%s", pct_text(on_cpu).s, f->active,
+			      tables_has_rows(f->p, TABLE_SAMPLES) ? ""
+								   : "; assay cpu shows where"));
 }
 
 static void find_shortage(struct findings *f)

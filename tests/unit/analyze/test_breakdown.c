@@ -86,3 +86,36 @@ TEST(breakdown_that_lacks_most_of_the_time_makes_no_statement_on_causes)
 		CHECK((strstr(first, "only 9.0 % of the thread time") != NULL) == !covered);
 	}
 }
+
+/* The hint names the command only where its samples are missing. */
+TEST(breakdown_names_the_command_for_cpu_time_unless_it_was_recorded)
+{
+	for (unsigned has_samples = 0; has_samples < 2; has_samples++) {
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
+		CLEANUP(arena_release) struct arena a = {0};
+		struct selection sel;
+		struct breakdown l;
+		struct madewait w = {.comm = "a", .tid = 2, .reason = WAIT_ON_CPU, .nr = 100};
+		w.ms = 9000;
+		madewait(p, &w);
+		w.reason = WAIT_FILE_READ;
+		w.ms = 1000;
+		madewait(p, &w);
+		if (has_samples)
+			madewaits_samples(p, 0, "a", 2, "main;f", 100);
+		profile_seal(p);
+		struct select_spec spec = {.event = "off-cpu"};
+		CHECK(!select_run(&a, p, &spec, &sel, NULL));
+		CHECK(!breakdown_make(&a, p, &spec, &l, NULL));
+		CHECK(!findings_report(r, &sel, &l, &spec, NULL));
+		bool is_said = false;
+		bool is_hinted = false;
+		vec_foreach(one, &r->findings) {
+			is_said |= strstr(*one, "on CPU: 90 %") != NULL;
+			is_hinted |= strstr(*one, "assay cpu shows where") != NULL;
+		}
+		CHECK(is_said);
+		CHECK(is_hinted == !has_samples);
+	}
+}
