@@ -585,16 +585,37 @@ static __always_inline void close_open_run(struct wait_state *w, struct task_str
 	wait_send_single(w, ids_of(t), &e);
 }
 
+/*
+ * Reads who owns the lock of a wait that did not end: it may have changed hands since the wait began, and
+ * of a wait that began before the accounting it is not known yet.
+ */
+static __always_inline void owner_at_end(struct task_struct *t, struct wait_cause *c)
+{
+	struct call_regs r;
+	__u32 word[3] = {};
+
+	if (c->object_kind != OBJECT_FUTEX || c->object & 3 || !has_mm(t))
+		return;
+	call_regs_of(t, &r);
+	if (r.arg0 == c->object &&
+	    !bpf_copy_from_user_task(word, sizeof(word), (void *)c->object, t, 0))
+		owner_of(t, &r, word, c);
+}
+
 static __always_inline void close_open_wait(struct wait_state *w, struct task_struct *t, __u64 stop)
 {
 	struct wait_end e;
 
+	owner_at_end(t, &w->now);
 	off_end(w, t, stop, EVIDENCE_OPEN, &e);
 	wait_send_single(w, ids_of(t), &e);
 }
 
-/* Ends the accounting of all threads whose last interval is open at its end. */
-SEC("iter/task")
+/*
+ * Ends the accounting of all threads whose last interval is open at its end. A sleepable iterator, which
+ * may read the memory of other threads.
+ */
+SEC("iter.s/task")
 int wait_sweep_last(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;

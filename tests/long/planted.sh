@@ -114,6 +114,7 @@ run channel offcpu "${P}_std channel" 'back-pressure.*planted_std::send_row' "$i
 run join offcpu "${P}_locks join" 'until other threads end.*most in join' "$idle" 'until other threads end|contention'
 run permit offcpu "${P}_locks permit" '\(permits\); most in await_permit' "$idle" '\(permits\)|back-pressure|contention'
 run holder offcpu "${P}_locks holder" 'contention.*look_up.*held longest by .*; meanwhile the lock holder was doing: sleep' 'convoy' 'contention'
+run hung offcpu "${P}_locks hung" 'contention.*hung_thread; held longest by keeper.*in (wait_for_peer|sleep_us).*sleep' 'convoy|mostly idle[:,;]' 'contention'
 run convoy offcpu "${P}_locks convoy" 'contention.*convoy_thread' "$idle" 'contention|convoy$'
 run pool offcpu "${P}_locks pool" 'unless it waits there for.*put_job' "$idle" 'contention|back-pressure|permits'
 run yield offcpu "${P}_locks yield" 'sched_yield.*most in await_turn' 'CPU shortage' 'sched_yield|contention'

@@ -141,9 +141,9 @@ int blame_make(struct arena *a, const struct profile *p, const struct select_spe
 		err_set(err, -ENODATA,
 			"no wait has a known lock holder or waker, so nothing can be attributed");
 		return err_hint(err, "for the wait reasons: assay report; who ended waits: --by "
-				     "waker. A wait that began before the capture and was not "
-				     "over at its end has no known holder; nor has any wait "
-				     "with --no-wakers or --no-bpf");
+				     "waker. A wait that was not over at the end has a known "
+				     "holder only if the lock's word names it (glibc's mutexes); "
+				     "with --no-wakers or --no-bpf no wait has");
 	}
 	TRY(select_run(a, p, &own, &b.sel, err));
 	for (size_t i = 0; i < b.sel.nr_tagged; i++)

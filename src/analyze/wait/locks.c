@@ -143,7 +143,8 @@ static void add_blame(struct locks *l, const struct selection *blame)
 		l->locks.p[*at].convoy_ns += b.is_convoy ? ns : 0;
 		if (b.doing == WAIT_UNKNOWN || !tag->other)
 			continue;
-		add_text(l, *at, ABOUT_HELD_IN, own_function(l, tag->other_stack), ns);
+		if (tag->other_stack) /* an owner that did not release it ran where it was not seen */
+			add_text(l, *at, ABOUT_HELD_IN, own_function(l, tag->other_stack), ns);
 		add_text(l, *at, ABOUT_HELD_BY, threads_name(&l->text, blame->p, tag->other), ns);
 	}
 }
@@ -230,6 +231,8 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 		buf_addf(&b, " (known for %s %% of the time)", num_double(known, known < 10).s);
 	if (!b.n && lock->open_ns)
 		buf_add_str(&b, "not known (not released during the capture)");
+	else if (b.n && lock->open_ns > lock->q.ns_all / 2)
+		buf_add_str(&b, "; not released during the capture");
 	return arena_strdup(&r->arena, buf_str(&b));
 }
 

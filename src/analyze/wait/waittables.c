@@ -53,10 +53,12 @@ static bool texts_of_function(struct maker *m, const struct select_tagged *row,
 	return true;
 }
 
+/* Time that was taken from a running thread has no function, and nobody waited. */
 static bool texts_of_blocked(struct maker *m, const struct select_tagged *row,
 			     const char **ret_texts)
 {
-	return row->reason != WAIT_RUN_QUEUE && texts_of_function(m, row, ret_texts);
+	bool is_wait = row->reason != WAIT_RUN_QUEUE && row->reason != WAIT_STOLEN;
+	return is_wait && texts_of_function(m, row, ret_texts);
 }
 
 /* Without the reason, which is the same for all. */

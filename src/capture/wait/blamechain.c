@@ -204,9 +204,14 @@ static void add_activity(struct blamechain *bc, unsigned depth, struct blamepart
 
 /* ---- who had what a wait was for ----------------------------------------------------------- */
 
+/*
+ * The owner is a thread of the target. When the waits are known that the end of the capture cut off, an
+ * owner without any ran all the time.
+ */
 static struct blame_culprit culprit_owner(const struct wait_interval *v)
 {
-	return (struct blame_culprit){.tgid = v->tgid, .tid = v->owner_tid};
+	return (struct blame_culprit){
+		.tgid = v->tgid, .tid = v->owner_tid, .is_recorded = v->evidence & EVIDENCE_OPEN};
 }
 
 /*

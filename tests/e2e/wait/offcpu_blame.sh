@@ -12,4 +12,13 @@ for pair in fsync:fsync fault:fault sleep:sleep preempt:burn; do
 	python3 "$LIB/waits_truth.py" "$mode.rows" "$mode.truth" --slow --blame "${pair#*:}" > "$mode.out" ||
 		{ bad=1; echo "$mode:"; cat "$mode.out"; }
 done
-[ $bad = 0 ]
+[ $bad = 0 ] || exit 1
+
+# A lock that is held all the time, by waiters who waited before the capture: its word names the owner.
+"$TARGETS/planted_locks" hung ill 60 > hung.truth & target=$!
+waits() { [ "$(grep -l futex "/proc/$target"/task/*/wchan | wc -l)" -ge 3 ]; }
+wait_for waits
+COLUMNS=500 $ASSAY offcpu --no-pictures -o hung.assay -p $target 0.5 > out 2> err || fail "hung: $(cat err)"
+kill $target
+grep -q 'waiters in hung_thread; held longest by keeper in .*: sleep 100 %; not released during the capture' out ||
+	fail "who holds the lock: $(cat out)"

@@ -122,6 +122,51 @@ static void holder(void)
 	pthread_join(flusher, NULL);
 }
 
+/* hung: one thread takes the lock and keeps it, asleep in wait_for_peer, and three wait for it all the time;
+ * well: they wait for a condition variable, of which nobody is in the way. */
+static pthread_cond_t has_answer = PTHREAD_COND_INITIALIZER;
+
+static FAR void wait_for_peer(void)
+{
+	while (!is_over)
+		sleep_us(50000);
+	STAY();
+}
+
+static FAR void *keep_lock(void *arg)
+{
+	if (is_ill)
+		pthread_mutex_lock(&table_lock);
+	wait_for_peer();
+	if (!is_ill)
+		pthread_mutex_lock(&table_lock);
+	pthread_cond_broadcast(&has_answer);
+	pthread_mutex_unlock(&table_lock);
+	return arg;
+}
+
+static FAR void *hung_thread(void *arg)
+{
+	struct clocks start = now();
+	sleep_us(10000); /* until the other has it */
+	struct clocks from = now();
+	pthread_mutex_lock(&table_lock);
+	while (!is_over)
+		pthread_cond_wait(&has_answer, &table_lock);
+	pthread_mutex_unlock(&table_lock);
+	count_wait(from);
+	count_whole(start);
+	return arg;
+}
+
+static void hung(void)
+{
+	pthread_t keeper = start_thread(keep_lock, NULL);
+	pthread_setname_np(keeper, "keeper");
+	run_threads(3, hung_thread, NULL);
+	pthread_join(keeper, NULL);
+}
+
 /* convoy: eight threads that do everything under one lock; well: each has its own. */
 static pthread_mutex_t own_locks[8];
 static atomic_uint next_lock;
@@ -317,6 +362,7 @@ static const struct planted cases[] = {
 	{"join", join, "main waits for the worker that it started"},
 	{"permit", permit, "workers wait for one of two permits"},
 	{"holder", holder, "request threads wait for the lock that flush_table holds"},
+	{"hung", hung, "threads wait for the lock that keeper holds all the time"},
 	{"convoy", convoy, "eight threads wait for one lock"},
 	{"pool", pool, "producers wait for a place in the queue (well: consumers for a job)"},
 	{"yield", yield, "threads wait by sched_yield (well: by a condition variable)"},

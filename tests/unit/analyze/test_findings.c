@@ -32,6 +32,17 @@ static bool has_note(const struct report *r, const char *part)
 	return note_at(r, part) < r->notes.n;
 }
 
+/* Whether a row of the table has this text in its first column of texts. */
+static bool has_row(const struct report *r, const char *table, const char *text)
+{
+	vec_foreach(t, &r->tables)
+		for (size_t i = 0; !strcmp(t->key, table) && i < t->nr_rows * t->nr_columns; i++)
+			if (t->columns[i % t->nr_columns].kind == CELL_TEXT &&
+			    !strcmp(t->cells[i].text, text))
+				return true;
+	return false;
+}
+
 #define MUTEX "main app;look_up app;pthread_mutex_lock libc.so.6"
 #define SEM   "main app;await app;sem_wait libc.so.6"
 #define COND  "main app;put app;pthread_cond_wait libc.so.6"
@@ -322,10 +333,41 @@ TEST(findings_name_who_held_a_lock_not_who_released_it_last)
 	w.other_tid = 3;
 	w.ms = 6;
 	madewait(p, &w);
+	madewait(p,
+		 &(struct madewait){.comm = "waiter", .tid = 2, .reason = WAIT_STOLEN, .ms = 20});
 	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(!has_row(r, "waiting_functions", "stolen"));
 	CHECK(has_note(r,
 		       "for one lock, waiters in lookup; held longest by holder (99 %) in update; "
 		       "meanwhile the lock holder was doing: sleep 100 %"));
+}
+
+/* An owner that computes does so where the wait does not show it: its row has no stack. */
+TEST(findings_name_who_keeps_a_lock_for_the_whole_capture)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct madewait w = {.comm = "waiter",
+			     .tid = 2,
+			     .stack = MUTEX,
+			     .reason = WAIT_SYNC,
+			     .evidence = EVIDENCE_OPEN,
+			     .object = "lock 0x1000",
+			     .nr = 1,
+			     .ms = 900};
+	madewait(p, &w);
+	w.table = "blame";
+	w.other = "keeper";
+	w.other_tid = 4;
+	w.detail = "on_cpu/1";
+	w.ms = 800;
+	madewait(p, &w);
+	w.other_stack = "main app;rebuild app";
+	w.detail = "run_queue/1";
+	w.ms = 100;
+	madewait(p, &w);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(r, "held longest by keeper in rebuild; meanwhile the lock holder was doing: "
+			  "on CPU 89 %, run queue 11 %; not released during the capture"));
 }
 
 TEST(findings_say_that_a_lock_was_not_released)

@@ -206,6 +206,19 @@ TEST(blamechain_attributes_open_waits_to_the_owner)
 	CHECK_U64(sum(&g, 3, 0, 0), 0);
 }
 
+/* An owner that computes all the time has no interval; where others are not yet known, nor is this. */
+TEST(blamechain_takes_an_owner_without_waits_to_have_run_only_at_the_end)
+{
+	struct got g;
+	struct wait_interval v[] = {interval(1, 0, 10, 10, WAIT_SYNC)};
+	v[0].owner_tid = 2;
+	blame(&g, v, ARRAY_LEN(v));
+	CHECK_U64(sum(&g, 1, 2, WAIT_UNKNOWN), 10 * NS_PER_MS);
+	v[0].evidence = EVIDENCE_OPEN;
+	blame(&g, v, ARRAY_LEN(v));
+	CHECK_U64(sum(&g, 1, 2, WAIT_ON_CPU), 10 * NS_PER_MS);
+}
+
 TEST(blamechain_joins_waits_that_time_out_to_the_one_that_follows)
 {
 	struct got g;
