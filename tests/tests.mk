@@ -38,7 +38,7 @@ golden-update: $(BIN)
 	$(Q)tests/lib/man_options.sh $(BIN)
 	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
 
-e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(O)/tests/oracle/heap_cycle $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
+e2e: $(BIN) targets $(addprefix $(O)/tests/oracle/,waits_rows heap_cycle perfdata_dump perfdata_rewrite) $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
 # Test programs whose behaviour is known; each has its flags in a line "/* build: ... */".
@@ -116,7 +116,7 @@ check-long:
 
 # Benchmarks and oracles of single modules; those of unwinding share unwind_process.
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
-           tests/oracle/waits_rows.c tests/oracle/heap_cycle.c)
+           $(addprefix tests/oracle/,waits_rows.c heap_cycle.c perfdata_dump.c perfdata_rewrite.c))
 $(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_process.o
 $(O)/tests/bench/bench_heapblob $(O)/tests/bench/bench_heapci: $(O)/tests/lib/unwind_process.o $(O)/tests/lib/local_recorder.o
 # Tests the unwinder in BPF; it has BPF programs of its own.

@@ -1,4 +1,5 @@
 # Choosing targets: by name, pid, thread, command line; ambiguity, absence, early ends.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 # On a busy machine a target may get a tenth of its time: a few samples are enough to identify it.
 # Names are unique to this run, since another may be on the machine. The kernel keeps 15 bytes.

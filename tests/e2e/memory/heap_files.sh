@@ -1,6 +1,7 @@
 #!/bin/sh
 # Files of other heap profilers: assay reads the same numbers as their own tools print, and their tools
 # read the files that assay writes, with the same numbers.
+# waits: it compares no times, and needs a quarter of a CPU at most
 set -u
 . "$LIB/share.sh"
 prog=$TARGETS/heapfiles

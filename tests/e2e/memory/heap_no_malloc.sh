@@ -1,4 +1,5 @@
 # Programs without a known allocator: page-fault growth is recorded instead, and the reason is printed.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the target program is written for x86-64"

@@ -1,4 +1,5 @@
 # The heap compared with the kernel's numbers over time: a program that leaks 1 MiB/s in leak_here.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 "$TARGETS/memshapes" leak > out &

@@ -1,4 +1,5 @@
 # Allocations recorded by uprobes: exact with --all-allocations, within the printed interval if sampled.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "probes on allocators are for x86-64"

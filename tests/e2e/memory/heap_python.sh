@@ -1,5 +1,6 @@
 # Python frames of the recorder in the process: equal to what the program sees of itself, and bytes by line
 # equal to tracemalloc's.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 command -v python3 > /dev/null || skip "no python3"
 python=${PYTHON_TARGET:-/usr/bin/python3}

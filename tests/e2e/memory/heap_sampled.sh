@@ -1,4 +1,5 @@
 # Sampled estimates are within their confidence intervals, and allocation counts are exact.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 nr=0 in=0
 for size in 1K 2K 4K 8K; do

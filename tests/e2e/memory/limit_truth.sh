@@ -1,4 +1,5 @@
 # A command under a memory limit: OOM-killed at it, unaffected below it; the cgroup is always removed.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 own=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)

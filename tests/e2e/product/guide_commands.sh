@@ -1,5 +1,6 @@
 # Each command in the README and the guides is valid: its options exist, and commands that read the newest
 # heap recording do so.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 cat > check.py << 'PY'
 import re

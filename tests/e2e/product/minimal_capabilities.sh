@@ -1,5 +1,6 @@
 # The minimal capabilities of each command: with them it records correctly; with one less it refuses or
 # degrades, and says which one is missing.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 command -v setpriv > /dev/null || skip "no setpriv"
 [ "$(id -u)" = 0 ] || skip "needs root to become another user"

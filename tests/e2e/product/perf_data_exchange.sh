@@ -1,19 +1,11 @@
 # perf.data files recorded here in all modes are read with the same result as by perf, and perf and
 # Hotspot's parser read the files that assay writes. See tests/oracle/perfdata_*.sh.
 set -eu
-# alone: a system-wide record must not include node, which maps its code a second time
 command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }
 perf record -q -o try.data -e cpu-clock true 2>/dev/null || { echo "perf cannot record"; exit 77; }
 churn=$TARGETS/churn
+oracle=$(dirname "$ASSAY")/tests/oracle
 [ -x "$churn" ] || { echo "target churn was not built"; exit 1; }
-
-lib=$(dirname "$ASSAY")/libassay.a
-isal=$(nm "$lib" 2> /dev/null | sed -n '/ U isal_/{s/.*/-lisal/p;q}')
-for tool in dump rewrite; do
-	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -I"$ROOT/src" -I"$ROOT/wire" -o $tool \
-		"$ROOT/tests/oracle/perfdata_$tool.c" "$lib" \
-		-lpcre2-8 -liberty -llzma -lzstd $isal -lz -lm -pthread
-done
 
 record="perf record -q"
 $record -F 999 -g -o fp.data "$churn" 0.1
@@ -32,18 +24,14 @@ $record -F 499 --switch-events --namespaces --all-cgroups -g -o side.data "$chur
 $record -e cpu-clock --intr-regs -d --phys-data --sample-cpu --running-time -F 199 \
 	--call-graph dwarf,512 -o fields.data "$churn" 0.1
 more=
-if [ "$(id -u)" = 0 ]; then
-	$record -a -F 1999 -g -o system.data -- "$churn" 0.1
-	more="system.data"
-	if $record -e sched:sched_switch,sched:sched_wakeup,sched:sched_process_fork -c 1 -g \
-		-o tracepoints.data "$churn" 0.05 2>/dev/null; then
-		more="$more tracepoints.data"
-	fi
+if [ "$(id -u)" = 0 ] && $record -e sched:sched_switch,sched:sched_wakeup,sched:sched_process_fork -c 1 -g \
+	-o tracepoints.data "$churn" 0.05 2>/dev/null; then
+	more=tracepoints.data
 fi
 all="fp.data dwarf.data dwarfmax.data several.data mixed.data fixed.data compressed.data pipe.data
 	pipez.data nobuildids.data buildids.data side.data fields.data $more"
-sh "$ROOT/tests/oracle/perfdata_read.sh" ./dump $all "$ROOT"/tests/fixtures/perfdata/*.perfdata
-sh "$ROOT/tests/oracle/perfdata_write.sh" ./rewrite fp.data dwarf.data several.data mixed.data \
+sh "$ROOT/tests/oracle/perfdata_read.sh" "$oracle/perfdata_dump" $all "$ROOT"/tests/fixtures/perfdata/*.perfdata
+sh "$ROOT/tests/oracle/perfdata_write.sh" "$oracle/perfdata_rewrite" fp.data dwarf.data several.data mixed.data \
 	compressed.data pipe.data buildids.data $more
 
 # A killed perf leaves a file without its end: what reached it is there.
@@ -59,7 +47,7 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 kill -9 $churning
 wait $churning 2>/dev/null || true
-./dump -q killed.data 2>say
+"$oracle/perfdata_dump" -q killed.data 2>say
 grep -q 'problem: perf record was killed' say
 [ "$(sed -n 's/^\([0-9]*\) samples.*/\1/p' say)" -gt 100 ]
 echo "ok killed.data: $(grep ' samples,' say)"

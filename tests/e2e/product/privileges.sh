@@ -1,4 +1,5 @@
 # What each thread of assay may do in each phase: as root, under sudo, with capabilities, as a user.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 command -v setpriv > /dev/null || skip "no setpriv"
 [ "$(id -u)" = 0 ] || skip "needs root to become another user"

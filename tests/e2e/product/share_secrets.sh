@@ -1,5 +1,6 @@
 # Arguments, environment and source text are in no file that a capture or a command writes; with --redact neither are host,
 # folders, names of files and of peers, nor marks.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 cat > planted.py << 'PY'
 # planted.py WORD FILE...: prints the files that have the word, also inside the page's packed blocks

@@ -1,4 +1,5 @@
 # Files with event names are read; missing, renamed and invalid names are reported.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 fixtures=$(dirname "$LIB")/fixtures/events

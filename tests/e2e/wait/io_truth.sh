@@ -1,5 +1,6 @@
 # Reads, writes and syncs of known number and size are counted exactly, by returned bytes, by function and
 # file, also for a file that exists only briefly.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 dir=$(pwd -P)/data
