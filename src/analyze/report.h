@@ -52,6 +52,7 @@ struct report_column {
 	const char *help; /* one sentence, may be NULL */
 	unsigned when;    /* shown if it has one of the @bits of report_add_table_of; 0: always */
 	bool is_prose;    /* sentences, not names: texts wrap them */
+	bool is_list;     /* as prose, but one line on pages, cut after an item: "a < b < .." */
 	bool is_code;     /* source text, instructions: what is left of them has no gaps */
 };
 
@@ -73,7 +74,7 @@ union cell {
 /* Whether texts cut the column's cells at their ends: not names, which have short forms. */
 static inline bool column_is_cut_at_end(const struct report_column *c)
 {
-	return c->is_prose || c->is_code;
+	return c->is_prose || c->is_list || c->is_code;
 }
 /* Whether the value is known: not one of the CELL_NO_* values, nor NAN. */
 bool cell_is_known(const struct report_column *c, const union cell *v);

@@ -259,7 +259,7 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 /* ---- tables -------------------------------------------------------------------------------- */
 
 static const struct report_column command_columns[] = {
-	{"command", "command", CELL_TEXT, NULL},
+	{"command", "command", CELL_TEXT, .is_prose = true},
 	{"target", "target", CELL_TEXT, NULL},
 	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
 	{"remedy", "remedy", CELL_TEXT, "number in the table of remedies"},
@@ -322,8 +322,8 @@ static void add_command(struct rights_page *p, const struct command *c)
 }
 
 static const struct report_column least_columns[] = {
-	{"command", "command", CELL_TEXT, NULL},
-	{"capabilities", "capabilities", CELL_TEXT, NULL},
+	{"command", "command", CELL_TEXT, .is_prose = true},
+	{"capabilities", "capabilities", CELL_TEXT, .is_prose = true},
 	{"container", "flags of docker and podman", CELL_TEXT, .is_prose = true},
 };
 
@@ -383,7 +383,7 @@ bool rights_report(struct report *r, const struct features *f, bool has_least)
 
 static const struct report_column host_columns[] = {
 	{"feature", "feature", CELL_TEXT, NULL},
-	{"state", "state", CELL_TEXT, NULL},
+	{"state", "state", CELL_TEXT, .is_prose = true},
 	{"meaning", "meaning", CELL_TEXT, .is_prose = true},
 };
 

@@ -1,7 +1,7 @@
 /*
- * Cells of tables as text, for text and Markdown. A column of times has one unit, which stands in its
- * title ("p99 ms"), and as many decimals as its values need, so that digits of equal value stand
- * below each other.
+ * Cells of tables as text, for text and Markdown. A column of times or bytes has one unit, which
+ * stands in its title ("p99 ms", "growth MiB/min"), and as many decimals as its values need, so that
+ * digits of equal value stand below each other.
  */
 #ifndef ASSAY_RENDER_CELLS_H
 #define ASSAY_RENDER_CELLS_H
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 struct cells_form {
-	uint64_t unit_ns; /* of a column of times; 0: another kind */
+	uint64_t unit_size; /* ns or bytes, of a column of times or bytes; 0: another kind */
 	const char *unit;
 	int decimals;
 };

@@ -64,8 +64,11 @@ static void end_line(struct buf *to)
 
 struct cell_column {
 	size_t width;
+	size_t title_width;
 	bool is_hidden;
 	bool is_text;
+	bool is_wrapped;
+	bool is_below; /* has lines of its own below the others */
 	struct cells_form form;
 	struct shortnames names; /* of a text column, by row of the plan */
 };
@@ -88,17 +91,18 @@ static void add_cell(struct buf *to, const struct layout *l, size_t c, size_t i)
 		  &t->cells[l->plan->rows[i] * t->nr_columns + c]);
 }
 
-static size_t widest(const struct layout *l, size_t c, struct buf *scratch)
+static void measure(struct layout *l, size_t c, struct buf *scratch)
 {
 	buf_clear(scratch);
 	add_title(scratch, l, c);
 	size_t w = utf8_columns(buf_sv(scratch));
+	l->columns[c].title_width = w;
 	for (size_t i = 0; i < l->plan->nr_rows; i++) {
 		buf_clear(scratch);
 		add_cell(scratch, l, c, i);
 		w = MAX(w, utf8_columns(buf_sv(scratch)));
 	}
-	return w;
+	l->columns[c].width = w;
 }
 
 /* Returns the width of a line of whole cells. */
@@ -122,25 +126,35 @@ static void hide_columns(struct layout *l, size_t width)
 		l->columns[c].is_hidden = !widths[c];
 }
 
-#define PROSE_MIN 30 /* columns of wrapped prose, before other texts are shortened */
-
-/* Narrows wrapped prose, which loses nothing, then shortens the widest text columns. */
-static void fit_widths(struct layout *l, size_t width, bool is_wrapped)
+/* Where they would be narrow, lists get lines of their own, but not on pages. */
+static void move_lists_below(struct layout *l, const struct text_style *style)
 {
-	size_t sum = whole_width(l);
-	struct cell_column *last = &l->columns[l->t->nr_columns - 1];
-	bool is_prose = l->t->columns[l->t->nr_columns - 1].is_prose;
-	if (is_wrapped && is_prose && !last->is_hidden && sum > width && last->width > PROSE_MIN) {
-		size_t cut = MIN(sum - width, last->width - PROSE_MIN);
-		last->width -= cut;
-		sum -= cut;
+	if (style->max_lines || whole_width(l) <= style->width)
+		return;
+	for (size_t c = 0; c < l->t->nr_columns; c++) {
+		struct cell_column *column = &l->columns[c];
+		column->is_below = l->t->columns[c].is_list && !column->is_hidden;
+		column->is_hidden |= column->is_below;
 	}
-	while (sum > width) {
+}
+
+enum narrowed { NARROW_ENDS, NARROW_NAMES, NARROW_TEXTS };
+
+/*
+ * Narrows the widest text columns, the second widest with them, until the line fits or none is wider
+ * than @least (0: than its title).
+ */
+static void narrow(struct layout *l, enum narrowed which, size_t least, size_t width)
+{
+	for (size_t sum = whole_width(l); sum > width;) {
 		struct cell_column *most = NULL;
 		size_t next = 1; /* the width of the second widest, to which the widest shrinks */
 		for (size_t c = 0; c < l->t->nr_columns; c++) {
 			struct cell_column *column = &l->columns[c];
-			if (column->is_hidden || !column->is_text)
+			bool is_end = column->is_wrapped || l->t->columns[c].is_list;
+			bool is_of = which == NARROW_TEXTS || (which == NARROW_ENDS) == is_end;
+			if (column->is_hidden || !column->is_text || !is_of ||
+			    column->width <= (least ? least : column->title_width))
 				continue;
 			if (!most || column->width > most->width) {
 				next = most ? most->width : next;
@@ -149,13 +163,24 @@ static void fit_widths(struct layout *l, size_t width, bool is_wrapped)
 				next = MAX(next, column->width);
 			}
 		}
-		if (!most || most->width <= 1)
+		if (!most)
 			return;
+		size_t end = least ? least : most->title_width;
 		size_t cut = MIN(sum - width, MAX(most->width - MIN(next, most->width), (size_t)1));
-		cut = MIN(cut, most->width - 1);
+		cut = MIN(cut, most->width - MIN(end, most->width));
 		most->width -= cut;
 		sum -= cut;
 	}
+}
+
+/* What is wrapped loses nothing, lists their ends; then names are shortened, titles last. */
+static void fit_widths(struct layout *l, size_t width)
+{
+	narrow(l, NARROW_ENDS, 30, width);
+	narrow(l, NARROW_NAMES, 40, width);
+	narrow(l, NARROW_ENDS, 16, width);
+	narrow(l, NARROW_TEXTS, 0, width);
+	narrow(l, NARROW_TEXTS, 1, width);
 }
 
 static void shorten_names(struct layout *l, size_t c)
@@ -195,12 +220,16 @@ static void lay_out(struct layout *l, const struct text_style *style)
 		struct cell_column *column = &l->columns[c];
 		column->is_text = t->columns[c].kind == CELL_TEXT;
 		column->is_hidden = !cells_has_column(t, c) || (style->max_lines && is_void(l, c));
+		/* the rows of pages have one line, but for sentences */
+		column->is_wrapped = style->width && (t->columns[c].is_prose ||
+						      (t->columns[c].is_list && !style->max_lines));
 		column->form = cells_form_of(t, c, l->plan->rows, l->plan->nr_rows);
-		column->width = widest(l, c, &scratch);
+		measure(l, c, &scratch);
 	}
 	if (style->width) {
+		move_lists_below(l, style);
 		hide_columns(l, style->width);
-		fit_widths(l, style->width, !style->max_lines);
+		fit_widths(l, style->width);
 	}
 	for (size_t c = 0; c < t->nr_columns; c++)
 		if (l->columns[c].is_text && !column_is_cut_at_end(&t->columns[c]))
@@ -209,19 +238,16 @@ static void lay_out(struct layout *l, const struct text_style *style)
 
 /* ---- its lines ---------------------------------------------------------------------------- */
 
-/* Prose in the last column is wrapped below itself, but not on pages, whose rows have one line. */
-static bool is_wrapped(const struct layout *l, size_t c, const struct text_style *style)
-{
-	return style->width && !style->max_lines && l->t->columns[c].is_prose &&
-	       c + 1 == l->t->nr_columns;
-}
-
-/* Prose and code are cut at their ends, names have short forms. */
+/* Prose, lists and code are cut at their ends, names have short forms. */
 static void add_text(struct buf *to, const struct layout *l, size_t c, size_t i, struct sv cell)
 {
 	const struct cell_column *column = &l->columns[c];
-	if (column_is_cut_at_end(&l->t->columns[c]))
+	if (column->is_wrapped)
+		wrap_add(to, cell, 0, 0, column->width);
+	else if (l->t->columns[c].is_code)
 		shortname_cut_end(to, cell, column->width);
+	else if (column_is_cut_at_end(&l->t->columns[c]))
+		shortname_cut_list(to, cell, column->width);
 	else
 		buf_add_str(to, shortnames_at(&column->names, i));
 }
@@ -244,44 +270,83 @@ static void add_titles(struct buf *to, const struct layout *l)
 	end_line(to);
 }
 
-static void add_row(struct buf *to, const struct layout *l, size_t i,
-		    const struct text_style *style)
+/* The column whose share says whether a row is hot; the number of columns: none. */
+static size_t hot_column(const struct layout *l, size_t i)
 {
-	CLEANUP(buf_release) struct buf cell = {0};
-	CLEANUP(buf_release) struct buf text = {0};
-	CLEANUP(buf_release) struct buf padded = {0};
-	bool is_first_pct = i < l->plan->nr_items;
-	size_t left = 0;
+	size_t n = l->t->nr_columns;
+	for (size_t c = 0; c < n && i < l->plan->nr_items; c++)
+		if (l->t->columns[c].kind == CELL_PERCENT && !l->columns[c].is_hidden)
+			return l->t->cells[l->plan->rows[i] * n + c].d >= HOT_PCT ? c : n;
+	return n;
+}
+
+/* The next line of a row: the next lines of its cells; returns whether they have more. */
+static bool add_row_line(struct buf *to, const struct layout *l, struct sv *cells, size_t hot,
+			 const struct text_style *style)
+{
+	bool has_more = false;
 	for (size_t c = 0; c < l->t->nr_columns; c++) {
 		const struct cell_column *column = &l->columns[c];
 		if (column->is_hidden)
 			continue;
-		buf_clear(&cell);
-		buf_clear(&padded);
+		CLEANUP(buf_release) struct buf padded = {0};
+		struct sv line = sv_split(&cells[c], '\n');
+		has_more |= cells[c].n != 0;
+		add_padded(&padded, line, column->width, column->is_text ? LEFT : RIGHT);
 		buf_add_repeat(to, ' ', GAP);
-		left += GAP;
-		add_cell(&cell, l, c, i);
-		if (is_wrapped(l, c, style)) {
-			wrap_add(to, buf_sv(&cell), left, left, style->width);
-			continue;
-		}
-		buf_clear(&text);
-		if (column->is_text)
-			add_text(&text, l, c, i, buf_sv(&cell));
-		else
-			buf_add_sv(&text, buf_sv(&cell));
-		add_padded(&padded, buf_sv(&text), column->width, column->is_text ? LEFT : RIGHT);
-		bool is_pct = l->t->columns[c].kind == CELL_PERCENT;
-		bool is_hot = is_pct && is_first_pct &&
-			      l->t->cells[l->plan->rows[i] * l->t->nr_columns + c].d >= HOT_PCT;
-		is_first_pct &= !is_pct;
-		if (is_hot)
+		if (c == hot && line.n)
 			text_add_colored(to, style, TEXT_HOT, buf_str(&padded));
 		else
 			buf_add_sv(to, buf_sv(&padded));
-		left += column->width;
 	}
-	end_line(to);
+	return has_more;
+}
+
+/* "called from: main < start" below a row. */
+static void add_lists(struct buf *to, const struct layout *l, size_t i, size_t width)
+{
+	for (size_t c = 0; c < l->t->nr_columns; c++) {
+		CLEANUP(buf_release) struct buf text = {0};
+		if (!l->columns[c].is_below)
+			continue;
+		buf_addf(&text, "%s: ", l->t->columns[c].title);
+		size_t n = text.n;
+		add_cell(&text, l, c, i);
+		if (text.n == n || (text.n == n + 1 && text.p[n] == '-'))
+			continue;
+		buf_add_repeat(to, ' ', 6);
+		wrap_add(to, buf_sv(&text), 6, 8, width);
+		buf_add_ch(to, '\n');
+	}
+}
+
+static void add_row(struct buf *to, const struct layout *l, size_t i,
+		    const struct text_style *style)
+{
+	size_t n = l->t->nr_columns;
+	CLEANUP(free_p) struct sv *cells = xcalloc(n + 1, sizeof(*cells));
+	CLEANUP(free_p) size_t *ends = xcalloc(n + 1, sizeof(*ends));
+	CLEANUP(buf_release) struct buf texts = {0};
+	for (size_t c = 0; c < n; c++) {
+		CLEANUP(buf_release) struct buf cell = {0};
+		if (!l->columns[c].is_hidden)
+			add_cell(&cell, l, c, i);
+		if (l->columns[c].is_text && !l->columns[c].is_hidden)
+			add_text(&texts, l, c, i, buf_sv(&cell));
+		else
+			buf_add_sv(&texts, buf_sv(&cell));
+		ends[c] = texts.n;
+	}
+	for (size_t c = 0; c < n; c++) {
+		size_t start = c ? ends[c - 1] : 0;
+		cells[c] = sv_from(buf_str(&texts) + start, ends[c] - start);
+	}
+	bool has_more = true;
+	while (has_more) {
+		has_more = add_row_line(to, l, cells, hot_column(l, i), style);
+		end_line(to);
+	}
+	add_lists(to, l, i, style->width);
 }
 
 static void add_table_title(struct buf *to, const struct report_table *t,

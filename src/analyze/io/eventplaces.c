@@ -22,7 +22,7 @@ static const struct report_column stack_columns[] = {
 	{"event", "event", CELL_TEXT, NULL},
 	{"count", "count", CELL_COUNT, NULL},
 	{"pct", "%", CELL_PERCENT, "of the event"},
-	{"stack", "stack, innermost first", CELL_TEXT, .is_prose = true},
+	{"stack", "stack, innermost first", CELL_TEXT, .is_list = true},
 };
 
 /* ---- functions ---------------------------------------------------------------------------- */

@@ -119,25 +119,21 @@ static const struct tag_column call_columns[] = {
 	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN included"}, TAG_FAILED, 0},
 };
 
-#define SIDE_COLUMNS                                                                   \
-	{{"reads", "reads", CELL_COUNT, NULL}, TAG_NR, READS},                         \
-		{{"read_bytes", "read", CELL_BYTES, NULL}, TAG_BYTES, READS},          \
-		{{"mean_read_bytes", "mean size", CELL_BYTES, "of a read"},            \
-		 TAG_MEAN_BYTES,                                                       \
-		 READS},                                                               \
-		{{"writes", "writes", CELL_COUNT, NULL}, TAG_NR, WRITES},              \
-		{{"write_bytes", "written", CELL_BYTES, NULL}, TAG_BYTES, WRITES},     \
-		{{"mean_write_bytes", "mean size", CELL_BYTES, "of a write"},          \
-		 TAG_MEAN_BYTES,                                                       \
-		 WRITES},                                                              \
-		{{"syncs", "syncs", CELL_COUNT,                                        \
-		  "fsync and similar; also submit and reap calls (io_uring, libaio)"}, \
-		 TAG_NR,                                                               \
-		 SYNCS},                                                               \
-		{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, TAG_AMOUNTS},   \
-		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, TAG_AMOUNTS},           \
-	{                                                                              \
-		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, TAG_AMOUNTS  \
+#define SIDE_COLUMNS                                                                            \
+	{{"reads", "reads", CELL_COUNT, NULL}, TAG_NR, READS},                                  \
+		{{"read_bytes", "read", CELL_BYTES, NULL}, TAG_BYTES, READS},                   \
+		{{"mean_read_bytes", "mean read", CELL_BYTES, NULL}, TAG_MEAN_BYTES, READS},    \
+		{{"writes", "writes", CELL_COUNT, NULL}, TAG_NR, WRITES},                       \
+		{{"write_bytes", "written", CELL_BYTES, NULL}, TAG_BYTES, WRITES},              \
+		{{"mean_write_bytes", "mean write", CELL_BYTES, NULL}, TAG_MEAN_BYTES, WRITES}, \
+		{{"syncs", "syncs", CELL_COUNT,                                                 \
+		  "fsync and similar; also submit and reap calls (io_uring, libaio)"},          \
+		 TAG_NR,                                                                        \
+		 SYNCS},                                                                        \
+		{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, TAG_AMOUNTS},            \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, TAG_AMOUNTS},                    \
+	{                                                                                       \
+		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, TAG_AMOUNTS           \
 	}
 
 static const struct tag_column file_columns[] = {

@@ -391,7 +391,7 @@ void heapviews_sizes(struct report *r, struct heapfigures *f)
 		{{"min_bytes", "from", CELL_BYTES,
 		  "smallest block size of the row; 0 also if sizes are not known"},
 		 SIZE_MIN},
-		{{"sizes", "sizes", CELL_TEXT, NULL}, SIZES},
+		{{"sizes", "sizes", CELL_TEXT, .is_prose = true}, SIZES},
 	};
 	static const struct heap_table table = {"heap_sizes", "block sizes", COLUMNS(columns),
 						.has = has_heap, .flags = HAS_FIGURES | IN_ORDER};

@@ -81,7 +81,7 @@ static const struct report_column columns[] = {
 	 "freed: the program has ended"},
 	{"function", "allocated by", CELL_TEXT, "innermost function outside allocators"},
 	{"stack", "called from", CELL_TEXT, "callers of the function, innermost first",
-	 .is_prose = true},
+	 .is_list = true},
 };
 
 static const char *const hide_first[] = {"oldest_ns", "blocks", "stack", NULL};

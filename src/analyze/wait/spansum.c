@@ -207,7 +207,9 @@ static const struct tag_column wait_columns[] = {
 	{{"longest_ns", "longest", CELL_NS, "in one call"}, TAG_LONGEST_NS, 0},
 	{{"span", "span", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"reason", "reason", CELL_TEXT, NULL}, TAG_TEXT, 1},
-	{{"stack", "stack, innermost user frame first", CELL_TEXT, .is_prose = true}, TAG_TEXT, 2},
+	{{"stack", "stack, innermost first", CELL_TEXT, "user frames", .is_list = true},
+	 TAG_TEXT,
+	 2},
 };
 
 static const struct tag_table waits_table = {
@@ -235,13 +237,13 @@ static const struct report_column slow_columns[] = {
 	{"at_s", "start (s)", CELL_FLOAT, "seconds since the start of the capture"},
 	{"thread", "thread", CELL_TEXT, NULL},
 	{"tid", "tid", CELL_ID, NULL},
-	{"breakdown", "time breakdown", CELL_TEXT, .when = HAS_TIMES, .is_prose = true},
+	{"breakdown", "time breakdown", CELL_TEXT, .when = HAS_TIMES, .is_list = true},
 	{"longest_wait_ns", "longest wait", CELL_NS,
 	 "longest time off the CPU without a break, the run queue included", HAS_TIMES},
 	{"woken_by", "woken by", CELL_TEXT, "what ended that wait: thread and its function",
 	 HAS_TIMES},
-	{"stack", "stack of the longest wait, innermost user frame first", CELL_TEXT,
-	 .when = HAS_TIMES, .is_prose = true},
+	{"stack", "stack of that wait", CELL_TEXT, "innermost user frame first", .when = HAS_TIMES,
+	 .is_list = true},
 };
 static const char *const slow_hide_first[] = {"tid", "thread", "woken_by", "at_s", NULL};
 

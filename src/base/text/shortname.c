@@ -335,6 +335,20 @@ void shortname_cut_end(struct buf *to, struct sv text, size_t columns)
 	buf_add(to, mark, is_whole ? 0 : dots);
 }
 
+void shortname_cut_list(struct buf *to, struct sv text, size_t columns)
+{
+	size_t end = columns > 2 ? bytes_of_first(text, columns - 2) : 0;
+	while (end && end < text.n && text.p[end] != ' ' && text.p[end - 1] != ' ')
+		end--;
+	bool is_whole = utf8_columns(text) <= columns;
+	if (is_whole || end < 3 * columns / 5) { /* a long word at the end: a part of it is more */
+		shortname_cut_end(to, text, columns);
+		return;
+	}
+	buf_add(to, text.p, end);
+	buf_add_str(to, "..");
+}
+
 void shortname_add(struct buf *to, struct sv name, size_t columns)
 {
 	CLEANUP(buf_release) struct buf form = {0};

@@ -32,6 +32,9 @@ void shortname_cut(struct buf *to, struct sv text, size_t columns);
 /* Appends a text that is no name, "e = cpu_ms() + ..", cut at its end to @columns. */
 void shortname_cut_end(struct buf *to, struct sv text, size_t columns);
 
+/* As shortname_cut_end, after a whole item or word if there is one: "fsync 90 %, .." */
+void shortname_cut_list(struct buf *to, struct sv text, size_t columns);
+
 /*
  * Short forms of a list of names, in a table or below a tree's node. Names that differ have forms
  * that differ: where two would be equal, the part in which the names differ is kept.

@@ -184,11 +184,15 @@ TEST(times_of_a_column_have_one_unit)
 	}
 }
 
-TEST(prose_is_wrapped_except_on_pages)
+TEST(prose_is_wrapped_and_lists_have_one_line_on_pages)
 {
 	static const struct report_column of[] = {
 		{"name", "name", CELL_TEXT, NULL},
 		{"flags", "flags", CELL_TEXT, .is_prose = true},
+	};
+	static const struct report_column lists[] = {
+		{"name", "name", CELL_TEXT, NULL},
+		{"stack", "called from", CELL_TEXT, .is_list = true},
 	};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(buf_release) struct buf b = {0};
@@ -200,10 +204,62 @@ TEST(prose_is_wrapped_except_on_pages)
 			       "  name                         flags\n"
 			       "  a_name_of_26_characters_000  --cap-drop ALL --cap-add BPF\n"
 			       "                               --cap-add PERFMON --pid=host\n");
+	CLEANUP(buf_release) struct buf page = {0};
+	text_add_tables(&page, r, NULL, &(struct text_style){.width = 64, .max_lines = 40});
+	CHECK_STR(buf_str(&page), buf_str(&b));
+	CLEANUP(report_free_p) struct report *stacks = report_new();
+	t = report_add_table(stacks, "t", "rows", lists, ARRAY_LEN(lists));
+	report_add_texts(stacks, t, "allocate", "a_caller < a_second_caller < a_third_one < main");
+	report_add_texts(stacks, t, "release", "main");
 	buf_clear(&b);
-	text_add_tables(&b, r, NULL, &(struct text_style){.width = 64, .max_lines = 40});
-	CHECK(strstr(buf_str(&b), "--cap-drop ALL") && !strstr(buf_str(&b), "--pid=host"));
-	CHECK(strstr(buf_str(&b), "..\n"));
+	text_add_tables(&b, stacks, NULL, &(struct text_style){.width = 40, .max_lines = 40});
+	CHECK_STR(buf_str(&b), "\nrows\n"
+			       "  name      called from\n"
+			       "  allocate  a_caller < a_second_caller..\n"
+			       "  release   main\n");
+	buf_clear(&b);
+	text_add_tables(&b, stacks, NULL, &(struct text_style){.width = 40});
+	CHECK_STR(buf_str(&b), "\nrows\n"
+			       "  name\n"
+			       "  allocate\n"
+			       "      called from: a_caller <\n"
+			       "        a_second_caller < a_third_one <\n"
+			       "        main\n"
+			       "  release\n"
+			       "      called from: main\n");
+}
+
+TEST(columns_of_bytes_have_one_unit)
+{
+	static const struct report_column of[] = {
+		{"live", "live", CELL_BYTES_ESTIMATE, NULL},
+		{"leaked", "leaked", CELL_BYTES, NULL},
+		{"mean_bytes", "mean size", CELL_BYTES, NULL},
+		{"growth_per_min", "growth/min", CELL_BYTES_CHANGE, NULL},
+		{"swap", "swap", CELL_BYTES, NULL},
+	};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	struct report_table *t = report_add_table(r, "t", "rows", of, ARRAY_LEN(of));
+	const uint64_t mib = 1 << 20;
+	report_add_row(r, t,
+		       (union cell[]){{.estimate = {.value = 300 * mib, .error = 30 * mib}},
+				      {.u = 2 * mib},
+				      {.u = 100},
+				      {.estimate = {.change = -5 * (int64_t)mib, .error = mib}},
+				      {.u = 0}});
+	report_add_row(r, t,
+		       (union cell[]){{.estimate = {.value = 10, .error = 30}},
+				      {.u = 0},
+				      {.u = 5000},
+				      {.estimate = {.change = CELL_NO_CHANGE}},
+				      {.u = CELL_NO_BYTES}});
+	text_add_tables(&b, r, NULL, &(struct text_style){0});
+	CHECK_STR(buf_str(&b),
+		  "\nrows\n"
+		  "         live MiB  leaked MiB  mean size B  growth MiB/min  swap MiB\n"
+		  "    300.00 +-10 %        2.00          100    -5.00 +-1.00         0\n"
+		  "  <0.01, <= <0.01           0        5,000               -         -\n");
 }
 
 /* Arguments, '<' and '(' are parts of a name that may be left out, but not of code. */
