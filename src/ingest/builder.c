@@ -12,10 +12,14 @@
 #include "ingest/stackrefs.h"
 #include "unwind/space.h"
 
+#define NAMES_AGAIN_MAX 16 /* of a thread */
+
 struct thread {
 	int32_t pid;
 	str_id comm;
 	task_id task;      /* 0 = not needed yet */
+	task_id last_task; /* the one before, or this one */
+	uint32_t nr_again; /* names that it got again */
 	uint64_t first_ns; /* first event or fork */
 	uint64_t end_ns;   /* 0 = has not exited */
 	bool is_alive;
@@ -186,12 +190,17 @@ static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 	return t;
 }
 
-/* A tid that is reused under the same name is one task, from the first start to the last exit. */
-static task_id task_for(struct builder *b, const struct thread *t, int32_t tid, str_id comm)
+/*
+ * A tid that is reused under the same name is one task, from the first start to the last exit. So is a name
+ * that a thread gets for the hundredth time: programs rename their threads with each job.
+ */
+static task_id task_for(struct builder *b, struct thread *t, int32_t tid, str_id comm)
 {
 	task_id id = profile_task(b->p, t->pid, tid, comm, t->first_ns);
+	if (id < t->last_task && t->nr_again++ < NAMES_AGAIN_MAX)
+		id = profile_task_again(b->p, id, t->first_ns);
 	b->p->tasks.p[id].end_ns = t->end_ns;
-	return id;
+	return t->last_task = id;
 }
 
 static task_id task_of(struct builder *b, const struct event *ev)
@@ -216,7 +225,7 @@ bool builder_knows_thread(const struct builder *b, int32_t pid, int32_t tid)
 static task_id past_task(struct builder *b, int32_t pid, int32_t tid, uint64_t time_ns)
 {
 	const uint32_t *idx = map_get(&b->thread_by_tid, (uint32_t)tid);
-	const struct thread *t = idx ? &b->threads.p[*idx] : NULL;
+	struct thread *t = idx ? &b->threads.p[*idx] : NULL;
 	if (t && t->pid == pid)
 		return t->task ? t->task : task_for(b, t, tid, t->comm);
 	return profile_task(b->p, pid, tid, tid ? 0 : profile_cstr(b->p, "swapper"), time_ns);

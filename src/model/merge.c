@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 struct merge {
@@ -148,11 +149,29 @@ static void merge_stacks(struct merge *m)
 		ASSERT(s->parent < i);
 		m->stack[i] = profile_stack(m->to, m->stack[s->parent], m->loc[s->loc]);
 	}
+}
+
+static uint64_t thread_key(const struct task *t)
+{
+	return (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid;
+}
+
+/* The names of a thread stay in their order: one that it got again is another task. */
+static void merge_tasks(struct merge *m)
+{
+	CLEANUP(map_release) struct map last = {0}; /* by thread */
 	m->task = ids(m, m->from->tasks.n);
+	for (task_id i = 1; i < m->to->tasks.n; i++)
+		*map_put(&last, thread_key(&m->to->tasks.p[i]), NULL) = i;
 	for (size_t i = 1; i < m->from->tasks.n; i++) {
 		const struct task *t = &m->from->tasks.p[i];
-		m->task[i] = profile_task(m->to, t->pid, t->tid, text(m, t->comm), t->start_ns);
-		struct task *task = &m->to->tasks.p[m->task[i]];
+		bool is_new;
+		task_id id = profile_task(m->to, t->pid, t->tid, text(m, t->comm), t->start_ns);
+		uint32_t *at = map_put(&last, thread_key(t), &is_new);
+		if (t->tid > 0 && !is_new && id < *at)
+			id = profile_task_again(m->to, id, t->start_ns);
+		m->task[i] = *at = id;
+		struct task *task = &m->to->tasks.p[id];
 		task->end_ns = MAX(task->end_ns, t->end_ns);
 	}
 }
@@ -262,6 +281,7 @@ static void merge(struct profile *to, const struct profile *from, unsigned flags
 	merge_functions(&m);
 	merge_locations(&m);
 	merge_stacks(&m);
+	merge_tasks(&m);
 	merge_tags(&m);
 	merge_tables(&m);
 	merge_facts(&m, is_first);

@@ -32,6 +32,11 @@ static void table_release(struct table *t)
 	free(t->tag);
 }
 
+static uint64_t thread_key(int32_t pid, int32_t tid)
+{
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+}
+
 static void release_indexes(struct profile *p)
 {
 	map_release(&p->loc_index);
@@ -63,6 +68,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->pieces);
 	vec_release(&p->symbolized_log);
 	release_indexes(p);
+	free(p->task_names);
 	free(p);
 }
 
@@ -307,22 +313,75 @@ stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc)
 	return id;
 }
 
-task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns)
+/* The place of a task's id in the index; *ret_is_new: there is none yet. */
+static uint32_t *place_of_task(struct profile *p, int32_t pid, int32_t tid, str_id comm,
+			       bool *ret_is_new)
 {
 	ASSERT(!p->is_sealed);
-	uint64_t h = hash_mix((uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, comm);
+	uint64_t h = hash_mix(thread_key(pid, tid), comm);
 	for (;; h = NEXT_HASH(h)) {
-		bool is_new;
-		uint32_t *id = map_put(&p->task_index, h, &is_new);
-		if (is_new) {
-			*id = (task_id)p->tasks.n;
-			vec_push(&p->tasks, (struct task){pid, tid, comm, time_ns, 0});
-			return *id;
-		}
+		uint32_t *id = map_put(&p->task_index, h, ret_is_new);
+		if (*ret_is_new)
+			return id;
 		const struct task *t = &p->tasks.p[*id];
 		if (t->pid == pid && t->tid == tid && t->comm == comm)
-			return *id;
+			return id;
 	}
+}
+
+static task_id add_task(struct profile *p, struct task t)
+{
+	vec_push(&p->tasks, t);
+	return (task_id)p->tasks.n - 1;
+}
+
+task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns)
+{
+	bool is_new;
+	uint32_t *id = place_of_task(p, pid, tid, comm, &is_new);
+	if (is_new)
+		*id = add_task(p, (struct task){pid, tid, comm, time_ns, 0});
+	return *id;
+}
+
+task_id profile_task_again(struct profile *p, task_id id, uint64_t time_ns)
+{
+	bool is_new;
+	struct task t = p->tasks.p[id];
+	t.start_ns = time_ns;
+	t.end_ns = 0;
+	return *place_of_task(p, t.pid, t.tid, t.comm, &is_new) = add_task(p, t);
+}
+
+/* Threads without ids, of text formats, have one name. */
+static void name_tasks(struct profile *p)
+{
+	CLEANUP(map_release) struct map last_of = {0};
+	free(p->task_names);
+	p->task_names = xcalloc(p->tasks.n, sizeof(*p->task_names));
+	for (task_id id = 0; id < p->tasks.n; id++)
+		if (p->tasks.p[id].tid > 0)
+			*map_put(&last_of, thread_key(p->tasks.p[id].pid, p->tasks.p[id].tid),
+				 NULL) = id;
+	for (task_id id = 0; id < p->tasks.n; id++) {
+		const struct task *t = &p->tasks.p[id];
+		const uint32_t *last = map_get(&last_of, thread_key(t->pid, t->tid));
+		const uint32_t *main = map_get(&last_of, thread_key(t->pid, t->pid));
+		task_id own = last && t->tid > 0 ? *last : id;
+		p->task_names[id] = (struct task_names){own, main && t->pid > 0 ? *main : own};
+	}
+}
+
+task_id profile_last_task(const struct profile *p, task_id id)
+{
+	ASSERT(p->is_sealed);
+	return p->task_names[id].last;
+}
+
+task_id profile_main_task(const struct profile *p, task_id id)
+{
+	ASSERT(p->is_sealed);
+	return p->task_names[id].main;
 }
 
 uint32_t profile_table(struct profile *p, const struct table *shape)
@@ -498,6 +557,7 @@ static void count_unsymbolized(struct profile *p)
 void profile_seal(struct profile *p)
 {
 	count_unsymbolized(p);
+	name_tasks(p);
 	vec_foreach(t, &p->tables)
 		table_sort(t);
 	release_indexes(p);

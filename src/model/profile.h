@@ -123,12 +123,22 @@ struct stack_node {
 	loc_id loc;
 };
 
+/*
+ * A thread under one name. One that is renamed has several, in the order in which it got the names; a
+ * name that it gets again is another one.
+ */
 struct task {
 	int32_t pid;
 	int32_t tid;
 	str_id comm;
-	uint64_t start_ns; /* first seen */
+	uint64_t start_ns; /* first seen under this name */
 	uint64_t end_ns;   /* exit, or 0 */
+};
+
+/* What a thread and its process are called in the end; see profile_last_task. */
+struct task_names {
+	task_id last;
+	task_id main;
 };
 
 enum unit { UNIT_COUNT = 0, UNIT_NS = 1, UNIT_BYTES = 2 };
@@ -228,6 +238,8 @@ struct profile {
 	bool has_guessed_stacks; /* by frame pointers: callers may be missing (while it is filled) */
 	bool is_sealed;
 
+	struct task_names *task_names; /* by task; once sealed */
+
 	/* Locations in the order of their symbolization, for appending to a recording. */
 	VEC(loc_id) symbolized_log;
 
@@ -282,6 +294,15 @@ stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc);
 void profile_set_tail(struct profile *p, stack_id stack, loc_id loc);
 /* Finds or adds a task by (pid, tid, comm); @time_ns becomes start_ns of a new one. */
 task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns);
+/* Adds a task with the ids and the name of @id, which profile_task finds from now on. */
+task_id profile_task_again(struct profile *p, task_id id, uint64_t time_ns);
+/*
+ * Of a sealed profile: the task of the same thread under its last name. Rows keep the name that the
+ * thread had at their time; a row for all of a thread's time has this one.
+ */
+task_id profile_last_task(const struct profile *p, task_id id);
+/* The last task of the process's main thread, which names the process; of the thread itself if unknown. */
+task_id profile_main_task(const struct profile *p, task_id id);
 /*
  * Finds a table by name, number of columns and has_tags, or adds an empty one with the name,
  * columns and kind of time of @shape. Returns its index in tables.

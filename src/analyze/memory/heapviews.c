@@ -141,7 +141,8 @@ static const char *text_of(const struct heapfigures *f, enum measure m, const st
 		return heapframe_callers(f->arena, f->p, frame, FRAMES_MAX);
 	if (m == SIZES)
 		return sizes_text(f->arena, g->log2);
-	const char *thread = profile_text(f->p, f->p->tasks.p[g->task].comm);
+	const char *thread =
+		profile_text(f->p, f->p->tasks.p[profile_last_task(f->p, g->task)].comm);
 	return thread[0] ? thread : "[no name]";
 }
 

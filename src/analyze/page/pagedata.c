@@ -68,9 +68,10 @@ static void add_threads(struct maker *m)
 				 (struct page_thread){.pid = task->pid, .tid = task->tid});
 		}
 		m->thread_of[t] = *at;
+		const char *name = profile_text(p, p->tasks.p[profile_last_task(p, t)].comm);
 		buf_clear(&group);
-		threads_fold_numbers(&group, profile_text(p, task->comm));
-		m->page->threads.p[*at].name = name_of(m, profile_text(p, task->comm));
+		threads_fold_numbers(&group, name);
+		m->page->threads.p[*at].name = name_of(m, name);
 		m->page->threads.p[*at].group = name_of(m, buf_str(&group));
 	}
 }

@@ -209,14 +209,9 @@ static int keep_comms(const struct profile *p, const char *wanted, uint8_t *verd
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	if (regex_new(&re, wanted, 0, err))
 		return err_wrap(err, "--comm");
-	CLEANUP(map_release) struct map mains = {0};
-	for (task_id t = 1; t < p->tasks.n; t++)
-		if (p->tasks.p[t].tid == p->tasks.p[t].pid)
-			*map_put(&mains, (uint32_t)p->tasks.p[t].pid, NULL) = t;
 	size_t nr = 0;
 	for (task_id t = 0; t < p->tasks.n; t++) {
-		const uint32_t *main_task = map_get(&mains, (uint32_t)p->tasks.p[t].pid);
-		str_id comm = p->tasks.p[main_task ? *main_task : t].comm;
+		str_id comm = p->tasks.p[profile_main_task(p, t)].comm;
 		nr += keep_task(&verdict[t], t && regex_match(re, profile_sv(p, comm)));
 	}
 	return nr ? 0 : no_task(p, "--comm", wanted, err);

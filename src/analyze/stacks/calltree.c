@@ -216,15 +216,6 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 #define ROOT_FLAGS \
 	(CALLTREE_ROOT_COMM | CALLTREE_ROOT_GROUP | CALLTREE_ROOT_PROCESS | CALLTREE_ROOT_THREAD)
 
-/* Name of the process: that of its main thread, if known. */
-static str_id process_comm(const struct profile *p, const struct task *t)
-{
-	for (size_t i = p->tasks.n; i-- > 1;)
-		if (p->tasks.p[i].pid == t->pid && p->tasks.p[i].tid == t->pid)
-			return p->tasks.p[i].comm;
-	return t->comm;
-}
-
 static str_id group_of(struct input *in, const char *comm)
 {
 	CLEANUP(buf_release) struct buf folded = {0};
@@ -258,7 +249,10 @@ static str_id root_name(struct input *in, task_id task)
 	bool has_ids = t->pid > 0;
 	if (has_ids && flags & CALLTREE_ROOT_PROCESS) {
 		CLEANUP(free_p)
-		char *s = xasprintf("%s-%d", profile_text(in->p, process_comm(in->p, t)), t->pid);
+		char *s = xasprintf(
+			"%s-%d",
+			profile_text(in->p, in->p->tasks.p[profile_main_task(in->p, task)].comm),
+			t->pid);
 		return intern_add_str(names, s);
 	}
 	const char *comm = profile_text(in->p, t->comm);

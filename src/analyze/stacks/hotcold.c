@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/vec.h"
 
 typedef VEC(struct select_row) row_vec;
@@ -88,23 +87,6 @@ typedef VEC(struct hot) hot_vec;
 static uint64_t slice_of(const struct profile *p, uint64_t time_ns)
 {
 	return time_ns > p->start_ns ? (time_ns - p->start_ns) / NS_PER_SEC : 0;
-}
-
-static uint64_t thread_key(const struct profile *p, task_id t)
-{
-	return (uint64_t)(uint32_t)p->tasks.p[t].pid << 32 | (uint32_t)p->tasks.p[t].tid;
-}
-
-/* A renamed thread is one thread with one budget, under the name of its last task. */
-static task_id *last_tasks(struct arena *a, const struct profile *p)
-{
-	CLEANUP(map_release) struct map index = {0};
-	task_id *last = arena_calloc(a, p->tasks.n, sizeof(*last));
-	for (task_id t = 0; t < p->tasks.n; t++)
-		*map_put(&index, thread_key(p, t), NULL) = t;
-	for (task_id t = 0; t < p->tasks.n; t++)
-		last[t] = *map_get(&index, thread_key(p, t));
-	return last;
 }
 
 /* Keeps only filters that apply to on-CPU time as well as to samples. */
@@ -225,11 +207,10 @@ static void hot_vec_release(hot_vec *v)
 static int add_hot(struct mixer *m, struct err *err)
 {
 	CLEANUP(hot_vec_release) hot_vec hot = {0};
-	const task_id *last = last_tasks(m->arena, m->p);
 	TRY(collect_samples(m, &hot, err));
 	TRY(collect_budgets(m, &hot, err));
-	vec_foreach(h, &hot)
-		h->task = last[h->task];
+	vec_foreach(h, &hot) /* a renamed thread has one budget */
+		h->task = profile_last_task(m->p, h->task);
 	if (hot.n)
 		qsort(hot.p, hot.n, sizeof(*hot.p), by_thread);
 	for (size_t i = 0; i < hot.n;) {

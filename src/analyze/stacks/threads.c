@@ -36,10 +36,7 @@ static struct report_table *begin_table(struct report *r, const struct selection
 		 HAS_CPUS},
 		{"samples", select_noun(sel), CELL_COUNT},
 		{"time_ns", "time", CELL_NS, NULL, IS_TIME},
-		{"threads", "threads", CELL_COUNT,
-		 is_process ? "sampled threads; a renamed thread counts once per name"
-			    : "sampled threads",
-		 GROUPS | PROCESSES},
+		{"threads", "threads", CELL_COUNT, "sampled threads", GROUPS | PROCESSES},
 		{"pid", "pid", CELL_ID, NULL, THREADS | PROCESSES},
 		{"tid", "tid", CELL_ID, NULL, THREADS},
 		{name, name, CELL_TEXT},
@@ -122,7 +119,8 @@ static struct thread_row *make_rows(struct arena *a, const struct selection *sel
 	size_t n = 0;
 	for (task_id id = 0; id < p->tasks.n; id++) {
 		const struct task *t = &p->tasks.p[id];
-		const char *name = profile_text(p, t->comm);
+		task_id named = is_process ? profile_main_task(p, id) : profile_last_task(p, id);
+		const char *name = profile_text(p, p->tasks.p[named].comm);
 		bool has_id = is_process ? t->pid > 0 : t->tid > 0;
 		uint64_t ids =
 			(uint64_t)(uint32_t)t->pid << 32 | (is_process ? 0 : (uint32_t)t->tid);
@@ -131,7 +129,7 @@ static struct thread_row *make_rows(struct arena *a, const struct selection *sel
 		if (is_new)
 			*at = (uint32_t)n++;
 		struct thread_row *row = &rows[row_of_task[id] = *at];
-		if (!is_process || is_new || t->tid == t->pid)
+		if (!is_process || is_new)
 			row->name = name[0] ? name : "[no name]";
 		row->is_idle = view_is_idle_thread(p, id);
 		row->pid = t->pid;
@@ -144,8 +142,8 @@ static struct thread_row *make_rows(struct arena *a, const struct selection *sel
 		if (!is_process)
 			row->nr_threads = row->w.weight || row->w.nr_samples;
 		else
-			row->nr_threads += !is_hit[task];
-		is_hit[task] = true;
+			row->nr_threads += !is_hit[profile_last_task(p, task)];
+		is_hit[profile_last_task(p, task)] = true;
 	}
 	*ret_n = n;
 	return rows;

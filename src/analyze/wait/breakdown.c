@@ -128,7 +128,7 @@ static void add_threads(struct maker *m)
 		if (is_new)
 			*at = (uint32_t)m->l->nr_rows++;
 		struct breakdown_row *row = &m->l->rows[m->row_of[id] = *at];
-		const char *name = profile_text(p, t->comm);
+		const char *name = profile_text(p, p->tasks.p[profile_last_task(p, id)].comm);
 		row->name = name[0] ? name : "[no name]";
 		row->pid = t->pid;
 		row->tid = t->tid;

@@ -103,7 +103,7 @@ static const char *thread_name(const struct profile *p, int32_t tid)
 {
 	for (task_id i = (task_id)p->tasks.n; i-- > 1;)
 		if (p->tasks.p[i].tid == tid)
-			return profile_text(p, p->tasks.p[i].comm);
+			return profile_text(p, p->tasks.p[profile_last_task(p, i)].comm);
 	return "";
 }
 

@@ -295,16 +295,6 @@ void firefox_put_schemas(struct json *j)
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-/* The name of the main thread, if it is known. */
-static struct sv process_name(const struct profile *p, const struct task *task)
-{
-	struct sv name = profile_sv(p, task->comm);
-	vec_foreach(t, &p->tasks)
-		if (t->pid == task->pid && t->tid == t->pid)
-			name = profile_sv(p, t->comm);
-	return name;
-}
-
 int firefox_put_thread(struct firefox_writer *w, const struct firefox_thread *t, bool has_marks,
 		       struct err *err)
 {
@@ -315,7 +305,8 @@ int firefox_put_thread(struct firefox_writer *w, const struct firefox_thread *t,
 	json_obj(j);
 	json_put_sv(j, "name", profile_sv(w->p, task->comm));
 	json_put_bool(j, "isMainThread", task->pid == task->tid);
-	json_put_sv(j, "processName", process_name(w->p, task));
+	const struct task *main = &w->p->tasks.p[profile_main_task(w->p, t->task)];
+	json_put_sv(j, "processName", profile_sv(w->p, main->comm));
 	json_put_str(j, "processType", "default");
 	json_put_str(j, "pid", pid);
 	json_put_i64(j, "tid", MAX(task->tid, 0));

@@ -163,6 +163,30 @@ TEST(builder_names_a_program_as_it_was_started)
 	tear_down(&f);
 }
 
+/* A shell starts a wrapper script, which starts it again: python3, pyenv, python3. */
+TEST(builder_knows_the_last_name_of_a_thread_that_gets_one_again)
+{
+	static const char *const names[] = {"python3", "pyenv", "python3", "python3"};
+	struct fixture f = set_up();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		emit_comm(&f, 10, names[i], true);
+		emit_sample(&f, 10, 100 + i, CODE);
+	}
+	for (int i = 0; i < 200;
+	     i++) { /* a thread that is renamed with each job has not as many tasks */
+		emit_comm(&f, 20, i % 2 ? "busy" : "idle", false);
+		emit_sample(&f, 20, 300 + (uint64_t)i, CODE);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		CHECK_STR(profile_text(f.p, task_of(&f, i)->comm), names[i]);
+	CHECK(f.p->tasks.n < 40);
+	task_id wrapper = samples(&f)->task[1];
+	profile_seal(f.p);
+	CHECK_STR(profile_text(f.p, f.p->tasks.p[profile_last_task(f.p, wrapper)].comm), "python3");
+	CHECK_STR(profile_text(f.p, f.p->tasks.p[profile_main_task(f.p, wrapper)].comm), "python3");
+	tear_down(&f);
+}
+
 TEST(builder_maps_addresses_to_files_by_process)
 {
 	struct fixture f = set_up();

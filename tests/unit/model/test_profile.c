@@ -98,6 +98,27 @@ TEST(profile_merge_keeps_inferred_frames_apart_from_the_same_code_without_them)
 	profile_free(from);
 }
 
+TEST(profile_merge_keeps_the_order_of_a_threads_names)
+{
+	static const char *const names[] = {"sh", "make", "sh"};
+	struct profile *from = profile_new();
+	struct profile *to = profile_new();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		task_id id = profile_task(from, 5, 5, profile_cstr(from, names[i]), i);
+		if (i == 2)
+			(void)profile_task_again(from, id, i);
+	}
+	CHECK_U64(from->tasks.n, 1 + 3);
+	profile_merge(to, from);
+	CHECK_U64(to->tasks.n, 1 + 3);
+	profile_seal(to);
+	CHECK_U64(profile_last_task(to, 1), 3);
+	CHECK_U64(profile_last_task(to, 2), 3);
+	CHECK_STR(profile_text(to, to->tasks.p[3].comm), "sh");
+	profile_free(to);
+	profile_free(from);
+}
+
 static struct profile *recorded(uint64_t from_ns, uint64_t to_ns, const char *cpu_time)
 {
 	struct profile *p = profile_new();
