@@ -30,6 +30,9 @@
 #define TCP_LISTEN     0x0a
 #define IPV6_HEX       32
 #define SOCKET_COLUMNS 10
+/* Reading one name takes some 0.1 ms of two processes. */
+#define READS_PER_S   100
+#define READS_AT_ONCE 500
 
 struct fdnames {
 	struct intern texts;
@@ -38,11 +41,16 @@ struct fdnames {
 	struct map read_ms; /* process -> when its socket tables were read, ms */
 	struct buf table;
 	struct buf text;
+	uint64_t earned_ns; /* up to when reads are counted in nr_reads */
+	uint32_t nr_reads;  /* that may be done now */
 };
 
 struct fdnames *fdnames_new(void)
 {
-	return xcalloc(1, sizeof(struct fdnames));
+	struct fdnames *f = xcalloc(1, sizeof(*f));
+	f->earned_ns = clock_mono_ns();
+	f->nr_reads = READS_AT_ONCE;
+	return f;
 }
 
 void fdnames_free(struct fdnames *f)
@@ -192,6 +200,18 @@ static uint32_t socket_text(struct fdnames *f, int32_t pid, uint64_t inode)
 
 /* ---- descriptors ------------------------------------------------------------------------- */
 
+/* Takes one of the reads that the limits allow. */
+static bool take_read(struct fdnames *f)
+{
+	uint64_t nr = (clock_mono_ns() - f->earned_ns) / (NS_PER_SEC / READS_PER_S);
+	f->earned_ns += nr * (NS_PER_SEC / READS_PER_S);
+	f->nr_reads = (uint32_t)MIN(f->nr_reads + nr, READS_AT_ONCE);
+	if (!f->nr_reads)
+		return false;
+	f->nr_reads--;
+	return true;
+}
+
 /* Returns 0 if the descriptor is closed or has another inode. *ret_is_final: may be cached. */
 static uint32_t read_name(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode,
 			  bool *ret_is_final)
@@ -236,7 +256,7 @@ const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t ino
 	if (known)
 		return intern_str(&f->texts, *known);
 	bool is_final;
-	uint32_t text = read_name(f, pid, fd, inode, &is_final);
+	uint32_t text = take_read(f) ? read_name(f, pid, fd, inode, &is_final) : 0;
 	if (text) {
 		if (is_final)
 			*map_put(&f->known, key, NULL) = text;

@@ -1,7 +1,9 @@
 /*
  * Names what a process's descriptor refers to: the path of a file, a socket with its peer, a pipe.
  * Read from /proc once and cached by process, descriptor and inode; the name is used only if the
- * descriptor still refers to the inode that the caller asks for.
+ * descriptor still refers to the inode that the caller asks for. At most 100 names a second are read,
+ * after the first 500: a program that walks through a folder opens tens of thousands of files, and
+ * reading all their names would cost more CPU time than the program itself uses.
  *
  * Examples:
  *
@@ -25,9 +27,9 @@ DEFINE_FREE_P(fdnames, struct fdnames)
 
 /*
  * Returns the name of what process @pid has open as @fd, if its inode is @inode (0: any). If it was
- * closed before its name could be read, the name is "KIND:[INODE]"; with @kind "file" it is "file
- * [MAJOR:MINOR:INODE]". @dev: the kernel's dev_t (major << 20 | minor). Never NULL; valid until the
- * next call.
+ * closed before its name could be read, or too many were read just before, the name is "KIND:[INODE]";
+ * with @kind "file" it is "file [MAJOR:MINOR:INODE]". @dev: the kernel's dev_t (major << 20 | minor).
+ * Never NULL; valid until the next call.
  */
 const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev,
 			const char *kind);

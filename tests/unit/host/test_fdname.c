@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "host/fdname.h"
 #include "tap.h"
 
@@ -128,4 +129,20 @@ TEST(fdname_of_a_pipe_that_is_gone_says_pipe)
 {
 	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
 	CHECK_STR(fdnames_get(f, getpid(), 9999, 77, 15, "pipe"), "pipe:[77]");
+}
+
+TEST(fdname_reads_of_a_flood_of_files_are_limited)
+{
+	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
+	char path[] = "/tmp/fdnameXXXXXX";
+	int fd = mkstemp(path);
+	uint64_t inode = inode_of(fd), start_ns = clock_mono_ns(), nr = 0;
+	for (uint32_t dev = 0; dev < 5000; dev++) /* not cached: each is another device */
+		nr += !strcmp(fdnames_get(f, getpid(), fd, inode, dev, "file"), path);
+	uint64_t earned = (clock_mono_ns() - start_ns) / (10 * NS_PER_MS) + 2;
+	CHECK(nr >= 500 && nr <= 500 + earned);
+	usleep(30000);
+	CHECK_STR(fdnames_get(f, getpid(), fd, inode, 5000, "file"), path);
+	close(fd);
+	unlink(path);
 }
