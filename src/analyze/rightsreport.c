@@ -324,7 +324,7 @@ static void add_command(struct rights_page *p, const struct command *c)
 static const struct report_column least_columns[] = {
 	{"command", "command", CELL_TEXT, .is_prose = true},
 	{"capabilities", "capabilities", CELL_TEXT, .is_prose = true},
-	{"container", "flags of docker and podman", CELL_TEXT, .is_prose = true},
+	{"container", "container flags", CELL_TEXT, .is_prose = true},
 };
 
 static void add_least(struct report *r)

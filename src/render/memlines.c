@@ -7,6 +7,7 @@
 #include "base/text/escape.h"
 #include "base/text/json.h"
 #include "base/text/num.h"
+#include "base/text/wrap.h"
 
 enum field_kind {
 	FIELD_SECONDS,
@@ -41,6 +42,7 @@ struct field {
 	const char *title; /* column title; NULL: not in the table */
 	enum field_kind kind;
 	unsigned width;
+	unsigned rank; /* where a line has no room for all, those with the lowest are shown */
 	enum when when;
 	size_t at; /* offset in struct memreading: a uint64_t, double or uint32_t (counts) */
 	struct field_value (*get)(const struct memlines *l,
@@ -84,41 +86,43 @@ static struct field_value get_huge(const struct memlines *l, const struct memrea
 
 #define AT(member) offsetof(struct memreading, member), NULL
 static const struct field fields[] = {
-	{"time_s", "time", FIELD_SECONDS, 7, ALWAYS, 0, get_time},
-	{"rss_bytes", "RSS", FIELD_BYTES, 9, ALWAYS, AT(m.rss_bytes)},
-	{"anon_bytes", "anon", FIELD_BYTES, 9, ALWAYS, AT(m.anon_bytes)},
-	{"file_bytes", "file", FIELD_BYTES, 9, ALWAYS, AT(m.file_bytes)},
-	{"shmem_bytes", "shmem", FIELD_BYTES, 9, SPLIT, AT(m.shmem_bytes)},
-	{"pss_bytes", "PSS", FIELD_BYTES, 9, PSS, AT(m.pss_bytes)},
-	{"swap_bytes", "swap", FIELD_BYTES, 9, SPLIT, AT(m.swap_bytes)},
-	{"virtual_bytes", "VSZ", FIELD_BYTES, 9, ALWAYS, AT(m.virtual_bytes)},
-	{"machine_pct", "%mem", FIELD_PCT, 6, ALWAYS, 0, get_machine_pct},
-	{"minor_faults_per_s", "minflt/s", FIELD_PER_S, 8, RATES, AT(minor_per_s)},
-	{"major_faults_per_s", "majflt/s", FIELD_PER_S, 8, RATES, AT(major_per_s)},
-	{"rss_change_bytes_per_s", "growth/s", FIELD_BYTES_PER_S, 10, RATES, AT(rss_per_s)},
-	{"private_clean_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.private_clean_bytes)},
-	{"private_dirty_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.private_dirty_bytes)},
-	{"shared_clean_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.shared_clean_bytes)},
-	{"shared_dirty_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.shared_dirty_bytes)},
-	{"swap_pss_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.swap_pss_bytes)},
-	{"huge_pages_bytes", NULL, FIELD_BYTES, 0, PSS, 0, get_huge},
-	{"page_table_bytes", NULL, FIELD_BYTES, 0, SPLIT, AT(m.page_table_bytes)},
-	{"locked_bytes", NULL, FIELD_BYTES, 0, SPLIT, AT(m.locked_bytes)},
-	{"threads", NULL, FIELD_COUNT, 0, ALWAYS, AT(m.nr_threads)},
-	{"processes", NULL, FIELD_COUNT, 0, ALWAYS, AT(m.nr_processes)},
-	{"allocator_in_use_bytes", "in use", FIELD_BYTES, 9, ALLOCATOR, AT(allocator.in_use_bytes)},
-	{"allocator_active_bytes", NULL, FIELD_BYTES, 0, ALLOCATOR, AT(allocator.active_bytes)},
-	{"allocator_resident_bytes", "resident", FIELD_BYTES, 9, ALLOCATOR,
+	{"time_s", "time s", FIELD_SECONDS, 7, 1, ALWAYS, 0, get_time},
+	{"rss_bytes", "RSS MiB", FIELD_BYTES, 9, 2, ALWAYS, AT(m.rss_bytes)},
+	{"anon_bytes", "anon MiB", FIELD_BYTES, 9, 4, ALWAYS, AT(m.anon_bytes)},
+	{"file_bytes", "file MiB", FIELD_BYTES, 9, 6, ALWAYS, AT(m.file_bytes)},
+	{"shmem_bytes", "shmem MiB", FIELD_BYTES, 9, 15, SPLIT, AT(m.shmem_bytes)},
+	{"pss_bytes", "PSS MiB", FIELD_BYTES, 9, 7, PSS, AT(m.pss_bytes)},
+	{"swap_bytes", "swap MiB", FIELD_BYTES, 9, 10, SPLIT, AT(m.swap_bytes)},
+	{"virtual_bytes", "VSZ MiB", FIELD_BYTES, 10, 16, ALWAYS, AT(m.virtual_bytes)},
+	{"machine_pct", "%mem", FIELD_PCT, 5, 14, ALWAYS, 0, get_machine_pct},
+	{"minor_faults_per_s", "minflt/s", FIELD_PER_S, 8, 12, RATES, AT(minor_per_s)},
+	{"major_faults_per_s", "majflt/s", FIELD_PER_S, 8, 11, RATES, AT(major_per_s)},
+	{"rss_change_bytes_per_s", "growth KiB/s", FIELD_BYTES_PER_S, 12, 3, RATES, AT(rss_per_s)},
+	{"private_clean_bytes", NULL, FIELD_BYTES, 0, 0, PSS, AT(m.private_clean_bytes)},
+	{"private_dirty_bytes", NULL, FIELD_BYTES, 0, 0, PSS, AT(m.private_dirty_bytes)},
+	{"shared_clean_bytes", NULL, FIELD_BYTES, 0, 0, PSS, AT(m.shared_clean_bytes)},
+	{"shared_dirty_bytes", NULL, FIELD_BYTES, 0, 0, PSS, AT(m.shared_dirty_bytes)},
+	{"swap_pss_bytes", NULL, FIELD_BYTES, 0, 0, PSS, AT(m.swap_pss_bytes)},
+	{"huge_pages_bytes", NULL, FIELD_BYTES, 0, 0, PSS, 0, get_huge},
+	{"page_table_bytes", NULL, FIELD_BYTES, 0, 0, SPLIT, AT(m.page_table_bytes)},
+	{"locked_bytes", NULL, FIELD_BYTES, 0, 0, SPLIT, AT(m.locked_bytes)},
+	{"threads", NULL, FIELD_COUNT, 0, 0, ALWAYS, AT(m.nr_threads)},
+	{"processes", NULL, FIELD_COUNT, 0, 0, ALWAYS, AT(m.nr_processes)},
+	{"allocator_in_use_bytes", "in use MiB", FIELD_BYTES, 10, 5, ALLOCATOR,
+	 AT(allocator.in_use_bytes)},
+	{"allocator_active_bytes", NULL, FIELD_BYTES, 0, 0, ALLOCATOR, AT(allocator.active_bytes)},
+	{"allocator_resident_bytes", "resident MiB", FIELD_BYTES, 12, 13, ALLOCATOR,
 	 AT(allocator.resident_bytes)},
-	{"allocator_retained_bytes", NULL, FIELD_BYTES, 0, ALLOCATOR, AT(allocator.retained_bytes)},
-	{"cgroup_usage_bytes", "cgroup", FIELD_BYTES, 9, GROUP, AT(group.usage_bytes)},
-	{"cgroup_limit_bytes", NULL, FIELD_BYTES, 0, GROUP, 0, get_limit},
-	{"cgroup_anon_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.anon_bytes)},
-	{"cgroup_file_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.file_bytes)},
-	{"pressure_pct", "psi some%", FIELD_PCT, 9, GROUP_PRESSURE, AT(pressure_pct)},
-	{"cgroup_peak_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.peak_bytes)},
-	{"cgroup_swap_bytes", NULL, FIELD_BYTES, 0, GROUP_SWAP, AT(group.swap_bytes)},
-	{"cgroup_kernel_bytes", NULL, FIELD_BYTES, 0, GROUP_KERNEL, AT(group.kernel_bytes)},
+	{"allocator_retained_bytes", NULL, FIELD_BYTES, 0, 0, ALLOCATOR,
+	 AT(allocator.retained_bytes)},
+	{"cgroup_usage_bytes", "cgroup MiB", FIELD_BYTES, 10, 8, GROUP, AT(group.usage_bytes)},
+	{"cgroup_limit_bytes", NULL, FIELD_BYTES, 0, 0, GROUP, 0, get_limit},
+	{"cgroup_anon_bytes", NULL, FIELD_BYTES, 0, 0, GROUP, AT(group.anon_bytes)},
+	{"cgroup_file_bytes", NULL, FIELD_BYTES, 0, 0, GROUP, AT(group.file_bytes)},
+	{"pressure_pct", "psi some%", FIELD_PCT, 9, 9, GROUP_PRESSURE, AT(pressure_pct)},
+	{"cgroup_peak_bytes", NULL, FIELD_BYTES, 0, 0, GROUP, AT(group.peak_bytes)},
+	{"cgroup_swap_bytes", NULL, FIELD_BYTES, 0, 0, GROUP_SWAP, AT(group.swap_bytes)},
+	{"cgroup_kernel_bytes", NULL, FIELD_BYTES, 0, 0, GROUP_KERNEL, AT(group.kernel_bytes)},
 };
 
 static bool is_there(const struct memreading *t, enum when when)
@@ -180,6 +184,17 @@ static void add_padded(struct buf *to, const char *text, size_t width)
 	buf_add_str(to, text);
 }
 
+#define KIB 1024.0
+#define MIB (1024 * KIB)
+
+static void add_mib(struct buf *to, double mib)
+{
+	if (mib < 1000)
+		num_add_double(to, mib, 2);
+	else
+		num_add_count(to, (uint64_t)llround(mib));
+}
+
 static void add_text(struct buf *to, const struct field *f, const struct field_value *v)
 {
 	if (!v->is_known) {
@@ -191,11 +206,11 @@ static void add_text(struct buf *to, const struct field *f, const struct field_v
 		num_add_double(to, v->d, 1);
 		break;
 	case FIELD_BYTES:
-		num_add_bytes(to, v->u);
+		add_mib(to, (double)v->u / MIB);
 		break;
 	case FIELD_BYTES_PER_S:
-		buf_add_str(to, v->d < 0 ? "-" : v->d > 0 ? "+" : "");
-		num_add_bytes(to, (uint64_t)llround(fabs(v->d)));
+		buf_add_str(to, llround(v->d / KIB) < 0 ? "-" : llround(v->d / KIB) > 0 ? "+" : "");
+		num_add_count(to, (uint64_t)llround(fabs(v->d) / KIB));
 		break;
 	case FIELD_PER_S:
 		num_add_short(to, (uint64_t)llround(v->d));
@@ -209,17 +224,32 @@ static void add_text(struct buf *to, const struct field *f, const struct field_v
 	}
 }
 
-static void add_row(struct buf *to, const struct memlines *l, const struct memreading *t)
+/* Which fields have room on a line. */
+static void choose_fields(const struct memlines *l, bool *ret_is_shown)
 {
 	size_t used = 0;
+	for (unsigned rank = 1; rank <= ARRAY_LEN(fields); rank++) {
+		for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+			const struct field *f = &fields[i];
+			size_t width = f->width + (used ? 1u : 0u);
+			if (f->rank != rank || !is_in_table(l, f) ||
+			    (l->columns && used + width > l->columns))
+				continue;
+			ret_is_shown[i] = true;
+			used += width;
+		}
+	}
+}
+
+static void add_row(struct buf *to, const struct memlines *l, const struct memreading *t)
+{
+	bool is_shown[ARRAY_LEN(fields)] = {0};
+	choose_fields(l, is_shown);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct field *f = &fields[i];
 		CLEANUP(buf_release) struct buf one = {0};
-		if (!is_in_table(l, f))
+		if (!is_shown[i])
 			continue;
-		if (l->columns && used + f->width + 1 > l->columns)
-			break;
-		used += f->width + 1;
 		if (t) {
 			struct field_value v = value_of(f, l, t);
 			add_text(&one, f, &v);
@@ -290,8 +320,14 @@ void memlines_add(struct buf *to, const struct memlines *l, const struct memread
 
 /* ---- page header -------------------------------------------------------------------------- */
 
-void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,
-		   const char *name, int32_t pid)
+static void add_line(struct buf *to, const struct buf *line, unsigned columns)
+{
+	wrap_add(to, buf_sv(line), 0, 2, columns);
+	buf_add_ch(to, '\n');
+}
+
+static void add_what(struct buf *to, const struct memlines *l, const struct memreading *t,
+		     const char *name, int32_t pid)
 {
 	buf_add_str(to, "assay watch ");
 	escape_term(to, sv_from_str(name));
@@ -299,9 +335,13 @@ void memlines_head(struct buf *to, const struct memlines *l, const struct memrea
 		buf_addf(to, ": process %d, ", pid);
 	else
 		buf_addf(to, ": %u processes, ", t->m.nr_processes);
-	buf_addf(to, "%s; %s   q quit, m mappings, space now\npage tables %s",
-		 num_noun(t->m.nr_threads, "threads").s, num_ns(t->time_ns - l->start_ns).s,
-		 num_bytes(t->m.page_table_bytes).s);
+	buf_addf(to, "%s; %s; q: quit, m: mappings, space: read now",
+		 num_noun(t->m.nr_threads, "threads").s, num_ns(t->time_ns - l->start_ns).s);
+}
+
+static void add_more(struct buf *to, const struct memlines *l, const struct memreading *t)
+{
+	buf_addf(to, "page tables %s", num_bytes(t->m.page_table_bytes).s);
 	if (t->has_pss)
 		buf_addf(to, "; private %s, huge pages %s",
 			 num_bytes(t->m.private_clean_bytes + t->m.private_dirty_bytes).s,
@@ -317,5 +357,15 @@ void memlines_head(struct buf *to, const struct memlines *l, const struct memrea
 		escape_term(to, sv_from_str(l->group));
 		buf_add_ch(to, ')');
 	}
-	buf_add_ch(to, '\n');
+}
+
+void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,
+		   const char *name, int32_t pid)
+{
+	CLEANUP(buf_release) struct buf what = {0};
+	CLEANUP(buf_release) struct buf more = {0};
+	add_what(&what, l, t, name, pid);
+	add_line(to, &what, l->columns);
+	add_more(&more, l, t);
+	add_line(to, &more, l->columns);
 }

@@ -1,7 +1,8 @@
 /*
  * Writes a memory reading (`assay watch`) as a line of a text table, of CSV, or of JSON. All three
  * come from one list of fields (docs/formats/watch.md). CSV and JSON have plain numbers: bytes,
- * seconds, percent; an unknown value is empty in CSV and null in JSON.
+ * seconds, percent; an unknown value is empty in CSV and null in JSON. The table has one unit for each
+ * column, and the columns that matter most, as many as fit.
  */
 #ifndef ASSAY_RENDER_MEMLINES_H
 #define ASSAY_RENDER_MEMLINES_H
@@ -26,7 +27,7 @@ struct memlines {
 /* Appends one reading; @t NULL: the heading, which JSON does not have. */
 void memlines_add(struct buf *to, const struct memlines *l, const struct memreading *t);
 /*
- * Appends the two lines that a terminal shows above the table. @pid is printed if @t is of a single
+ * Appends what a terminal shows above the table, wrapped. @pid is printed if @t is of a single
  * process.
  */
 void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,

@@ -45,7 +45,7 @@ static const struct waitgroups_table pairs = {
 	.texts = {{"waiter", "waiter"},
 		  {"waits_in", "waiting in"},
 		  {"culprit", "holder"},
-		  {"function", "holder in (on_cpu: released in)"},
+		  {"function", "holder in"},
 		  {"doing", "cause"}},
 	.other_at = 1,
 };

@@ -157,14 +157,16 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 				     .machine_bytes = memstat_machine_bytes(),
 				     .max_rows = o->limit,
 				     .shows_mappings = o->shows_mappings};
-	r->lines = (struct memlines){.form = o->is_csv    ? MEMLINES_CSV
-					     : o->is_json ? MEMLINES_JSON
-							  : MEMLINES_TABLE,
-				     .start_ns = r->page.start_ns,
-				     .machine_bytes = r->page.machine_bytes,
-				     .group = r->memory.group.path,
-				     .has_group = r->memory.has_group,
-				     .has_allocator = o->asks_allocator};
+	r->lines = (struct memlines){
+		.form = o->is_csv    ? MEMLINES_CSV
+			: o->is_json ? MEMLINES_JSON
+				     : MEMLINES_TABLE,
+		.start_ns = r->page.start_ns,
+		.machine_bytes = r->page.machine_bytes,
+		.columns = output_style(&(struct renderer_choice){0}, r->lines_fd).width,
+		.group = r->memory.group.path,
+		.has_group = r->memory.has_group,
+		.has_allocator = o->asks_allocator};
 	return 0;
 }
 
@@ -226,10 +228,13 @@ static void draw(struct run *r)
 	memlines_head(&page, &r->lines, vec_last(&r->shown), r->page.target,
 		      r->memory.processes.p[0].pid);
 	add_trend(&page, r);
+	size_t used = 0;
+	for (size_t i = 0; i < page.n; i++)
+		used += page.p[i] == '\n';
 	if (r->shows_mappings) {
 		add_mappings(&page, r);
 	} else {
-		size_t nr = (size_t)MAX(r->screen.rows - 5, 0);
+		size_t nr = (size_t)MAX(r->screen.rows - (int)used - 1, 0); /* below the titles */
 		memlines_add(&page, &r->lines, NULL);
 		for (size_t i = r->shown.n - MIN(nr, r->shown.n); i < r->shown.n; i++)
 			memlines_add(&page, &r->lines, &r->shown.p[i]);

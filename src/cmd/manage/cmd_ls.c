@@ -2,11 +2,14 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/text/escape.h"
 #include "base/text/json.h"
 #include "base/text/num.h"
 #include "cmd/manage/recordings.h"
+#include "cmd/optgroups.h"
 #include "session/store.h"
 
 struct ls_opts {
@@ -49,6 +52,20 @@ static void add_row(struct buf *to, const struct store_entry *e)
 	buf_add_str(to, e->info.is_incomplete ? " (incomplete)\n" : "\n");
 }
 
+/* Leaves out columns, whose widths become 0, until a line fits. Names of files are always whole. */
+static void hide_columns(size_t *widths)
+{
+	static const size_t order[] = {LS_SAMPLES, LS_SIZE, LS_TARGET, LS_DURATION, LS_KIND};
+	size_t columns = output_style(&(struct renderer_choice){0}, STDOUT_FILENO).width;
+	size_t sum = 2 * (LS_NR - 1);
+	for (size_t c = 0; c < LS_NR; c++)
+		sum += widths[c];
+	for (size_t i = 0; columns && sum > columns && i < ARRAY_LEN(order); i++) {
+		sum -= widths[order[i]] + 2;
+		widths[order[i]] = 0;
+	}
+}
+
 static void add_table(struct buf *to, struct sv rows)
 {
 	size_t width[LS_NR] = {0};
@@ -59,10 +76,13 @@ static void add_table(struct buf *to, struct sv rows)
 			width[c] = MAX(width[c], n);
 		}
 	}
+	hide_columns(width);
 	while (rows.n) {
 		struct sv row = sv_split(&rows, '\n');
 		for (size_t c = 0; c < LS_NR; c++) {
 			struct sv cell = sv_split(&row, '\t');
+			if (!width[c])
+				continue;
 			size_t pad = width[c] - cell.n;
 			if (is_right_aligned(c))
 				buf_add_repeat(to, ' ', pad);
