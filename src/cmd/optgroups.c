@@ -37,7 +37,7 @@ static const struct opt event_opts[] = {
 		"column to add up, if the event has several: calls, bytes, time ... "
 		"(default: mostly time); memory: allocated, calls, live, leaked, peak, temporary "
 		"(allocations freed by their thread before its next allocation), temporary-bytes, "
-		"freed, mapped (outside the allocator), growth (anonymous memory touched for the "
+		"freed, held (at exit, by processes that ended while others were recorded), mapped (outside the allocator), growth (anonymous memory touched for the "
 		"first time; without page faults: allocated less freed); default: peak of a launched program, else live"),
 	OPT_END,
 };

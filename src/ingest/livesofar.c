@@ -36,12 +36,22 @@ static struct net *net_at(struct nets *n, stack_id stack, task_id task, uint32_t
 	}
 }
 
+/* Blocks freed by the end of their process have a tag of their own. */
+static uint32_t plain_tag(struct profile *p, const struct table *t, size_t i)
+{
+	struct tag tag = p->tags.p[t->tag[i]];
+	if (!heap_is_freed_by_end(p, t, i))
+		return t->tag[i];
+	tag.detail = 0;
+	return profile_tag(p, &tag);
+}
+
 /* The first columns of both tables are those of blocks. */
-static void add_table(struct nets *n, const struct table *t, int sign)
+static void add_table(struct nets *n, struct profile *p, const struct table *t, int sign)
 {
 	uint32_t nr = t ? MIN(t->nr_columns, (uint32_t)HEAP_BLOCK_NR) : 0;
 	for (size_t i = 0; t && t->has_tags && i < t->n; i++) {
-		struct net *to = net_at(n, t->stack[i], t->task[i], t->tag[i]);
+		struct net *to = net_at(n, t->stack[i], t->task[i], plain_tag(p, t, i));
 		for (uint32_t c = 0; c < nr; c++) {
 			int64_t v = t->values[i * t->nr_columns + c];
 			int64_t *sum = &to->values[c];
@@ -61,8 +71,8 @@ void livesofar_add(struct profile *p)
 		return;
 	for (size_t i = 0; live && i < live->n; i++)
 		(void)map_put(&ended, (uint32_t)p->tasks.p[live->task[i]].pid, NULL);
-	add_table(&n, allocated, 1);
-	add_table(&n, tables_find_rows(p, TABLE_FREED), -1);
+	add_table(&n, p, allocated, 1);
+	add_table(&n, p, tables_find_rows(p, TABLE_FREED), -1);
 	const struct table *known = tables_find(p, TABLE_LIVE);
 	uint32_t to = known ? (uint32_t)(known - p->tables.p) : tables_add(p, TABLE_LIVE, 0);
 	vec_foreach(one, &n.rows) {

@@ -62,6 +62,7 @@ static const struct {
 	[FACT_HEAP_SLICES] = {"heap slices", DETAIL_ALWAYS},
 	[FACT_HEAP_TICK] = {"heap tick", DETAIL_ALWAYS},
 	[FACT_HEAP_ENDED] = {"heap ended", DETAIL_ALWAYS},
+	[FACT_HEAP_PROGRAMS_ENDED] = {"heap programs ended", DETAIL_ALWAYS},
 	[FACT_HEAP_KILLED] = {"heap processes killed", DETAIL_ALWAYS},
 	[FACT_HEAP_DUMP] = {"heap dump"},
 	[FACT_HEAP_DUMP_BAD_LINE] = {"heap dump first bad line"},

@@ -56,8 +56,9 @@ enum fact_id {
 	FACT_HEAP_SLICES,    /* start of the first slice of time (heap.h), ns after the start */
 	FACT_HEAP_TICK,      /* resolution of allocation times, ns; absent: a second (heap.h) */
 	FACT_HEAP_ENDED, /* "yes": all processes exited before the capture ended; absent: not known */
-	FACT_HEAP_KILLED, /* number of recorded processes that a signal killed */
-	FACT_HEAP_DUMP,   /* "truncated: ..."; absent: the dump is complete, or there is none */
+	FACT_HEAP_PROGRAMS_ENDED, /* number of them that ended, or executed another, before others */
+	FACT_HEAP_KILLED,         /* number of recorded processes that a signal killed */
+	FACT_HEAP_DUMP, /* "truncated: ..."; absent: the dump is complete, or there is none */
 	FACT_HEAP_DUMP_BAD_LINE,
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,

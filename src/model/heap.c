@@ -96,6 +96,12 @@ uint64_t heap_age_step_of(const struct profile *p)
 	return step_of(passed_ns, tick_ns ? tick_ns : SECOND_NS);
 }
 
+bool heap_is_freed_by_end(const struct profile *p, const struct table *freed, size_t row)
+{
+	const struct tag *tag = freed->has_tags ? &p->tags.p[freed->tag[row]] : NULL;
+	return tag && tag->detail && !strcmp(profile_text(p, tag->detail), HEAP_FREED_BY_END);
+}
+
 /* ---- levels ------------------------------------------------------------------------------- */
 
 const struct table *heap_levels_of(const struct profile *p)

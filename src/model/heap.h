@@ -6,7 +6,10 @@
  *	TABLE_ALLOCATED  allocations per slice of time, by allocating stack and thread
  *	TABLE_FREED      frees per slice of blocks that were allocated during the capture, by the
  *	                 stack and thread that allocated them; so live bytes at a time are the sum
- *	                 of allocated - freed up to that time
+ *	                 of allocated - freed up to that time. Rows with HEAP_FREED_BY_END in
+ *	                 tag.detail: blocks that a process still held when it ended or executed
+ *	                 another program, which freed them, while other processes were recorded;
+ *	                 at that moment, not at the start of a slice
  *	TABLE_FREED_PREEXISTING  frees per second of blocks allocated before the capture; no stack;
  *	                 bytes are 0 where unknown
  *	TABLE_LIVE       blocks still live at the end. time_ns is the start of the step of time of
@@ -67,11 +70,15 @@ uint64_t heap_age_step(uint64_t passed_ns);
 /* The longest step of the rows of a profile: a second without the fact that heap_slices_set makes. */
 uint64_t heap_age_step_of(const struct profile *p);
 
+/* tag.detail of rows of TABLE_FREED. */
+#define HEAP_FREED_BY_END "process end"
+struct table;
+bool heap_is_freed_by_end(const struct profile *p, const struct table *freed, size_t row);
+
 /*
  * Returns TABLE_HEAP_LEVEL if it can stand for allocated less freed: one process, every allocation was
  * recorded. Else NULL.
  */
-struct table;
 const struct table *heap_levels_of(const struct profile *p);
 
 /* TABLE_ALLOCATED. */

@@ -46,6 +46,8 @@ static const struct {
 			       "processes whose heap could not be recorded"},
 	[LOSS_HEAP_NOT_FOLLOWED] = {"heap_children_not_followed", "child processes not followed"},
 	[LOSS_HEAP_TOO_SHORT] = {"heap_children_too_short", "child processes that ended too early"},
+	[LOSS_HEAP_LATE] = {"heap_children_late",
+			    "programs of child processes not recorded from their start"},
 	[LOSS_HEAP_BROKEN] = {"heap_rings_broken", "corrupted rings of heap events"},
 	[LOSS_HEAP_NO_STACK] = {"heap_stacks_without_room", "stacks of allocations (table full)"},
 	[LOSS_HEAP_UNACCOUNTED] = {"heap_blocks_not_followed",

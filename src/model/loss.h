@@ -73,6 +73,7 @@ enum loss_kind {
 	LOSS_SPANS_NO_ROW = 45,     /* calls in no row (map full) */
 	LOSS_SPANS_NO_DETAILS = 46, /* slow calls whose details were dropped (ring full) */
 	LOSS_UNSYM_SILENT = 47,     /* the binary did not answer in time; an unsymbolized leaf */
+	LOSS_HEAP_LATE = 48,        /* programs of children that ran unrecorded at first */
 	LOSS_NR
 };
 

@@ -104,7 +104,7 @@ void prof_unwinder_tick(struct prof_unwinder *w)
 uint64_t prof_unwinder_end(struct prof_unwinder *w)
 {
 	heapprocess_stop(w->process);
-	heapprocess_end(w->process);
+	heapprocess_end(w->process, 0);
 	uint64_t ns = heapprocess_inject_info(w->process).stopped_ns;
 	walk_free(w);
 	return ns;

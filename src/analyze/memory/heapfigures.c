@@ -55,6 +55,9 @@ static struct heap_figures figures_of(const struct heapfigures *f, const struct 
 		to.of[HEAP_SUM_MAPPED] = (struct heap_sum){r->bytes ? r->nr : 0, r->bytes};
 		to.of[HEAP_SUM_UNMAPPED] =
 			(struct heap_sum){r->bytes ? 0 : r->nr, r->unmapped_bytes};
+	} else if (part == HEAP_SUM_FREED && heap_is_freed_by_end(f->p, f->freed, r->i)) {
+		to.of[HEAP_SUM_FREED] = (struct heap_sum){0};
+		to.of[HEAP_SUM_HELD] = sum;
 	} else if (part == HEAP_SUM_LIVE && leaks_has(&f->leaks, r->time_ns)) {
 		to.of[HEAP_SUM_LEAKED] = sum;
 		to.oldest_leak_ns = r->time_ns;
@@ -128,6 +131,32 @@ static void add_row(struct heapfigures *f, const struct heaprow *r, enum heap_su
 	heap_figures_add(&g->f, &fig);
 }
 
+static int64_t bytes_until(const struct table *t, size_t *next, uint64_t time_ns)
+{
+	int64_t sum = 0;
+	for (; t && *next < t->n && t->time_ns[*next] <= time_ns; (*next)++)
+		sum = add_i64(sum, MAX(t->values[*next * t->nr_columns + HEAP_BYTES], 0));
+	return sum;
+}
+
+/* The most bytes live at one time in all processes: at the ends of slices, so possibly more. */
+static uint64_t live_together(const struct profile *p)
+{
+	const struct table *allocated = tables_find_rows(p, TABLE_ALLOCATED);
+	const struct table *freed = tables_find_rows(p, TABLE_FREED);
+	size_t a = 0;
+	size_t f = 0;
+	int64_t live = 0;
+	int64_t most = 0;
+	while (allocated && a < allocated->n) {
+		uint64_t now = allocated->time_ns[a];
+		live = add_i64(live, bytes_until(allocated, &a, now));
+		live = add_i64(live, -bytes_until(freed, &f, now));
+		most = MAX(most, live);
+	}
+	return (uint64_t)most;
+}
+
 static int add_table(struct heapfigures *f, enum table_id table, enum heap_sum_id part,
 		     const struct select_spec *spec, struct err *err)
 {
@@ -146,6 +175,8 @@ static int add_table(struct heapfigures *f, enum table_id table, enum heap_sum_i
 	}
 	if (part == HEAP_SUM_PEAK)
 		f->nr_peaks = peaks.n;
+	if (f->nr_peaks > 1)
+		f->together_bytes = live_together(f->p);
 	return 0;
 }
 
@@ -314,7 +345,10 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 		{TABLE_MAPPED, HEAP_SUM_MAPPED},
 		{TABLE_GROWTH, HEAP_SUM_GROWTH},
 	};
-	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
+	*f = (struct heapfigures){.p = p,
+				  .arena = a,
+				  .freed = tables_find_rows(p, TABLE_FREED),
+				  .frames = heapframes_new(a, p)};
 	TRY(leaks_limit(p, spec->heap.older_than, &f->leaks, err));
 	TRY(suppress_new(&f->suppress, a, p, spec->heap.suppress, err));
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)

@@ -29,8 +29,9 @@ struct heap_sum {
 
 enum heap_sum_id {
 	HEAP_SUM_ALLOCATED,
-	HEAP_SUM_TEMPORARY, /* part of allocated */
-	HEAP_SUM_FREED,
+	HEAP_SUM_TEMPORARY,         /* part of allocated */
+	HEAP_SUM_FREED,             /* by the program */
+	HEAP_SUM_HELD,              /* freed by the end of their process or by its exec */
 	HEAP_SUM_FREED_PREEXISTING, /* frees of blocks allocated before the capture */
 	HEAP_SUM_LIVE,
 	HEAP_SUM_LEAKED,     /* part of live; suppressed leaks included */
@@ -68,6 +69,7 @@ struct heap_groups {
 struct heapfigures {
 	const struct profile *p;
 	struct arena *arena;
+	const struct table *freed; /* NULL: none */
 	struct heapframes *frames;
 	struct suppress *suppress;
 	struct leak_limit leaks;
@@ -78,6 +80,7 @@ struct heapfigures {
 	struct heap_groups threads;
 	struct heap_groups sizes;
 	uint64_t peak_ns;          /* time of the peak of live bytes; 0: not known */
+	uint64_t together_bytes;   /* several: what was live at one time at most, by slices */
 	size_t nr_peaks;           /* number of processes, each with a peak of its own */
 	bool is_sampled;           /* numbers are estimates from samples */
 	bool is_exact;             /* sampled, but what was allocated is scaled to exact counts */

@@ -95,8 +95,10 @@ static const char *peak_note(const struct heapfigures *f)
 	if (!f->peak_ns)
 		return "";
 	if (f->nr_peaks > 1)
-		return arena_fmt(f->arena, "sum of %zu processes, each at its own peak",
-				 f->nr_peaks);
+		return arena_fmt(f->arena,
+				 "sum of %zu processes, each at its own peak; at one time at "
+				 "least %s",
+				 f->nr_peaks, num_bytes(f->together_bytes).s);
 	return arena_fmt(f->arena, "after %s%s", moment(f->p, f->peak_ns).s,
 			 f->is_sampled ? ", by the samples" : "");
 }
@@ -217,6 +219,14 @@ static const char *live_note(const struct heapfigures *f, bool has_flow)
 			 num_bytes((uint64_t)f->not_sampled_bytes).s);
 }
 
+static const char *held_note(const struct heapfigures *f)
+{
+	uint64_t nr = profile_get_fact_nr(f->p, FACT_HEAP_PROGRAMS_ENDED);
+	const char *who = nr ? num_noun(nr, "programs").s : "programs";
+	return arena_fmt(f->arena, "by %s when they ended or executed another one, which freed it",
+			 who);
+}
+
 static struct heap_sum counted_sum(const struct profile *p, enum fact_id nr, enum fact_id bytes)
 {
 	uint64_t nr_bytes = bytes < FACT_NR ? profile_get_fact_nr(p, bytes) : 0;
@@ -258,6 +268,8 @@ static void add_totals(const struct page *g)
 		 live_note(f, has_flow)},
 		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]),
 		 LEVEL_OF_BLOCKS, &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
+		{has[HEAP_SUM_HELD], LEVEL_OF_BLOCKS, &of[HEAP_SUM_HELD], "held at exit",
+		 held_note(f)},
 		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_note(f)},
 	};
 	const struct total parts[] = {
@@ -284,7 +296,7 @@ static void add_totals(const struct page *g)
 	struct report_table *to =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
 	to->hide_first = hide_first;
-	to->nr_first = 7;
+	to->nr_first = has[HEAP_SUM_HELD] ? 8 : 7;
 	add_those(g, to, rows, ARRAY_LEN(rows));
 	if (is_whole)
 		add_resident(g, to);
@@ -526,7 +538,11 @@ static void add_answer(const struct page *g)
 			     g->f->p->is_incomplete ? "live where the data end"
 						    : "live at the end");
 	else if (of[HEAP_SUM_PEAK].bytes > 0 && !is_vague(&of[HEAP_SUM_PEAK]))
-		answer_sites(g, HEAP_SUM_PEAK, "live at the peak");
+		answer_sites(g, HEAP_SUM_PEAK,
+			     g->f->nr_peaks > 1
+				     ? arena_fmt(&g->r->arena, "sum of the peaks of %zu processes",
+						 g->f->nr_peaks)
+				     : "live at the peak");
 	if (of[HEAP_SUM_ALLOCATED].bytes > 0 && g->seconds > 0)
 		answer_sites(g, HEAP_SUM_ALLOCATED,
 			     arena_fmt(&g->r->arena, "allocated, %s/s",

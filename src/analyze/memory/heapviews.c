@@ -8,7 +8,7 @@
 #include "analyze/memory/heapweights.h"
 #include "base/text/num.h"
 
-#define COLUMNS_MAX 12
+#define COLUMNS_MAX 13
 #define BUSY_PART   20 /* share of bytes or calls above which a function is always shown */
 #define FRAMES_MAX  8
 
@@ -52,6 +52,10 @@ static const struct heap_column figures[] = {
 	 BYTES,
 	 HEAP_SUM_PEAK},
 	{{"live", "live", CELL_BYTES_ESTIMATE, "live bytes at the end"}, BYTES, HEAP_SUM_LIVE},
+	{{"held", "held", CELL_BYTES_ESTIMATE,
+	  "held at exit: freed by the end of their process or by its exec"},
+	 BYTES,
+	 HEAP_SUM_HELD},
 	{{"blocks", "blocks", CELL_COUNT_ESTIMATE, "live ones"}, COUNT, HEAP_SUM_LIVE},
 	{{"leaked", "leaked", CELL_BYTES_ESTIMATE, "part of live: blocks that are old enough"},
 	 BYTES,

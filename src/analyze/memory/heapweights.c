@@ -53,6 +53,9 @@ static const struct {
 	[HEAP_WEIGHT_FREED] = {"freed", TABLE_FREED, HEAP_BYTES, "bytes freed, by allocation site",
 			       "frees", NULL,
 			       "nothing that was allocated in the capture was freed in it"},
+	[HEAP_WEIGHT_HELD] = {"held", TABLE_FREED, HEAP_BYTES, "bytes held at exit", "blocks", NULL,
+			      "no process ended or executed another program while others were "
+			      "recorded; assay heap --children"},
 	[HEAP_WEIGHT_MAPPED] = {"mapped", TABLE_MAPPED, HEAP_BYTES,
 				"bytes mapped by the program itself", "calls", NULL,
 				"the program mapped no memory itself (mmap, brk outside of its "
@@ -110,12 +113,30 @@ bool heapweights_exist(const struct profile *p)
 	return tables_find_rows(p, TABLE_FREED_PREEXISTING) != NULL;
 }
 
+/* Rows of TABLE_FREED are of two weights. */
+static bool is_of_weight(const struct profile *p, enum heap_weight w, const struct table *t,
+			 size_t i)
+{
+	if (w != HEAP_WEIGHT_FREED && w != HEAP_WEIGHT_HELD)
+		return true;
+	return heap_is_freed_by_end(p, t, i) == (w == HEAP_WEIGHT_HELD);
+}
+
+static bool has_rows_of(const struct profile *p, enum heap_weight w, const struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (is_of_weight(p, w, t, i))
+			return true;
+	return false;
+}
+
 bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
 {
 	const struct table *t = tables_find_rows(
 		p, is_allocated_less_freed(p, w) ? TABLE_ALLOCATED : weights[w].table);
 	bool is_temporary = w == HEAP_WEIGHT_TEMPORARY || w == HEAP_WEIGHT_TEMPORARY_BYTES;
-	return t && (!is_temporary || t->nr_columns > HEAP_ALLOCATED_TEMPORARY);
+	return t && (!is_temporary || t->nr_columns > HEAP_ALLOCATED_TEMPORARY) &&
+	       has_rows_of(p, w, t);
 }
 
 enum heap_weight heap_weight_default(const struct profile *p)
@@ -317,7 +338,8 @@ static void add_rows(struct gather *g, const struct table *t, struct row_filter 
 	struct heaprows rows = rows_of(g->p, t, row_filter);
 	struct heaprow row;
 	for (size_t i = 0; i < t->n; i++) {
-		if ((g->until_ns && t->time_ns[i] >= g->until_ns) || is_recorders(&rows, i))
+		if ((g->until_ns && t->time_ns[i] >= g->until_ns) || is_recorders(&rows, i) ||
+		    !is_of_weight(g->p, g->weight, t, i))
 			continue;
 		fill_row(&rows, i, &row);
 		struct piece piece = piece_of(g, &row);
@@ -431,7 +453,7 @@ static int parse_weight(struct gather *g, struct err *err)
 		return 0;
 	err_set(err, -EINVAL, "'%s' is not a weight of memory profiles", key);
 	return err_hint(err, "weights: allocated, calls, live, leaked, peak, temporary, "
-			     "temporary-bytes, freed, mapped, growth");
+			     "temporary-bytes, freed, held, mapped, growth");
 }
 
 static int parse_moment(struct gather *g, struct err *err)

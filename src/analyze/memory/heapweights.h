@@ -10,6 +10,7 @@
  *	temporary        allocations freed before the next one of their thread
  *	temporary-bytes  their bytes
  *	freed            bytes freed, of blocks allocated in the capture
+ *	held             bytes held at exit: of processes that ended, or executed another program
  *	mapped           bytes mapped outside the allocator
  *	growth           anonymous memory touched for the first time; without that table
  *	                 allocated - freed in the time window
@@ -35,6 +36,7 @@ enum heap_weight {
 	HEAP_WEIGHT_TEMPORARY,
 	HEAP_WEIGHT_TEMPORARY_BYTES,
 	HEAP_WEIGHT_FREED,
+	HEAP_WEIGHT_HELD,
 	HEAP_WEIGHT_MAPPED,
 	HEAP_WEIGHT_GROWTH,
 	HEAP_WEIGHT_NR

@@ -73,9 +73,10 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
  * Adds @sign * the bytes of each slice to the snapshots, in proportion to the part of the slice
  * before them.
  */
-static void add_flow(struct memtime *t, double *live, const struct table *flow,
-		     const struct heap_slices *slices, double sign)
+static void add_flow(struct memtime *t, double *live, const struct profile *p,
+		     const struct table *flow, double sign)
 {
+	struct heap_slices slices = heap_slices_of(p);
 	size_t next = 0;
 	double before = 0; /* sum of completed slices */
 	double inside = 0; /* bytes of the current slice */
@@ -88,9 +89,10 @@ static void add_flow(struct memtime *t, double *live, const struct table *flow,
 				before += inside;
 				inside = 0;
 				begun_ns = flow->time_ns[next];
-				end_ns = heap_slices_end(slices, begun_ns);
+				end_ns = heap_slices_end(&slices, begun_ns);
 			}
-			inside += (double)value_at(flow, next, HEAP_BYTES);
+			bool is_step = heap_is_freed_by_end(p, flow, next);
+			*(is_step ? &before : &inside) += (double)value_at(flow, next, HEAP_BYTES);
 		}
 		double share = (double)(MIN(now, end_ns) - MIN(begun_ns, now)) /
 			       (double)MAX(end_ns - begun_ns, (uint64_t)1);
@@ -118,10 +120,9 @@ static void add_live(struct memtime *t, struct arena *a, const struct profile *p
 	if (t->has_live || !allocated || !allocated->n)
 		return;
 	double *live = arena_calloc(a, t->nr_rows, sizeof(*live));
-	struct heap_slices slices = heap_slices_of(p);
-	add_flow(t, live, allocated, &slices, 1);
+	add_flow(t, live, p, allocated, 1);
 	if (freed)
-		add_flow(t, live, freed, &slices, -1);
+		add_flow(t, live, p, freed, -1);
 	take_levels(t, live, p);
 	for (size_t i = 0; i < t->nr_rows; i++)
 		t->rows[i].bytes[HEAP_MEMORY_LIVE] = (uint64_t)MAX(live[i], 0.0);

@@ -173,6 +173,7 @@ static void advance_to(struct heapaccount *b, uint64_t tsc)
 void heapaccount_advance(struct heapaccount *b, uint64_t tsc)
 {
 	advance_to(b, tsc);
+	b->advanced_tsc = MAX(b->advanced_tsc, tsc);
 }
 
 /* ---- sites -------------------------------------------------------------------------------- */

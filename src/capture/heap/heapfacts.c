@@ -135,6 +135,8 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		add_check(p, i);
 	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
 	profile_fact_nr(p, FACT_HEAP_KILLED, i->nr_killed);
+	profile_fact_nr(p, FACT_HEAP_PROGRAMS_ENDED, i->nr_ended);
+	profile_lose(p, LOSS_HEAP_LATE, i->nr_late);
 	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);
 	profile_lose(p, LOSS_HEAP_NOT_FOLLOWED, i->nr_not_followed);
 	profile_lose(p, LOSS_HEAP_TOO_SHORT, i->nr_too_short);

@@ -13,6 +13,8 @@ struct heapsource_info {
 	size_t nr_refused;      /* could not be recorded */
 	size_t nr_not_followed; /* forked children not recorded */
 	size_t nr_too_short;    /* children that ended before the attach */
+	size_t nr_late;         /* programs that had run unrecorded since their fork or exec */
+	size_t nr_ended;        /* programs that ended while others were recorded; exec too */
 	size_t nr_killed;       /* recorded processes that a signal killed */
 	size_t nr_broken;       /* rings with invalid contents */
 	uint64_t nr_dropped;    /* records dropped: ring full, or no slot */

@@ -244,13 +244,47 @@ static void emit_live(struct heapaccount *b)
 	vec_release(&groups);
 }
 
-void heapaccount_end(struct heapaccount *b)
+/* Emits what is live as freed. */
+static void emit_held(struct heapaccount *b, uint64_t ns)
+{
+	for (uint32_t i = 0; i < b->sites.n; i++) {
+		struct heap_sum live = heapsite_live(b, i);
+		struct heapaccount_row row = row_of(b, &b->sites.p[i], TABLE_FREED);
+		row.detail = HEAP_FREED_BY_END;
+		row.time_ns = ns;
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(live.nr);
+		row.values[HEAP_BYTES] = saturate(live.nr_bytes);
+		if (b->spec.interval_bytes) {
+			row.values[HEAP_SAMPLES] = (int64_t)b->samples.p[i].nr_live;
+			row.values[HEAP_VARIANCE] = saturate(b->samples.p[i].live_variance);
+		}
+		if (row.values[HEAP_SAMPLES])
+			emit(b, &row);
+	}
+}
+
+static void end_flows(struct heapaccount *b)
 {
 	if (b->done_tsc && b->level_ns != UINT64_MAX)
 		heapaccount_emit_level(b, heapclock_ns(&b->clock, b->done_tsc));
 	heapaccount_emit_slice(b);
 	emit_peak(b);
+}
+
+void heapaccount_end(struct heapaccount *b)
+{
+	end_flows(b);
 	emit_live(b);
+}
+
+void heapaccount_end_freed(struct heapaccount *b)
+{
+	end_flows(b);
+	uint64_t end_ns = heapclock_ns(&b->clock, MAX(b->done_tsc, b->advanced_tsc));
+	emit_held(b, end_ns);
+	b->live = (struct heap_sum){0};
+	if (b->level_ns != UINT64_MAX)
+		heapaccount_emit_level(b, end_ns);
 }
 
 struct heapaccount_info heapaccount_info(const struct heapaccount *b)

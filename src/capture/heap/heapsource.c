@@ -2,21 +2,20 @@
  * Event source for heaps; see heapsource.h. Two threads:
  *
  *	capture thread  plans, ptrace, mappings, process starts and ends; calls the sink
- *	drain thread    drains the rings of all processes in `list`, repeatedly
+ *	drain thread    drains the rings of all processes (heapdrain.h)
  *
- * `lock` is held during a drain, and for changes of the list or a process in it. Rows and stacks
- * pass from the drain thread to the capture thread through the queue.
+ * Rows and stacks pass from the drain thread to the capture thread through the queue.
  */
 #include "base/base.h"
 #include "capture/heap/heapsource.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "base/clock.h"
+#include "capture/heap/heapdrain.h"
 #include "capture/heap/heapfacts.h"
+#include "capture/heap/heappeaks.h"
 #include "capture/heap/latelibs.h"
-#include "capture/heap/ringwait.h"
 #include "capture/heap/planner.h"
 #include "capture/heap/process.h"
 #include "capture/heap/queue.h"
@@ -25,10 +24,6 @@
 #include "model/heap.h"
 #include "remote/patch/follow.h"
 
-#define FULL_NO_PAUSE 600       /* of 1024 parts of a ring: no pause above this */
-#define PAUSE_MAX     10000000u /* longer only if a filling ring wakes the drain thread */
-#define PAUSE_FIRST   1000000u
-#define RETIRE_NS     200000000u
 /* Maximum wait for the mappings of a program just executed. */
 #define MAPPINGS_WAIT_NS     6000000u
 #define MAPPINGS_WAIT_MAX_NS 200000000u
@@ -56,6 +51,7 @@ struct pending_attach {
 	uint64_t load_deadline_ns;     /* deadline for its libraries to be loaded */
 	uint64_t mappings_deadline_ns; /* deadline for their mmap events; 0 = not loaded yet */
 	unsigned nr_tries;
+	bool is_late; /* it has run unrecorded since its fork or exec */
 };
 
 struct heapsource {
@@ -71,107 +67,12 @@ struct heapsource {
 	struct map space_of; /* pid -> index into spaces + 1 */
 	VEC(struct pending_attach) attaches;
 	uint32_t generation;
-	pthread_mutex_t lock;
-	pthread_cond_t wakes;
-	pthread_t thread;
-	bool has_thread;
-	bool is_stopping;
-	bool is_wanted; /* the capture thread waits for the lock */
-	bool has_no_ringwait;
-	struct ringwait ringwait;
-	VEC(struct heapprocess *) list;
+	struct heapdrain drain;
 	struct heapqueue queue;
+	struct heappeaks peaks;
 	struct heapsource_info info;
 	int32_t facts_pid; /* process whose plan is in `info` */
 };
-
-/* ---- the drain thread ------------------------------------------------------------------------ */
-
-static uint32_t pass_all(struct heapsource *h, bool retires)
-{
-	uint32_t fullest = 0;
-	for (size_t i = 0; i < h->list.n; i++) {
-		uint32_t full = heapprocess_drain(h->list.p[i]);
-		fullest = MAX(fullest, full);
-		if (retires)
-			heapprocess_retire(h->list.p[i]);
-	}
-	return fullest;
-}
-
-static void pause_for(struct heapsource *h, uint64_t ns)
-{
-	uint64_t until_ns = clock_mono_ns() + ns;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
-				 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
-	(void)pthread_cond_timedwait(&h->wakes, &h->lock, &until);
-}
-
-/* The longest pause that all processes permit. */
-static uint64_t longest_pause(const struct heapsource *h)
-{
-	uint64_t ns = HEAPPROCESS_POLL_NS;
-	if (h->has_no_ringwait || h->list.n > RINGWAIT_FUTEXES_MAX)
-		return PAUSE_MAX;
-	for (size_t i = 0; i < h->list.n; i++)
-		ns = MIN(ns, heapprocess_poll_ns(h->list.p[i]));
-	return MAX(ns, (uint64_t)PAUSE_MAX);
-}
-
-/* Waits until a ring fills or the capture thread wakes us: true; or the time is over. */
-static bool nap_for(struct heapsource *h, uint64_t ns)
-{
-	ringwait_begin(&h->ringwait);
-	for (size_t i = 0; i < h->list.n; i++)
-		(void)ringwait_add(&h->ringwait, heapprocess_wake_futex(h->list.p[i]));
-	pthread_mutex_unlock(&h->lock);
-	int rc = ringwait_sleep(&h->ringwait, clock_mono_ns() + ns);
-	pthread_mutex_lock(&h->lock);
-	h->has_no_ringwait |= rc < 0;
-	return rc != 0;
-}
-
-static void *drainer(void *arg)
-{
-	struct heapsource *h = arg;
-	host_drop_all();
-	uint64_t retired_ns = 0;
-	uint64_t passed_ns = 0;
-	uint64_t pause_ns = PAUSE_FIRST;
-	pthread_mutex_lock(&h->lock);
-	while (!h->is_stopping) {
-		uint64_t now = clock_mono_ns();
-		bool retires = now - retired_ns > RETIRE_NS;
-		h->info.longest_gap_ns =
-			MAX(h->info.longest_gap_ns, h->list.n && passed_ns ? now - passed_ns : 0);
-		passed_ns = h->list.n ? now : 0;
-		uint32_t fullest = pass_all(h, retires);
-		retired_ns = retires ? now : retired_ns;
-		h->info.drain_ns = clock_thread_cpu_ns();
-		pause_ns = ringwait_next_pause(pause_ns, fullest, longest_pause(h));
-		if (pause_ns > PAUSE_MAX)
-			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;
-		else if (fullest < FULL_NO_PAUSE)
-			pause_for(h, pause_ns);
-		else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED))
-			pause_for(h, RINGWAIT_PAUSE_MIN_NS / 10);
-	}
-	pthread_mutex_unlock(&h->lock);
-	return NULL;
-}
-
-/* Takes the lock. The drain thread retakes a mutex at once, so is_wanted makes it yield. */
-static void lock(struct heapsource *h)
-{
-	__atomic_store_n(&h->is_wanted, true, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&h->lock);
-	__atomic_store_n(&h->is_wanted, false, __ATOMIC_RELAXED);
-}
-
-static void unlock(struct heapsource *h)
-{
-	pthread_mutex_unlock(&h->lock);
-}
 
 /* ---- life --------------------------------------------------------------------------------- */
 
@@ -192,12 +93,7 @@ static int heap_open(void **ret_h, const struct source_env *env, struct err *err
 	h->env = *env;
 	h->spec = *env->heap;
 	heapqueue_init(&h->queue);
-	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->wakes, &attr);
-	pthread_condattr_destroy(&attr);
+	heapdrain_init(&h->drain);
 	*ret_h = h;
 	return 0;
 }
@@ -205,26 +101,19 @@ static int heap_open(void **ret_h, const struct source_env *env, struct err *err
 static void heap_free(void *self)
 {
 	struct heapsource *h = self;
-	lock(h);
-	h->is_stopping = true;
-	pthread_cond_signal(&h->wakes);
-	ringwait_wake(&h->ringwait);
-	unlock(h);
-	if (h->has_thread)
-		pthread_join(h->thread, NULL);
-	for (size_t i = 0; i < h->list.n; i++) { /* the capture failed to start */
-		heapprocess_stop(h->list.p[i]);
-		heapprocess_end(h->list.p[i]);
-		heapprocess_free(h->list.p[i]);
+	heapdrain_stop(&h->drain);
+	for (size_t i = 0; i < h->drain.list.n; i++) { /* the capture failed to start */
+		heapprocess_stop(h->drain.list.p[i]);
+		heapprocess_end(h->drain.list.p[i], 0);
+		heapprocess_free(h->drain.list.p[i]);
 	}
-	vec_release(&h->list);
+	heapdrain_release(&h->drain);
+	heappeaks_release(&h->peaks);
 	vec_release(&h->spaces);
 	vec_release(&h->attaches);
 	map_release(&h->space_of);
 	heapqueue_release(&h->queue);
 	heapfollow_free(h->launch);
-	pthread_cond_destroy(&h->wakes);
-	pthread_mutex_destroy(&h->lock);
 	free(h->info.allocator);
 	free(h->info.reason);
 	free(h->info.unpatched);
@@ -236,10 +125,7 @@ static void heap_free(void *self)
 
 static struct heapprocess *process_of(const struct heapsource *h, int32_t pid)
 {
-	for (size_t i = 0; i < h->list.n; i++)
-		if (heapprocess_pid(h->list.p[i]) == pid)
-			return h->list.p[i];
-	return NULL;
+	return heapdrain_process(&h->drain, pid);
 }
 
 static const struct space *space_of(const struct heapsource *h, int32_t pid)
@@ -261,9 +147,9 @@ static void heap_space(void *self, int32_t pid, const struct space *sp)
 	if (!p)
 		return;
 	latelibs_on_event(&h->spaces.p[*idx - 1].late, sp);
-	lock(h);
+	heapdrain_lock(&h->drain);
 	heapprocess_space(p, sp);
-	unlock(h);
+	heapdrain_unlock(&h->drain);
 }
 
 static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
@@ -322,13 +208,11 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 					.has_started =
 						held && (held->is_forked || plan->is_at_main),
 					.space = space_of(h, pid),
-					.queue = &h->queue};
+					.queue = &h->queue,
+					.peaks = &h->peaks};
 	CLEANUP(heapprocess_free_p) struct heapprocess *p = NULL;
 	TRY(heapprocess_attach(&p, &spec, plan, err));
-	lock(h);
-	vec_push(&h->list, p);
-	ringwait_wake(&h->ringwait);
-	unlock(h);
+	heapdrain_add(&h->drain, p);
 	struct heapprocess *started = TAKE(p);
 	uint32_t *idx = map_get(&h->space_of, (uint32_t)pid);
 	if (idx)
@@ -421,7 +305,9 @@ static struct pending_attach *pending_attach_of(const struct heapsource *h, int3
 static void schedule_attach(struct heapsource *h, int32_t pid, uint64_t in_ns)
 {
 	struct pending_attach *w = pending_attach_of(h, pid);
-	*(w ? w : vec_add(&h->attaches)) = new_attach(pid, in_ns);
+	w = w ? w : vec_add(&h->attaches);
+	*w = new_attach(pid, in_ns);
+	w->is_late = true;
 }
 
 /* A child just forked holds the allocator's locks: it is attached when it runs. */
@@ -476,19 +362,19 @@ static void refuse(struct heapsource *h, int32_t pid, int rc, const struct err *
 		h->spec.on_refused(h->spec.ctx, pid, why);
 }
 
-/* Ends the recording of a process: exit, exec, or end of the capture. */
-static void finish(struct heapsource *h, struct heapprocess *p)
+/*
+ * Ends the recording of a process. @flags: HEAPPROCESS_FREED at its end or exec, while others are
+ * recorded.
+ */
+static void finish(struct heapsource *h, struct heapprocess *p, unsigned flags)
 {
-	lock(h);
+	heapdrain_lock(&h->drain);
 	heapprocess_stop(p);
 	(void)heapprocess_drain(p);
-	size_t kept = 0;
-	for (size_t i = 0; i < h->list.n; i++)
-		if (h->list.p[i] != p)
-			h->list.p[kept++] = h->list.p[i];
-	h->list.n = kept;
-	unlock(h);
-	heapprocess_end(p);
+	heapdrain_remove(&h->drain, p);
+	heapdrain_unlock(&h->drain);
+	heapprocess_end(p, flags);
+	h->info.nr_ended += (flags & HEAPPROCESS_FREED) != 0;
 	heapfacts_count(&h->info, p);
 	heapprocess_free(p);
 }
@@ -519,7 +405,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_exec_id(pid))
 		return 0; /* attached meanwhile */
 	if (p)
-		finish(h, p);
+		finish(h, p, HEAPPROCESS_FREED);
 	if (!is_launched && (p || pending_attach_of(h, pid)))
 		schedule_attach(h, pid, EXEC_DELAY_NS);
 	return p ? heapqueue_deliver(&h->queue, sink, err) : 0;
@@ -538,20 +424,38 @@ static void on_fork(struct heapsource *h, const struct event *ev)
 		schedule_attach(h, ev->pid, FORK_DELAY_NS);
 }
 
+/* Not a descendant. */
+static bool is_target(const struct heapsource *h, const struct heapprocess *p)
+{
+	return target_has_pid(h->env.target, heapprocess_pid(p));
+}
+
+static bool has_running(const struct heapsource *h)
+{
+	for (size_t i = 0; i < h->drain.list.n; i++)
+		if (!proc_has_ended(heapprocess_pid(h->drain.list.p[i])))
+			return true;
+	return false;
+}
+
 /* Drains before the mappings go with the last thread, so that stacks can be resolved. */
 static int on_exit_of(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
 		      struct err *err)
 {
 	struct heapprocess *p = process_of(h, ev->pid);
+	if (!p && proc_has_ended(ev->pid)) /* its last program was not recorded */
+		heappeaks_put(&h->peaks, ev->pid, &h->queue);
 	if (!p)
 		return 0;
-	lock(h);
+	heapdrain_lock(&h->drain);
 	(void)heapprocess_drain(p);
 	heapprocess_thread_ended(p, ev->tid);
-	unlock(h);
+	heapdrain_unlock(&h->drain);
 	/* each of thousands of processes (make) would keep its memory mapped to the end */
-	if (h->spec.follows_children && ev->pid != h->env.target->child && proc_has_ended(ev->pid))
-		finish(h, p);
+	if (proc_has_ended(ev->pid) && (!is_target(h, p) || has_running(h))) {
+		finish(h, p, HEAPPROCESS_FREED);
+		heappeaks_put(&h->peaks, ev->pid, &h->queue);
+	}
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
@@ -588,7 +492,7 @@ static int start_pids(struct heapsource *h, struct err *err)
 			return err_move(err, &why);
 		refuse(h, pid, rc, &why);
 	}
-	if (nr && !h->list.n && !h->attaches.n && !h->info.nr_growth_only)
+	if (nr && !h->drain.list.n && !h->attaches.n && !h->info.nr_growth_only)
 		return err_set(err, -ENOTSUP, "none of the %zu processes could be recorded", nr);
 	return 0;
 }
@@ -600,10 +504,7 @@ static int heap_start(void *self, const struct source_env *env, const struct eve
 	h->emits_mappings = !env->has_sampler;
 	h->start_ns = env->start_ns;
 	h->sink = sink;
-	int rc = pthread_create(&h->thread, NULL, drainer, h);
-	if (rc)
-		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
-	h->has_thread = true;
+	TRY(heapdrain_start(&h->drain, err));
 	int32_t child = env->target->child;
 	unsigned flags = h->spec.follows_children ? HEAPFOLLOW_CHILDREN : 0;
 	return child ? heapfollow_open(&h->launch, child, flags, err) : start_pids(h, err);
@@ -615,7 +516,7 @@ static void attach_held(struct heapsource *h, const struct heapfollow_held *held
 	CLEANUP(err_release) struct err why = {0};
 	struct heapprocess *old = process_of(h, held->pid);
 	if (old)
-		finish(h, old);
+		finish(h, old, HEAPPROCESS_FREED);
 	int rc = attach(h, held->pid, NULL, held, &why);
 	if (rc)
 		refuse(h, held->pid, rc, &why);
@@ -658,6 +559,7 @@ static void run_attach(struct heapsource *h, size_t i)
 	}
 	if (rc)
 		refuse(h, w.pid, rc, &why);
+	h->info.nr_late += !rc && w.is_late;
 	h->attaches.p[i] = h->attaches.p[--h->attaches.n];
 }
 
@@ -665,8 +567,8 @@ static void run_attach(struct heapsource *h, size_t i)
 static int emit_all(struct heapsource *h, uint64_t now, struct err *err)
 {
 	h->reported_ns = now;
-	for (size_t i = 0; i < h->list.n; i++)
-		TRY(emit_mappings(h, heapprocess_pid(h->list.p[i]), err));
+	for (size_t i = 0; i < h->drain.list.n; i++)
+		TRY(emit_mappings(h, heapprocess_pid(h->drain.list.p[i]), err));
 	return 0;
 }
 
@@ -713,14 +615,20 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 	struct heapsource *h = self;
 	vec_clear(&h->attaches);
 	heapfollow_free(TAKE(h->launch));
-	lock(h);
-	vec_foreach(p, &h->list) /* stop all at about the same time */
+	heapdrain_lock(&h->drain);
+	vec_foreach(p, &h->drain.list) /* stop all at about the same time */
 		heapprocess_stop(*p);
-	unlock(h);
-	for (size_t i = 0; i < h->list.n && !h->info.late; i++)
-		h->info.late = latelibs_find_unrecorded(h->list.p[i], h->spec.targets);
-	while (h->list.n)
-		finish(h, h->list.p[0]);
+	heapdrain_unlock(&h->drain);
+	for (size_t i = 0; i < h->drain.list.n && !h->info.late; i++)
+		h->info.late = latelibs_find_unrecorded(h->drain.list.p[i], h->spec.targets);
+	/* What a program holds when it exits is live at the end, unless others still run. */
+	bool has_any = has_running(h);
+	while (h->drain.list.n) {
+		struct heapprocess *p = h->drain.list.p[0];
+		bool has_ended = proc_has_ended(heapprocess_pid(p));
+		finish(h, p, has_ended && (has_any || !is_target(h, p)) ? HEAPPROCESS_FREED : 0);
+	}
+	heappeaks_put(&h->peaks, 0, &h->queue);
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
@@ -729,38 +637,41 @@ static void heap_early_facts(const void *self, struct profile *p)
 	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
 	if (!h->info.reason) /* nothing is recorded yet */
 		return;
-	lock(h);
+	heapdrain_lock(&h->drain);
 	struct heapsource_info now = h->info;
-	for (size_t i = 0; i < h->list.n; i++) /* not counted there yet */
-		now.nr_sampled += heapprocess_full_ns(h->list.p[i]) != UINT64_MAX;
+	for (size_t i = 0; i < h->drain.list.n; i++) /* not counted there yet */
+		now.nr_sampled += heapprocess_full_ns(h->drain.list.p[i]) != UINT64_MAX;
 	heapfacts_add_method(p, &now, &h->spec, h->env.target->child != 0);
 	if (h->slices_ns)
 		heap_slices_set(p, h->slices_ns);
 	profile_lose(p, LOSS_HEAP_DROPPED, h->info.nr_dropped);
-	for (size_t i = 0; i < h->list.n; i++)
-		profile_lose(p, LOSS_HEAP_DROPPED, heapprocess_counts(h->list.p[i]).nr_dropped);
-	unlock(h);
+	for (size_t i = 0; i < h->drain.list.n; i++)
+		profile_lose(p, LOSS_HEAP_DROPPED,
+			     heapprocess_counts(h->drain.list.p[i]).nr_dropped);
+	heapdrain_unlock(&h->drain);
 }
 
 static uint64_t heap_reach_ns(const void *self)
 {
 	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
 	uint64_t reach_ns = UINT64_MAX;
-	lock(h);
-	for (size_t i = 0; i < h->list.n; i++)
-		reach_ns = MIN(reach_ns, heapprocess_reach_ns(h->list.p[i]));
-	unlock(h);
+	heapdrain_lock(&h->drain);
+	for (size_t i = 0; i < h->drain.list.n; i++)
+		reach_ns = MIN(reach_ns, heapprocess_reach_ns(h->drain.list.p[i]));
+	heapdrain_unlock(&h->drain);
 	return reach_ns;
 }
 
 static void heap_facts(const void *self, struct profile *p)
 {
 	struct heapsource *h = (struct heapsource *)(uintptr_t)self;
-	lock(h); /* the drain thread writes its times */
+	heapdrain_lock(&h->drain); /* the drain thread writes its times */
+	h->info.drain_ns = h->drain.drain_ns;
+	h->info.longest_gap_ns = h->drain.longest_gap_ns;
 	heapfacts_add(p, &h->info, &h->spec, h->env.target->child != 0);
 	if (h->slices_ns)
 		heap_slices_set(p, h->slices_ns);
-	unlock(h);
+	heapdrain_unlock(&h->drain);
 }
 
 static bool heap_suspends_filters(const void *self)
@@ -772,7 +683,7 @@ static unsigned heap_poll_timeout(const void *self)
 {
 	const struct heapsource *h = self;
 	struct heapfollow_held held;
-	bool is_held = h->launch && (heapfollow_held(h->launch, 0, &held) || !h->list.n);
+	bool is_held = h->launch && (heapfollow_held(h->launch, 0, &held) || !h->drain.list.n);
 	if (is_held || h->attaches.n)
 		return POLL_HELD_MS;
 	/* a launched command stops at its next exec */

@@ -163,8 +163,9 @@ struct heapaccount {
 	uint64_t level_ns; /* when the next row of TABLE_HEAP_LEVEL is due; UINT64_MAX: no more */
 	uint32_t nr_levels;
 	uint64_t done_tsc; /* latest event */
-	bool is_all;       /* the latest allocation was recorded while all were */
-	uint64_t peak;     /* number of the current peak */
+	uint64_t advanced_tsc;
+	bool is_all;   /* the latest allocation was recorded while all were */
+	uint64_t peak; /* number of the current peak */
 	uint64_t peak_tsc;
 	uint64_t peak_ns;
 	struct heap_sum live;

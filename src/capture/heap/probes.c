@@ -522,8 +522,16 @@ static int probes_stop(void *self, const struct event_sink *sink, struct err *er
 	h->sink = sink;
 	h->err = err;
 	take_records(h);
+	bool has_any = false;
 	for (size_t i = 0; i < h->processes.n; i++)
-		heapaccount_end(h->processes.p[i]->account);
+		has_any |= !proc_has_ended(h->processes.p[i]->pid);
+	for (size_t i = 0; i < h->processes.n; i++) {
+		struct process *p = h->processes.p[i];
+		if (has_any && proc_has_ended(p->pid))
+			heapaccount_end_freed(p->account);
+		else
+			heapaccount_end(p->account);
+	}
 	h->sink = NULL;
 	return h->rc;
 }

@@ -20,6 +20,7 @@
 #include "host/proc.h"
 #include "host/procend.h"
 #include "kernel_python.h"
+#include "model/tables.h"
 
 #define BATCH 256
 /* Many more slots than threads, so that most threads use their home slot. */
@@ -68,6 +69,7 @@ struct heapprocess {
 	struct moment between; /* becomes `before` later */
 	struct heapprocess_pythons pythons;
 	struct heapqueue_batch batch;
+	struct heapqueue_batch peak; /* rows of TABLE_PEAK, which come at the end */
 	struct heapring_event events[BATCH];
 };
 
@@ -178,7 +180,7 @@ static void on_python(void *ctx, struct kernel_record *r)
 static void on_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct heapprocess *p = ctx;
-	vec_push(&p->batch.rows,
+	vec_push(row->spec == TABLE_PEAK ? &p->peak.rows : &p->batch.rows,
 		 (struct heapqueue_row){.pid = p->spec.pid, .seed = p->seed, .row = *row});
 }
 
@@ -451,10 +453,16 @@ void heapprocess_stop(struct heapprocess *p)
 	p->is_stopped = true;
 }
 
-void heapprocess_end(struct heapprocess *p)
+void heapprocess_end(struct heapprocess *p, unsigned flags)
 {
-	heapaccount_end(p->account);
+	if (flags & HEAPPROCESS_FREED)
+		heapaccount_end_freed(p->account);
+	else
+		heapaccount_end(p->account);
 	heapqueue_put(p->spec.queue, &p->batch);
+	if (p->spec.peaks)
+		heappeaks_add(p->spec.peaks, p->spec.pid, heapaccount_info(p->account).peak_bytes,
+			      &p->peak);
 	/* ended, or no longer permitted: the recorder stops by itself */
 	(void)heapinject_detach(p->inject, NULL);
 }
@@ -471,6 +479,7 @@ void heapprocess_free(struct heapprocess *p)
 	heapinject_free(p->inject);
 	heap_plan_release(&p->plan);
 	heapqueue_batch_release(&p->batch);
+	heapqueue_batch_release(&p->peak);
 	map_release(&p->tid_of);
 	close_p(&p->pid_fd);
 	free(p->rings);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "remote/patch/inject.h"
 #include "plan/heapplan.h"
+#include "capture/heap/heappeaks.h"
 #include "capture/heap/queue.h"
 #include "unwind/space.h"
 
@@ -30,6 +31,7 @@ struct heapprocess_spec {
 	bool has_started; /* stopped at its fork or its main function: it has blocks already */
 	const struct space *space; /* mappings; NULL: not known yet */
 	struct heapqueue *queue;   /* borrowed */
+	struct heappeaks *peaks;   /* of all programs; borrowed; NULL: peaks are not needed */
 };
 
 struct heapprocess;
@@ -68,8 +70,11 @@ void heapprocess_thread_ended(struct heapprocess *p, int32_t tid);
 void heapprocess_space(struct heapprocess *p, const struct space *sp);
 /* Stops recording; the process may have ended. Does not fail: leftovers in it are inert. */
 void heapprocess_stop(struct heapprocess *p);
-/* After stop and a last drain: queues the last rows and detaches. */
-void heapprocess_end(struct heapprocess *p);
+enum heapprocess_end_flags {
+	HEAPPROCESS_FREED = 1 << 0, /* as heapaccount_end_freed */
+};
+/* After stop and a last drain: queues the last rows, adds the peak to `peaks`, and detaches. */
+void heapprocess_end(struct heapprocess *p, unsigned flags);
 void heapprocess_free(struct heapprocess *p);
 DEFINE_FREE_P(heapprocess, struct heapprocess)
 

@@ -12,6 +12,24 @@ while read -r function calls; do
 	[ "$got" = "0 $calls" ] || fail "$function: dropped and calls are $got, not 0 $calls: $(cat err)"
 done < truth
 
+# what they held when they ended is not live at the end, nor leaked; recorded from the fork on, nothing is lost
+"$ASSAY" report --weight held tree.assay > held || fail "held: no report"
+for function in by_child by_program; do
+	grep -qw $function held || fail "$function is not held at exit: $(cat held)"
+	"$ASSAY" report --weight live tree.assay | grep -qw $function && fail "$function is live at the end"
+	"$ASSAY" report --weight leaked tree.assay | grep -qw $function && fail "$function is leaked"
+done
+"$ASSAY" report tree.assay > page
+grep -q 'held at exit  .*by [0-9]* programs when they ended' page || fail "no row of held bytes: $(cat page)"
+grep -q 'no losses' page || fail "losses of children that were recorded from their fork on: $(cat page)"
+
+# attached: children are recorded some time after their fork or exec, which is a loss
+sh -c 'for i in 1 2 3 4 5 6; do sh -c "sleep 0.3; true"; done' & pid=$!
+"$ASSAY" heap --children --no-pictures -o late.assay -p $pid 1.2 > page 2> err || fail "$(cat err)"
+tr "\n" " " < page | grep -q "[1-9][0-9]* programs of child processes not recorded from their *start" ||
+	fail "late children: $(cat page)"
+wait $pid
+
 # a shell, whose children come and go in pipelines; what outlives the command goes on
 sh -c 'seq 3 | sort -r | cat; (sleep 1; echo later > later) & echo done' > want
 rm -f later

@@ -181,6 +181,44 @@ TEST(heapweights_of_an_incomplete_recording_have_live_blocks_but_no_leaks_or_pea
 	profile_free(p);
 }
 
+static uint64_t sum_by(const struct profile *p, const char *weight)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	const struct select_spec spec = {.heap.weight = weight};
+	CHECK(!heapweights_select(&a, p, &spec, &sel, NULL));
+	return sel.weight;
+}
+
+/* Two children hold 3 blocks when they end, in a process that holds one; the recording is cut off. */
+TEST(heapweights_of_processes_that_ended_are_held_not_live_or_freed)
+{
+	struct profile *p = madeheap_new(10, 0);
+	struct madeheap child = {.pid = 2, .size = 100, .nr = 3, .stack = "main child"};
+	struct madeheap own = {.size = 40, .nr = 1, .stack = "main parent"};
+	madeheap_block(p, &own, 2);
+	own.table = TABLE_ALLOCATED;
+	madeheap(p, &own);
+	for (int i = 0; i < 2; i++, child.pid++) {
+		child.table = TABLE_ALLOCATED;
+		child.detail = NULL;
+		madeheap(p, &child);
+		child.table = TABLE_FREED;
+		child.detail = HEAP_FREED_BY_END;
+		child.second = 3;
+		madeheap(p, &child);
+	}
+	p->is_incomplete = true;
+	livesofar_add(p);
+	profile_seal(p);
+	CHECK_U64(sum_by(p, "allocated"), 680);
+	CHECK_U64(sum_by(p, "live"), 40);
+	CHECK_U64(sum_by(p, "freed"), 40);
+	CHECK_U64(sum_by(p, "held"), 600);
+	CHECK_U64(sum_by(p, "growth"), 40); /* allocated less freed */
+	profile_free(p);
+}
+
 TEST(heapweights_say_why_there_is_nothing)
 {
 	CLEANUP(fixture_release)

@@ -87,6 +87,33 @@ TEST(memtime_live_is_what_was_allocated_and_not_freed_yet)
 	CHECK_U64(m.peak_idx, 1);
 }
 
+static void held_at_end(struct profile *p, uint64_t ns, int32_t pid, int64_t bytes)
+{
+	const struct tag tag = {
+		.log2_ns = LOG2_NONE, .syscall = -1, .detail = profile_cstr(p, HEAP_FREED_BY_END)};
+	const int64_t values[HEAP_BLOCK_NR] = {[HEAP_BLOCKS] = 1, [HEAP_BYTES] = bytes};
+	task_id task = profile_task(p, pid, pid, 0, p->start_ns);
+	profile_tagged_sample(p, tables_add(p, TABLE_FREED, 0), p->start_ns + ns, 0, task, -1,
+			      profile_tag(p, &tag), values);
+}
+
+TEST(memtime_a_process_that_ends_frees_what_it_held_at_once)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	p->start_ns = START;
+	for (uint64_t i = 0; i <= 4; i++)
+		add_memory(p, 7, i * SECOND, 1 << 20, 1 << 20);
+	add_blocks(p, TABLE_ALLOCATED, 0, "main;f", 1000);
+	held_at_end(p, 2 * SECOND + SECOND / 2, 8, 600);
+	profile_seal(p);
+	CHECK(!memtime_make(&a, p, &m, NULL));
+	CHECK_U64(m.rows[2].bytes[HEAP_MEMORY_LIVE], 1000);
+	CHECK_U64(m.rows[3].bytes[HEAP_MEMORY_LIVE], 400);
+	CHECK_U64(m.rows[4].bytes[HEAP_MEMORY_LIVE], 400);
+}
+
 TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();

@@ -368,6 +368,33 @@ TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 	fake_recorder_release(&w);
 }
 
+TEST(heapaccount_of_a_process_that_ended_before_others_has_nothing_live)
+{
+	struct fake_recorder w;
+	fake_recorder_init(&w, 0, 1);
+	CHECK(fake_recorder_alloc(&w, 0, START + 10, 0x1000, 64, 3));
+	CHECK(fake_recorder_alloc(&w, 0, START + 20, 0x2000, 32, 3));
+	CHECK(fake_recorder_free(&w, 0, START + 30, 0x2000));
+	fake_recorder_pass(&w, START + 2 * SECOND + 5);
+	heapaccount_end_freed(w.account);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_LIVE, -1, -1, 0), 0);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_FREED, 3, 100, 1), 96);
+	CHECK_U64(fake_recorder_sum(&w, TABLE_PEAK, 3, 100, 1), 96);
+	vec_foreach(row, &w.rows) {
+		bool is_held = row->spec == TABLE_FREED && row->detail;
+		if (is_held) {
+			CHECK(!strcmp(row->detail, HEAP_FREED_BY_END));
+			CHECK_U64(row->values[HEAP_BLOCKS], 1);
+			CHECK_U64(row->values[HEAP_BYTES], 64);
+			CHECK_U64(row->time_ns, START + 2 * SECOND + 5);
+		}
+		if (row->spec == TABLE_HEAP_LEVEL && row == vec_last(&w.rows))
+			CHECK_U64(row->values[HEAP_BYTES], 0);
+	}
+	CHECK(vec_last(&w.rows)->spec == TABLE_HEAP_LEVEL);
+	fake_recorder_release(&w);
+}
+
 #define INSIDE 300000000ull /* of a second */
 
 TEST(heapaccount_puts_rows_in_their_slices_and_live_blocks_in_steps)

@@ -1,6 +1,7 @@
 /* What one thread finds and another tells: nothing lost, nothing twice, in order. */
 #include "base/base.h"
 #include "base/buf.h"
+#include "capture/heap/heappeaks.h"
 #include "capture/heap/queue.h"
 #include "kernel_python.h"
 #include "tap.h"
@@ -139,4 +140,32 @@ TEST(heapqueue_refs_of_no_stack_stay_none)
 	CHECK(heapqueue_ref(5, 1) != 0);
 	CHECK(heapqueue_ref(5, 1) != heapqueue_ref(6, 1));
 	CHECK(heapqueue_ref(5, 1) != heapqueue_ref(5, 2));
+}
+
+static void add_peak(struct heappeaks *k, int32_t pid, int64_t bytes)
+{
+	struct heapqueue_batch rows = {0};
+	vec_push(&rows.rows, ((struct heapqueue_row){.pid = pid, .row = {.values = {1, bytes}}}));
+	heappeaks_add(k, pid, (double)bytes, &rows);
+	heapqueue_batch_release(&rows);
+}
+
+TEST(heappeaks_keeps_the_larger_heap_of_a_process_that_executed_another_program)
+{
+	struct heapqueue q;
+	struct heappeaks k = {0};
+	heapqueue_init(&q);
+	add_peak(&k, 7, 100);
+	add_peak(&k, 8, 50);
+	add_peak(&k, 7, 300);
+	add_peak(&k, 7, 200);
+	heappeaks_put(&k, 7, &q);
+	CHECK_U64(q.waiting.rows.n, 1);
+	CHECK_U64(q.waiting.rows.p[0].row.values[1], 300);
+	add_peak(&k, 7, 20); /* another process of that PID */
+	heappeaks_put(&k, 0, &q);
+	CHECK_U64(q.waiting.rows.n, 3);
+	CHECK_U64(k.list.n, 0);
+	heappeaks_release(&k);
+	heapqueue_release(&q);
 }
