@@ -19,6 +19,7 @@
 #include "base/text/escape.h"
 #include "base/mem.h"
 #include "base/text/num.h"
+#include "base/text/wrap.h"
 #include "base/file/zio.h"
 #include "render/assets.h"
 #include "base/text/base64.h"
@@ -29,6 +30,8 @@
 #define THIN_PX     3.0
 #define STATIC_PX   1200 /* width of a window-wide graph before the script knows the window */
 #define FOOT_PX     46.0
+#define LINE_PX     17.0
+#define COLUMN_PX   6.5 /* of notes, on average */
 #define FONT_FAMILY "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 struct box {
@@ -205,12 +208,12 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	uint64_t unnamed = losses_unsymbolized(l);
 	const char *noun = s->r->noun;
 	bool is_of_samples = !noun || !strcmp(noun, "samples");
-	CLEANUP(buf_release) struct buf what = {0};
-	if (is_of_samples)
-		buf_add_str(&what, "samples taken");
-	else
-		buf_addf(&what, "%s %s", noun, s->r->is_estimated ? "estimated" : "seen");
-	add_loss(to, buf_str(&what), seen, 0);
+	/* The noun is that of the rows shown; losses are those of all events. */
+	add_loss(to,
+		 is_of_samples        ? "samples taken"
+		 : s->r->is_estimated ? "events"
+				      : "events seen",
+		 seen, 0);
 	add_loss(to, "lost", lost, seen);
 	add_loss(to, "stacks truncated", truncated, seen);
 	if (unnamed || !(s->r->frames.unnamed > 0))
@@ -229,6 +232,17 @@ static void add_line(struct svg *s, double y, const char *class, struct sv text)
 	buf_add_ch(s->to, '>');
 	escape_xml(s->to, text);
 	buf_add_str(s->to, "</text>\n");
+}
+
+/* Text beside the graph that may be longer than it is wide; returns the y coordinate of its end. */
+static double add_note(struct svg *s, double y, struct sv text)
+{
+	CLEANUP(buf_release) struct buf lines = {0};
+	wrap_add(&lines, text, 0, 0, (size_t)MAX((s->width - 2 * PAD_PX) / COLUMN_PX, 20.0));
+	struct sv rest = buf_sv(&lines);
+	while (rest.n)
+		add_line(s, y += LINE_PX, "sub", sv_split(&rest, '\n'));
+	return y;
 }
 
 /* Returns the y coordinate of the header's end. */
@@ -251,11 +265,11 @@ static double add_header(struct svg *s)
 		is_lossy = true;
 		add_part(&b, unsymbolized);
 	}
-	add_line(s, y += 17, is_lossy ? "loss some" : "loss", buf_sv(&b));
+	add_line(s, y += LINE_PX, is_lossy ? "loss some" : "loss", buf_sv(&b));
 	if (s->o->notes)
-		add_line(s, y += 17, "sub", sv_from_str(s->o->notes));
+		y = add_note(s, y, sv_from_str(s->o->notes));
 	vec_foreach(note, &s->r->notes)
-		add_line(s, y += 17, "sub", sv_from_str(*note));
+		y = add_note(s, y, sv_from_str(*note));
 	return y + 12;
 }
 

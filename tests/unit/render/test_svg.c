@@ -185,6 +185,38 @@ static struct sv random_name(char *to, size_t max)
 	return sv_from(to, n);
 }
 
+static unsigned count_of(const char *text, const char *part)
+{
+	unsigned n = 0;
+	for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+		n++;
+	return n;
+}
+
+TEST(notes_wider_than_the_picture_are_wrapped)
+{
+	CLEANUP(made_release) struct made m = make();
+	struct svg_options o = {DEFAULTS, .width_px = 600};
+	add(m.ct, SV("main;x"), 3, 0);
+	report_note(m.r, "%s",
+		    "one block per 512 KiB allocated on average; estimates are scaled to "
+		    "the exact count of allocations of each size, +- is the half width of "
+		    "the 95 % confidence interval");
+	draw(&m, &o);
+	CHECK(count_of(buf_str(&m.svg), "class=\"sub\"") == 1 + 2); /* with the subtitle */
+}
+
+TEST(losses_count_events_and_not_what_is_shown)
+{
+	CLEANUP(made_release) struct made m = make();
+	struct svg_options o = {DEFAULTS};
+	add(m.ct, SV("main;x"), 3, 0);
+	m.r->noun = "live blocks";
+	m.r->is_estimated = true;
+	m.r->losses.nr[LOSS_SEEN] = m.r->losses.nr[LOSS_WRITTEN] = 16443;
+	CHECK(strstr(draw(&m, &o), "16,443 events"));
+}
+
 TEST(a_hundred_thousand_random_names_stay_well_formed)
 {
 	struct svg_options o = {.min_width_px = 0, .flags = SVG_STATIC};
