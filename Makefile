@@ -125,8 +125,9 @@ $(O)/src/remote/patch/image.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS) $(O)/gen/page.js $(O)/gen/diff.js $(PAGE_CSS)
 $(O)/src/render/assets.o: ALL_CPPFLAGS += -DPAGE_JS='"$(O)/gen/page.js"' -DDIFF_JS='"$(O)/gen/diff.js"'
-# Without comments that begin a line; a comment with code behind it is kept, or an error after several lines.
-strip_js = awk '!c && /^[ \t]*\/\*/ { c = !/\*\/./; if (!c) print; else if (/\*\/$$/) c = 0; next } \
+# Without indentation and comments that begin a line; a comment with code behind it is kept, or an error after
+# several lines.
+strip_js = awk '{ sub(/^\t+/, "") } !c && /^[ \t]*\/\*/ { c = !/\*\/./; if (!c) print; else if (/\*\/$$/) c = 0; next } \
 	c { if (/\*\/./) exit 1; if (/\*\/$$/) c = 0; next } { print } END { exit c }'
 $(O)/gen/page.js: $(PAGE_JS_SRCS) Makefile
 	@mkdir -p $(@D)

@@ -413,8 +413,7 @@ static void add_memory(struct page *page, const struct profile *p)
 	if (t.has_rss)
 		add_series(page, &t, HEAP_MEMORY_RSS, "rss", "RSS");
 	if (t.has_live)
-		add_series(page, &t, HEAP_MEMORY_LIVE, "live",
-			   t.is_live_whole ? "live heap" : "heap growth");
+		add_series(page, &t, HEAP_MEMORY_LIVE, "live", "heap live");
 }
 
 static void add_cgroup_series(struct page *page, const struct table *t, uint32_t column,

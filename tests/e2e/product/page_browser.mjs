@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { assay, check, dir, finish, grep, names, open, pick, random, words, write }
+import { assay, browser, check, dir, finish, grep, names, open, pick, random, words, write }
 	from '../../lib/browserkit.mjs';
 
 const fixtures = path.resolve(path.dirname(process.argv[1]), '../../fixtures');
@@ -345,8 +345,10 @@ check(await page.evaluate(() => window.assay.state !== null && window.assay.show
 	'a state of the legend shows only its time');
 await page.locator('.axis .legend .chip').nth(1).click();
 await frame();
-const strips = await page.evaluate(() => document.querySelector('.layers canvas').clientHeight);
-await page.mouse.click(axis.x + axis.width * 0.5, axis.y + strips - 20 - 16 * 2 - 8);
+const strips = await page.evaluate(() => [document.querySelector('.layers canvas').clientHeight,
+	window.assay.P.groups.list.filter((g) => g.threads.some((t) => window.assay.P.hasRows[t])).length]);
+check(await page.evaluate((nr) => window.assay.P.hasRows.reduce((a, b) => a + b) === nr, strips[1]), 'few threads have a strip each');
+await page.mouse.click(axis.x + axis.width * 0.5, axis.y + strips[0] - 20 - 16 * strips[1] + 8);
 await frame();
 check(await page.evaluate(() => window.assay.groups.size === 1) && /released by|ended by|Waits/.test(
 	await page.textContent('.details')), 'a click on a strip selects its threads and says who ended their waits');
@@ -453,6 +455,13 @@ await ready(page);
 check(await page.evaluate(() => !window.assay.engine.worker && window.assay.shownSum() > 0),
 	'and without a worker where none can be started');
 await page.close();
+page = await browser.newPage();
+await page.addInitScript(() => addEventListener('load', () => {
+	window.atLoad = !document.getElementById('app').hidden && document.querySelector('.flame canvas').height > 100;
+}));
+await page.goto(url);
+check(await page.evaluate(() => window.atLoad), 'a page that counts as loaded shows its views');
+await page.close();
 page = await open(url, { javaScriptEnabled: false });
 check(await page.locator('#static pre').isVisible() && await page.locator('#static svg').count() === 1 &&
 	(await page.locator('#static svg').textContent()).length > 100, 'text and a picture without scripts');
@@ -473,12 +482,44 @@ check(await page.evaluate(() => {
 	const [runtime] = [...d.parent.keys()].filter((i) => i && name(i) === '[runtime frames]' && !d.parent[i]);
 	return name(d.first[runtime]) === 'svc::handle::{async_fn#0}' && weights.total[d.first[runtime]] === 12;
 }), 'tasks that workers of a runtime poll are one frame by their outermost future');
+check(await page.evaluate(async () => {
+	const a = window.assay, found = document.querySelector('.search [role=status]');
+	a.set({ search: 'blocking::pool' });
+	await a.settled();
+	const text = found.textContent;
+	a.set({ search: '' });
+	await a.settled();
+	return text;
+}).then((text) => text.startsWith('46.7')), 'a search finds folded frames');
 await page.evaluate(() => window.assay.set({ folds: false }));
 await settled(page);
 check(await page.evaluate(() => window.assay.model.tree.n) === 14, 'and all frames are one click away');
 await page.close();
+write('plumbing.folded', new Map([
+	['main;svc::reply;<&mut T as tokio::io::async_write::AsyncWrite>::poll_write;mio::net::write;send;__libc_send;work', 3],
+	['main;svc::lock;sem_wait;__new_sem_wait_slow64;do_futex_wait;__futex_abstimed_wait_common64;work', 2],
+	['main;svc::mine;futex_of_mine;__GI_memcpy', 1],
+]));
+page = await ready(await open(view(path.join(dir, 'plumbing.folded'), 'plumbing.html')));
+check(await page.evaluate(() => {
+	const { tree: d } = window.assay.model, name = (i) => window.assay.symName(d.sym[i]), paths = [''], leaves = [];
+	for (let i = 1; i < d.n; i++) {
+		paths.push(`${paths[d.parent[i]]};${name(i)}`);
+		if (!d.first[i])
+			leaves.push(paths[i].slice(1));
+	}
+	return leaves.sort().join('\n');
+}) === ['main;svc::lock;sem_wait;[system call];work', 'main;svc::mine;futex_of_mine;__GI_memcpy',
+	'main;svc::reply;[runtime frames];send;[system call];work'].join('\n'),
+"plumbing of a runtime and of the C library's system calls is one frame each");
+await page.close();
 page = await ready(await open(view(path.join(fixtures, 'calls/spans.assay'), 'spans.html')));
 check(await page.evaluate(() => window.assay.P.head.spans.length) === 20, 'the slowest calls are on the axis');
+await page.close();
+
+page = await ready(await open(view(path.join(fixtures, 'cut/heap.assay'), 'heap.html')));
+check(await page.evaluate(() => [...document.querySelectorAll('[role=tab]')].filter((b) => !b.hidden)
+	.map((b) => b.textContent).join(' ')) === 'Flame Functions Memory About', 'a heap has no view of waits');
 await page.close();
 
 /* ---- hostile names ---- */

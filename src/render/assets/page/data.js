@@ -190,34 +190,29 @@ function metricsOf(head, streams) {
 }
 
 /*
- * Threads whose names differ only in digits are one group, as in `assay report`. If all threads are one
- * small group, each thread is a group.
+ * Threads whose names differ only in digits are one group, as in `assay report`. If there are few
+ * threads, each is a group.
  */
 const SINGLE_MAX = 15;
 function groupsOf(head, hasRows) {
 	const index = new Map(), groups = [], of = new Uint32Array(head.threads.length);
-	head.threads.forEach(function (t, i) {
-		const name = t[3] || '[no thread]';
-		if (!index.has(name)) {
-			index.set(name, groups.length);
-			groups.push({name: name, threads: []});
+	const put = function (t, group) {
+		if (!index.has(group.name)) {
+			index.set(group.name, groups.length);
+			groups.push(Object.assign(group, {threads: []}));
 		}
-		of[i] = index.get(name);
-		groups[of[i]].threads.push(i);
+		of[t] = index.get(group.name);
+		groups[of[t]].threads.push(t);
+	};
+	const isFew = hasRows.reduce((sum, v) => sum + v, 0) <= SINGLE_MAX, used = new Map();
+	head.threads.forEach((t, i) => used.set(t[3], (used.get(t[3]) || 0) + hasRows[i]));
+	head.threads.forEach(function ([, tid, name, group], i) {
+		const isOne = isFew && tid && hasRows[i] && used.get(group) > 1;
+		put(i, isOne ? {name: name + ' ' + tid, tid: tid} : {name: group || '[no thread]'});
 	});
-	const used = groups.filter((g) => g.threads.some((t) => hasRows[t]));
-	const only = used.length === 1 ? used[0].threads.filter((t) => hasRows[t]) : [];
-	if (only.length > 1 && only.length <= SINGLE_MAX) {
-		used[0].threads = [];
-		only.forEach(function (t) {
-			const [, tid, name] = head.threads[t];
-			of[t] = groups.length;
-			groups.push({name: name + ' ' + tid, threads: [t], tid: tid, title: name + ' ' + tid});
-		});
-	}
 	groups.forEach(function (g) {
 		const name = g.threads.length && head.threads[g.threads[0]][2] || g.name;
-		g.title = g.title || (g.threads.length > 1 ? g.name + ' ×' + g.threads.length : name);
+		g.title = g.tid ? g.name : g.threads.length > 1 ? g.name + ' ×' + g.threads.length : name;
 	});
 	return {list: groups, of: of};
 }

@@ -145,8 +145,8 @@ Details.prototype.drawWaits = function (reasons, objects) {
 		el('span', {'class': 'dot'}, li).style.background = cssColor(s[darkMode() ? 4 : 3]);
 		el('b', {}, li).textContent = s[1];
 		li.append(' ' + timeText(g.ns) + (g.n ? ', ' + grouped(g.n) + (g.n < 1.5 ? ' wait' : ' waits') : '') +
-			(g.p50 < 0 ? '' : ', p50 ' + timeText(g.p50) + ', p99 ' + timeText(g.p99)));
-		const object = objects.find((o) => o.state === g.state);
+			(g.p50 < 0 ? '' : ', p50 ' + quantileText(g.p50) + ', p99 ' + quantileText(g.p99)));
+		const object = objects.find((o) => o.state === g.state && o.ns >= 0.05 * g.ns);
 		const quiet = (text) => {
 			el('div', {'class': 'quiet', title: text}, li).textContent = text;
 		};

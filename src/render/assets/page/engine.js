@@ -148,7 +148,7 @@ Engine.prototype.sumsOf = function (q) {
 Engine.prototype.functionsOf = function (q) {
 	const isWhole = !q.hidden.length && q.root === null, P = this.P;
 	const w = this.sumsOf(q);
-	return byFunction(P, P.metrics[q.metric].isMemory ? withoutAllocators(P, w) : w, isWhole ? null : this.treeOf(q, false).of);
+	return byFunction(P, w, isWhole ? null : this.treeOf(q, false).of);
 };
 
 /* @wants: {drawn, functions, details: symbol, waits, memory, heat}; @treeId: what the asker has. */
@@ -246,7 +246,7 @@ Engine.prototype.memory = function (q) {
 		if (!m.isMemory)
 			return;
 		const w = sumRows(P, this.selection(q), m), rows = [];
-		const f = byFunction(P, withoutAllocators(P, w), null);
+		const f = byFunction(P, w, null);
 		for (let i = 0; i < P.tree.nrSyms; i++)
 			if (f.self[i] > 0)
 				rows.push([i, f.self[i], f.count[i]]);

@@ -250,7 +250,7 @@ FlameView.prototype.drawLegend = function () {
 	if (list.length > 14)
 		more.push((list.length - 14) + ' more colours');
 	if (this.unseen)
-		more.push(grouped(this.unseen) + ' frames are too narrow to draw: zoom, search or the table of ' +
+		more.push(countText(this.unseen, 'frames') + ' too narrow to draw: zoom, search or the table of ' +
 			'functions show them');
 	if (more.length)
 		el('span', {'class': 'key quiet'}, this.legend).textContent = more.join('; ');

@@ -131,13 +131,13 @@ function Head(app, parent) {
 
 function SelectionLine(app, parent) {
 	this.app = app;
-	this.box = el('div', {'class': 'selection', role: 'status'}, parent);
+	this.box = el('div', {'class': 'selection'}, parent);
 	this.metric = el('select', {'aria-label': 'What is added up'}, this.box);
 	app.P.metrics.forEach((m, i) => {
 		el('option', {value: String(i)}, this.metric).textContent = m.title;
 	});
 	this.metric.addEventListener('change', () => app.set({metric: +this.metric.value}));
-	this.text = el('span', {}, this.box);
+	this.text = el('span', {role: 'status'}, this.box);
 	this.chips = el('span', {}, this.box);
 	this.toggles = el('span', {'class': 'toggles'}, this.box);
 	this.idle = this.toggle('idle', 'Show idle time (i)', () => app.set({showsIdle: !app.showsIdle}));
@@ -263,10 +263,11 @@ function Bar(app, parent, flame, help) {
 Bar.prototype.draw = function () {
 	const app = this.app, hits = this.flame.hitsNow(), m = app.metricNow();
 	const isOfMemory = !app.P.summary.nrRows;
-	const hasMemory = app.P.head.series.length || app.P.metrics.some((x) => x.isMemory);
+	const isEmpty = {memory: !app.P.head.series.length && !app.P.metrics.some((x) => x.isMemory),
+		waits: waitMetric(app.P) < 0};
 	VIEWS.forEach(([key], i) => {
 		this.tabs[i].setAttribute('aria-selected', String(app.view === key));
-		this.tabs[i].hidden = key === 'memory' ? !hasMemory : isOfMemory && key !== 'about';
+		this.tabs[i].hidden = isEmpty[key] || isOfMemory && !/memory|about/.test(key);
 	});
 	this.input.hidden = isOfMemory;
 	if (this.input.value !== app.search)
@@ -413,18 +414,37 @@ function build(P, engine) {
 	app.refresh(); /* the graph is asked for before the axis */
 	axis.load();
 	window.assay = app; /* for tests and the console */
+	return app;
 }
 
 /* The text of the page instead of its views. */
 function fail(e) {
 	document.getElementById('app').hidden = true;
 	document.getElementById('static').hidden = false;
-	document.getElementById('problem').textContent = 'The views of this page cannot be shown (' +
+	const problem = document.getElementById('problem');
+	problem.hidden = false;
+	problem.textContent = 'The views of this page cannot be shown (' +
 		e.message + '). Its text:';
+}
+
+/*
+ * Until the returned function is called, the page does not count as loaded: a frame that is being written
+ * keeps it waiting. So a program that takes a picture of the loaded page gets its views.
+ */
+function holdLoad() {
+	const frame = el('iframe', {hidden: ''}, document.body), inner = frame.contentDocument;
+	if (inner)
+		inner.open();
+	return () => {
+		if (inner)
+			inner.close();
+		frame.remove();
+	};
 }
 
 /* The script comes before the data, so that the worker starts while they are read. */
 async function start() {
+	document.getElementById('problem').hidden = true;
 	const engine = new EngineClient(document.currentScript.textContent);
 	const isRead = new Promise((ok) => document.addEventListener('DOMContentLoaded', ok));
 	await Promise.all([engine.start(), isRead]);
@@ -432,10 +452,10 @@ async function start() {
 	const P = await engine.ask('open', data.textContent);
 	P.input = data.dataset.input || '';
 	data.textContent = '';
-	build(P, engine);
+	await build(P, engine).settled();
 }
 
 if (typeof document === 'undefined')
 	serveEngine();
 else
-	start().catch(fail);
+	start().catch(fail).finally(holdLoad());

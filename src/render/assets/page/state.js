@@ -42,7 +42,19 @@ App.prototype.question = function () {
 	const sorted = (set) => Array.from(set).sort((a, b) => a - b);
 	return {metric: this.metric, range: this.range, groups: this.groups && sorted(this.groups),
 		state: this.state, showsIdle: this.showsIdle, folds: this.folds, hidden: sorted(this.hidden),
-		root: this.root, around: this.around, opened: sorted(this.opened)};
+		root: this.root, around: this.around, opened: sorted(new Set([...this.opened, ...this.foldedHits()]))};
+};
+
+/* Frames that the search finds are not folded. */
+App.prototype.foldedHits = function () {
+	if (this.hitsOf === this.search)
+		return this.foldedOnes;
+	const re = this.search && compileSearch(this.search), T = this.P.tree, hits = [];
+	for (let s = 0; re && s < T.nrSyms; s++)
+		if (this.P.foldKinds[s] && re.test(T.name[s]))
+			hits.push(s);
+	this.hitsOf = this.search;
+	return this.foldedOnes = hits;
 };
 
 /* The parts that the page needs now and the model does not have. */
@@ -82,6 +94,7 @@ App.prototype.refresh = function () {
 	}).catch((e) => {
 		this.isAsking = false;
 		this.onError(e);
+		this.idle.splice(0).forEach((fn) => fn());
 	});
 };
 

@@ -49,7 +49,7 @@ Table.prototype.fill = function (rows) {
 		for (const [i, c] of this.columns.entries()) {
 			if (!shown[i])
 				continue;
-			const td = el('td', {'class': c.isNumber ? 'num' : ''}, tr);
+			const td = el('td', {'class': c.isNumber ? 'num' : c.isKey ? 'key' : ''}, tr);
 			if (c.bar)
 				el('span', {'class': 'bar'}, td).style.width =
 					Math.max(0, Math.min(100, c.bar(row))) + '%';
@@ -146,7 +146,6 @@ function WaitsView(app, parent) {
 	this.note = el('p', {'class': 'quiet'}, this.box);
 	if (!this.isShown)
 		return;
-	const known = (ns) => ns < 0 ? '-' : timeText(ns);
 	const help = 'Interpolated within buckets of powers of two; of the whole seconds that the range touches; ' +
 		'-: no wait of known length ended in them';
 	const columns = (last) => [
@@ -156,13 +155,13 @@ function WaitsView(app, parent) {
 		{title: 'waits', isNumber: true, value: (g) => g.n, text: (g) => grouped(g.n)},
 		{title: 'mean', isNumber: true, value: (g) => g.ns / (g.n || 1),
 			text: (g) => g.n ? timeText(g.ns / g.n) : ''},
-		{title: 'p50', isNumber: true, value: (g) => g.p50, text: (g) => known(g.p50),
+		{title: 'p50', isNumber: true, value: (g) => g.p50, text: (g) => quantileText(g.p50),
 			help: help},
-		{title: 'p99', isNumber: true, value: (g) => g.p99, text: (g) => known(g.p99),
+		{title: 'p99', isNumber: true, value: (g) => g.p99, text: (g) => quantileText(g.p99),
 			help: help},
 	].concat(last);
 	const pick = (g) => app.set({state: app.state === g.state ? null : g.state, selected: -1});
-	const reason = {title: 'reason', isLink: true, value: (g) => states[g.state][1],
+	const reason = {title: 'reason', isLink: true, isKey: true, value: (g) => states[g.state][1],
 		text: (g) => states[g.state][1], color: (g) => cssColor(states[g.state][darkMode() ? 4 : 3])};
 	const object = (title) => ({title: title, value: (g) => P.head.texts[g.text],
 		text: (g) => shortPath(P.head.texts[g.text], 60), title_of: (g) => P.head.texts[g.text]});

@@ -27,6 +27,11 @@ function timeText(ns) {
 	return scaled(ns, [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], NBSP + 'ns');
 }
 
+/* Of a duration; -1: not known. The scheduler's clock does not divide a microsecond. */
+function quantileText(ns) {
+	return ns < 0 ? '-' : ns < 1000 ? '<1' + NBSP + 'µs' : timeText(ns);
+}
+
 function bytesText(n) {
 	return scaled(n, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB']],
 		NBSP + 'B');

@@ -182,27 +182,25 @@ function totals(self, parent) {
  * tasks of an executor stand side by side under one frame, each with its outermost future.
  */
 const RUNTIME = new RegExp('^(' + [
-	'tokio::runtime::', 'tokio::task::', 'tokio::park::', 'tokio::loom::', 'tokio::util::',
-	'tokio::macros::', 'tokio::coop::', 'rayon_core::', 'rayon::iter::plumbing',
-	'<?std::rt::', '<?std::sys::', 'std::sys_common::', 'std::panic', 'std::thread::local',
-	'std::thread::Builder', 'std::thread::lifecycle', 'core::ops::function::', 'core::panic',
-	'core::future::', 'alloc::boxed::', 'std::__invoke', 'std::invoke', 'std::_Function_handler',
-	'std::function<', 'std::thread::_', 'tracing::instrument', '<?core::pin::Pin', '<alloc::boxed::Box',
-	'<core::panic', '<std::panic', '<tracing::instrument', '<?futures_util::future', '__libc_start',
-	'_start$', 'start_thread$', 'syscall$', '__syscall_cancel', '__GI_', 'clone3?$', '__clone', 'thread_start', 'runtime\\.(goexit|main|mcall|call)',
-	'std::thread::Thread', '__rust_begin_short_backtrace', 'lang_start', 'main::\\{\\{closure\\}\\}$',
+	'tokio::(?!sync|time|fs)', 'mio::', 'rayon_core::', 'rayon::iter::plumbing', 'std::(rt|sys|sys_common|net|panic\\w*)::',
+	'std::thread::(local|Builder|lifecycle|Thread|_)', 'core::(ops::function|panic|future|pin)::', 'alloc::boxed::', 'std::__invoke',
+	'std::invoke', 'std::_Function_handler', 'std::function<', 'tracing::instrument', 'futures_util::future',
+	'\\w as (tokio|core::future|std::io|futures_\\w+)::', '__libc_start', '_start$', 'start_thread$', 'clone3?$', '__clone',
+	'thread_start', 'runtime\\.(goexit|main|mcall|call)', 'lang_start', 'main::\\{\\{closure\\}\\}$',
 ].join('|') + ')|__rust_begin_short_backtrace|catch_unwind|::call_once');
 const ALLOCATOR = new RegExp('^(' + [
 	'(_rjem_|je_|mi_|tc_)?(m|c|re)alloc', '_int_(malloc|free|realloc)', 'sysmalloc', '_?_?libc_malloc',
 	'__libc_(malloc|calloc|realloc|free|memalign)', 'malloc_consolidate', '_rjem_', 'je_',
 	'__rustc?_?alloc', '__rust_(re|de)?alloc', '__rdl_', '__rg_', 'alloc::alloc::', 'alloc::raw_vec::',
 	'operator new', 'operator delete', 'std::allocator', 'std::__new_allocator',
-	'__gnu_cxx::new_allocator', '<alloc::alloc::Global', 'free$', 'cfree', 'arena_', 'tcache_',
+	'__gnu_cxx::new_allocator', 'alloc::alloc::Global', 'free$', 'cfree', 'arena_', 'tcache_',
 	'mi_', 'tc_', '(z|x|g_|ztry|xtry)(m|c|re)alloc', 'zfree',
 ].join('|') + ')');
+/* The C library's own names of system calls, and the ways in which it waits. */
+const LIBC_ENTRY = /^(syscall$|__(internal_)?syscall_cancel|(__GI_)?__libc_(?!start|main|\w*(alloc|free|memalign))|_*(do_|GI_+)?(lll|futex|new_sem)_\w*(lock|wait))/;
 /* Between a system call and what it does or waits for. */
 const KERNEL_ENTRY = new RegExp('^(' + [
-	'entry_SYSCALL', 'do_syscall_64', 'x64_sys_call', '__(x64|arm64|do|se)_sys_', 'el0', 'do_el0', 'invoke_syscall',
+	'entry_SYSCALL', 'do_syscall_64', 'x64_sys_call', '__(x64_|arm64_|do_|se_)?sys_', 'el0', 'do_el0', 'invoke_syscall',
 	'syscall_', 'ret_from_fork', 'asm_', 'do_futex$', '_*futex_(do_)?wait', 'futex_wait', 'do_epoll_wait', 'ep_poll$',
 	'do_sys_poll', 'do_poll', 'poll_schedule', '_*schedule(_|$)', 'io_schedule', 'hrtimer_nanosleep', 'do_nanosleep',
 	'schedule_hrtimeout', 'common_nsleep', 'ksys_', 'vfs_(read|write|fsync)',
@@ -218,8 +216,10 @@ function foldKinds(tree) {
 		const name = tree.name[s];
 		if (name[0] === '[') /* synthetic frames */
 			continue;
-		kind[s] = tree.symFlags[s] & SYM_KERNEL ? (KERNEL_ENTRY.test(name) ? FOLD_KERNEL : 0) :
-			 RUNTIME.test(name) ? FOLD_RUNTIME : ALLOCATOR.test(name) ? FOLD_ALLOCATOR : 0;
+		const own = name.replace(/^[<&*]+(mut )?/, ''); /* "<&T as Trait>::f" */
+		kind[s] = (tree.symFlags[s] & SYM_KERNEL ? KERNEL_ENTRY : LIBC_ENTRY).test(name) ? FOLD_KERNEL :
+			tree.symFlags[s] & SYM_KERNEL ? 0 : RUNTIME.test(own) ? FOLD_RUNTIME :
+			ALLOCATOR.test(own) ? FOLD_ALLOCATOR : 0;
 	}
 	return kind;
 }
@@ -423,20 +423,6 @@ function ownOf(total, parent) {
 	for (let i = total.length - 1; i > 0; i--)
 		own[parent[i]] -= total[i];
 	return own;
-}
-
-/* The weight of allocators' frames given to their callers: the functions that allocate. */
-function withoutAllocators(P, w) {
-	const T = P.tree, out = {self: w.self.slice(), count: w.count.slice()};
-	for (let i = T.n - 1; i > 0; i--) {
-		if (P.foldKinds[T.sym[i]] !== FOLD_ALLOCATOR || !T.parent[i])
-			continue;
-		for (const key of ['self', 'count']) {
-			out[key][T.parent[i]] += out[key][i];
-			out[key][i] = 0;
-		}
-	}
-	return out;
 }
 
 /* ---- by function -------------------------------------------------------------------------------- */
