@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ void mem_die(size_t n)
 
 #define HUGE_BYTES ((size_t)2 << 20)
 #define HUGE_MIN   ((size_t)4 << 20)
+#define HEAP_BYTES ((size_t)256 << 20)
 
 /* Asks for huge pages in a large block; where that fails, pages are small. */
 static void *in_huge_pages(void *p, size_t n)
@@ -34,6 +36,16 @@ static void *in_huge_pages(void *p, size_t n)
 	if (n >= HUGE_MIN && first < end)
 		(void)madvise(first, (size_t)(end - first) & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);
 	return p;
+}
+
+void mem_keep(void)
+{
+	/* Else freed blocks are unmapped, and the kernel clears the pages of the next ones again. */
+	(void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	(void)mallopt(M_TRIM_THRESHOLD, INT32_MAX);
+	void *heap = malloc(HEAP_BYTES); /* grows the heap; memory that nothing uses costs none */
+	if (heap)
+		free(in_huge_pages(heap, HEAP_BYTES));
 }
 
 void *xmalloc(size_t n)

@@ -21,6 +21,12 @@ void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));
 void *xreallocarray(void *p, size_t nr, size_t n) __attribute__((returns_nonnull));
 /* The same for a zeroed array that is written from its start to its end. Released by free. */
 void *xcalloc_huge(size_t nr, size_t n) __attribute__((malloc, returns_nonnull));
+/*
+ * From now on freed memory is kept for later allocations, and the first 256 MiB are in huge
+ * pages: for commands that read a file, write a result and end. A capture would hold its peak to the
+ * end.
+ */
+void mem_keep(void);
 char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 void *xmemdup(const void *p, size_t n) __attribute__((returns_nonnull));

@@ -54,6 +54,7 @@ int inputs_confine(const char *const *paths, size_t nr, const char *output, stru
 	host_drop_all();
 	hostfile_start(0, NULL);
 	host_limit_calls(HOST_CALLS_READING);
+	mem_keep();
 	return 0;
 }
 
