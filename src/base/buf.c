@@ -127,7 +127,7 @@ void buf_add_u64le(struct buf *b, uint64_t v)
 	buf_add(b, &v, sizeof(v));
 }
 
-void buf_add_uleb(struct buf *b, uint64_t v)
+void buf_add_uleb_long(struct buf *b, uint64_t v)
 {
 	char *to = buf_reserve(b, 10);
 	size_t n = 0;

@@ -38,7 +38,14 @@ void buf_add_hex(struct buf *b, uint64_t v);
 void buf_add_u16le(struct buf *b, uint16_t v);
 void buf_add_u32le(struct buf *b, uint32_t v);
 void buf_add_u64le(struct buf *b, uint64_t v);
-void buf_add_uleb(struct buf *b, uint64_t v);
+void buf_add_uleb_long(struct buf *b, uint64_t v); /* any number */
+static inline void buf_add_uleb(struct buf *b, uint64_t v)
+{
+	if (UNLIKELY(v >= 0x80 || b->cap - b->n < 2))
+		return buf_add_uleb_long(b, v);
+	b->p[b->n++] = (char)v;
+	b->p[b->n] = 0;
+}
 void buf_add_zigzag(struct buf *b, int64_t v);
 /* Returns the string (never NULL), owned by the caller; the buffer is empty afterwards. */
 char *buf_detach(struct buf *b);

@@ -189,6 +189,25 @@ static void merge_tags(struct merge *m)
 	}
 }
 
+/* Appends the rows to a table of the same shape. */
+static void merge_rows(struct merge *m, const struct table *t, struct table *to)
+{
+	table_reserve(to, t->n);
+	for (size_t i = 0; i < t->n; i++) {
+		to->stack[to->n + i] = m->stack[t->stack[i]];
+		to->task[to->n + i] = m->task[t->task[i]];
+		if (t->has_tags)
+			to->tag[to->n + i] = m->tag[t->tag[i]];
+	}
+	if (t->n) {
+		memcpy(to->time_ns + to->n, t->time_ns, t->n * sizeof(*t->time_ns));
+		memcpy(to->cpu + to->n, t->cpu, t->n * sizeof(*t->cpu));
+		memcpy(to->values + to->n * to->nr_columns, t->values,
+		       t->n * t->nr_columns * sizeof(*t->values));
+	}
+	to->n += t->n;
+}
+
 static void merge_tables(struct merge *m)
 {
 	vec_foreach(t, &m->from->tables) {
@@ -197,14 +216,7 @@ static void merge_tables(struct merge *m)
 		for (uint32_t c = 0; c < t->nr_columns; c++)
 			shape.columns[c].name = text(m, t->columns[c].name);
 		uint32_t to = profile_table(m->to, &shape);
-		for (size_t i = 0; i < t->n; i++) {
-			profile_sample(m->to, to, t->time_ns[i], m->stack[t->stack[i]],
-				       m->task[t->task[i]], t->cpu[i],
-				       t->values + i * t->nr_columns);
-			if (t->has_tags)
-				m->to->tables.p[to].tag[m->to->tables.p[to].n - 1] =
-					m->tag[t->tag[i]];
-		}
+		merge_rows(m, t, &m->to->tables.p[to]);
 	}
 	vec_foreach(mark, &m->from->marks)
 		vec_push(&m->to->marks, (struct mark){mark->time_ns, text(m, mark->text)});

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define NS_PER_MS 1000000ull
 #define SLICE_MS  1000u /* sums of waits and counts */
@@ -156,17 +157,44 @@ static uint32_t time_of(const struct maker *m, const struct selection *sel,
 /* The order of a stream's rows: by time, then such that similar rows are neighbours. */
 struct place {
 	uint32_t time_ms;
-	uint32_t thread;
-	uint32_t shape;
 	uint32_t row;
+	uint64_t likeness; /* thread << 32 | shape */
 };
 
-static int by_time(const void *x, const void *y)
+static int by_likeness(const void *x, const void *y)
 {
 	const struct place *a = x;
 	const struct place *b = y;
-	return COMPARE(a->time_ms, b->time_ms) ?: COMPARE(a->thread, b->thread)
-	       ?: COMPARE(a->shape, b->shape) ?: COMPARE(a->row, b->row);
+	return COMPARE(a->likeness, b->likeness) ?: COMPARE(a->row, b->row);
+}
+
+#define FEW_ROWS 32
+
+/* Rows of one time, in their order. Most times have few, which need no calls of a function. */
+static void sort_alike(struct place *p, size_t n)
+{
+	if (n > FEW_ROWS) {
+		qsort(p, n, sizeof(*p), by_likeness);
+		return;
+	}
+	for (size_t i = 1; i < n; i++) {
+		struct place moved = p[i];
+		size_t at = i;
+		for (; at && p[at - 1].likeness > moved.likeness; at--)
+			p[at] = p[at - 1];
+		p[at] = moved;
+	}
+}
+
+/* Rows of a table are in order of time already. */
+static void sort_places(struct place *p, size_t n)
+{
+	sort_records(p, n, sizeof(*p), UINT32_MAX); /* by time_ms */
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && p[end].time_ms == p[i].time_ms;)
+			end++;
+		sort_alike(p + i, end - i);
+	}
 }
 
 static uint32_t shape_of(const struct maker *m, const struct selection *sel,
@@ -186,12 +214,12 @@ static void place_rows(struct maker *m, const struct page_stream *s, const struc
 {
 	for (uint32_t i = 0; i < sel->nr_rows; i++) {
 		const struct select_row *row = &sel->rows[i];
+		uint32_t shape = s->flags & PAGE_HAS_STATES ? shape_of(m, sel, row) : 0;
 		places[i].row = i;
-		places[i].thread = m->thread_of[row->task];
 		places[i].time_ms = s->flags & PAGE_HAS_TIMES ? time_of(m, sel, row) : 0;
-		places[i].shape = s->flags & PAGE_HAS_STATES ? shape_of(m, sel, row) : 0;
+		places[i].likeness = (uint64_t)m->thread_of[row->task] << 32 | shape;
 	}
-	qsort(places, sel->nr_rows, sizeof(*places), by_time);
+	sort_places(places, sel->nr_rows);
 }
 
 static void fill_row(struct maker *m, struct page_stream *s, const struct selection *sel, size_t i,
@@ -199,7 +227,7 @@ static void fill_row(struct maker *m, struct page_stream *s, const struct select
 {
 	const struct select_row *row = &sel->rows[from->row];
 	bool is_instant = s->flags & PAGE_HAS_STATES && !row->synth_leaf;
-	s->thread[i] = from->thread;
+	s->thread[i] = (uint32_t)(from->likeness >> 32);
 	s->count[i] = row->nr_samples;
 	s->weight[i] = row->weight;
 	if (s->place && hotcode_has(sel, row))
@@ -216,7 +244,7 @@ static void fill_row(struct maker *m, struct page_stream *s, const struct select
 	if (!s->state)
 		return;
 	s->state[i] = (uint8_t)row->synth_leaf;
-	s->shape[i] = from->shape;
+	s->shape[i] = (uint32_t)from->likeness;
 	if (t && t->has_tags) {
 		struct page_state *state = &m->page->states.p[s->state[i]];
 		add_tag(m, s, i, &m->p->tags.p[t->tag[row->source]]);

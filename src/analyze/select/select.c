@@ -559,7 +559,7 @@ static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t
 
 /* A row for each sample. Waits end without the scheduler's frames, as in aggregated rows. */
 static void add_single_rows(const struct row_filter *plan, const uint32_t *in, size_t n,
-			    select_rows *rows)
+			    struct select_row *rows)
 {
 	const struct table *t = plan->t;
 	struct selecttags_stacks stacks = selecttags_stacks(&plan->tags);
@@ -567,11 +567,13 @@ static void add_single_rows(const struct row_filter *plan, const uint32_t *in, s
 		size_t i = in[k];
 		enum wait_reason reason;
 		(void)selecttags_test(&plan->tags, i, &reason); /* it is selected */
-		struct select_row *row = new_row(rows, selecttags_stack(&stacks, t->stack[i]),
-						 t->task[i], select_phase(plan, i));
-		row->synth_leaf = reason;
-		row->source = (uint32_t)i;
-		add_to_row(row, t, i);
+		rows[k] = (struct select_row){.stack = selecttags_stack(&stacks, t->stack[i]),
+					      .task = t->task[i],
+					      .phase = select_phase(plan, i),
+					      .synth_leaf = reason,
+					      .source = (uint32_t)i,
+					      .nr_samples = samples_of(t, i),
+					      .weight = weight_of(t, i)};
 	}
 	selecttags_stacks_release(&stacks);
 }
@@ -587,8 +589,12 @@ static void scan(struct arena *a, const struct row_filter *plan, const struct se
 		return;
 	}
 	if (spec->flags & SELECT_SINGLE_ROWS) {
-		add_single_rows(plan, in, n, &rows);
-	} else if (spec->flags & SELECT_TIME_ORDER) {
+		sel->nr_rows = n;
+		sel->rows = arena_alloc(a, n * sizeof(*sel->rows));
+		add_single_rows(plan, in, n, sel->rows);
+		return;
+	}
+	if (spec->flags & SELECT_TIME_ORDER) {
 		merge_runs(plan, in, n, &rows);
 	} else {
 		CLEANUP(by_stack_release)

@@ -5,45 +5,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/numcolumn.h"
 #include "format/assay/assayfile.h"
 #include "format/page/pagerow.h"
 
 #define NS_PER_MS 1000000ull
-
-/* A column: one number a row, or a single one if all are equal. */
-struct column_buf {
-	struct buf b;
-	uint64_t first;
-	size_t n;
-	bool is_equal;
-};
-
-static void add_value(struct column_buf *c, uint64_t v)
-{
-	if (!c->n++) {
-		c->first = v;
-		c->is_equal = true;
-	}
-	c->is_equal &= v == c->first;
-	buf_add_uleb(&c->b, v);
-}
-
-static void add_signed(struct column_buf *c, int64_t v)
-{
-	add_value(c, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
-}
-
-static void end_column(struct buf *to, struct column_buf *c)
-{
-	if (c->n && c->is_equal) {
-		buf_clear(&c->b);
-		buf_add_uleb(&c->b, c->first);
-	}
-	buf_add_uleb(to, c->b.n);
-	buf_add_sv(to, buf_sv(&c->b));
-	buf_release(&c->b);
-	*c = (struct column_buf){0};
-}
 
 /* The rows of one stream that are one table's, in the stream's order. */
 struct part {
@@ -62,21 +28,21 @@ static void add_guessed(struct buf *to, const struct part *part, const uint32_t 
 			const uint32_t *keys)
 {
 	struct guess g = {0};
-	struct column_buf codes = {0};
-	struct column_buf fresh = {0};
+	CLEANUP(numcolumn_release) struct numcolumn codes = {0};
+	CLEANUP(numcolumn_release) struct numcolumn fresh = {0};
 	uint32_t last = 0;
 	EACH_ROW(part, i)
 	{
 		bool is_new;
 		uint32_t value = column[part->s->source[i]];
-		add_value(&codes, guess_code(&g, keys[i], value, &is_new));
+		numcolumn_add(&codes, guess_code(&g, keys[i], value, &is_new));
 		if (!is_new)
 			continue;
-		add_signed(&fresh, (int64_t)value - last);
+		numcolumn_add_signed(&fresh, (int64_t)value - last);
 		last = value;
 	}
-	end_column(to, &codes);
-	end_column(to, &fresh);
+	numcolumn_end(to, &codes);
+	numcolumn_end(to, &fresh);
 	guess_release(&g);
 }
 
@@ -85,22 +51,22 @@ static void add_tags(struct buf *to, const struct part *part)
 {
 	struct guess g = {0};
 	struct pagerow_keys keys = {0};
-	struct column_buf codes = {0};
-	struct column_buf fresh = {0};
+	CLEANUP(numcolumn_release) struct numcolumn codes = {0};
+	CLEANUP(numcolumn_release) struct numcolumn fresh = {0};
 	uint32_t last = 0;
 	EACH_ROW(part, i)
 	{
 		bool is_new;
 		uint32_t value = part->t->tag[part->s->source[i]];
 		uint64_t key = pagerow_tag_key(&keys, part->s, i);
-		add_value(&codes, guess_code(&g, key, value, &is_new));
+		numcolumn_add(&codes, guess_code(&g, key, value, &is_new));
 		if (!is_new)
 			continue;
-		add_signed(&fresh, (int64_t)value - last);
+		numcolumn_add_signed(&fresh, (int64_t)value - last);
 		last = value;
 	}
-	end_column(to, &codes);
-	end_column(to, &fresh);
+	numcolumn_end(to, &codes);
+	numcolumn_end(to, &fresh);
 	guess_release(&g);
 	pagerow_keys_release(&keys);
 }
@@ -108,36 +74,50 @@ static void add_tags(struct buf *to, const struct part *part)
 /* What is left of the time after whole milliseconds: of slices exactly, of instants dropped. */
 static void add_times(struct buf *to, const struct part *part)
 {
-	struct column_buf c = {0};
+	CLEANUP(numcolumn_release) struct numcolumn c = {0};
 	bool is_exact = part->t->time_kind == TABLE_TIME_SLICE;
 	EACH_ROW(part, i)
 	{
 		uint64_t ms_ns = part->start_ns + part->s->time_ms[i] * NS_PER_MS;
-		add_signed(&c,
-			   is_exact ? (int64_t)(part->t->time_ns[part->s->source[i]] - ms_ns) : 0);
+		numcolumn_add_signed(
+			&c, is_exact ? (int64_t)(part->t->time_ns[part->s->source[i]] - ms_ns) : 0);
 	}
-	end_column(to, &c);
+	numcolumn_end(to, &c);
+}
+
+/* The values less what the stream says about them. */
+static void add_rests(struct numcolumn *to, const struct part *part, uint32_t column)
+{
+	EACH_ROW(part, i)
+	{
+		int64_t v = part->t->values[part->s->source[i] * part->t->nr_columns + column];
+		int64_t predicted = pagerow_predicted(part->t, column, part->s, i);
+		numcolumn_add_signed(to, (int64_t)((uint64_t)v - (uint64_t)predicted));
+	}
+}
+
+static void add_deltas(struct numcolumn *to, const struct part *part, uint32_t column)
+{
+	int64_t last = 0;
+	EACH_ROW(part, i)
+	{
+		int64_t v = part->t->values[part->s->source[i] * part->t->nr_columns + column];
+		numcolumn_add_signed(to, (int64_t)((uint64_t)v - (uint64_t)last));
+		last = v;
+	}
 }
 
 /* In the mode that takes less room. */
 static void add_values(struct buf *to, const struct part *part, uint32_t column)
 {
-	struct column_buf deltas = {0};
-	struct column_buf rests = {0};
-	int64_t last = 0;
-	EACH_ROW(part, i)
-	{
-		int64_t v = part->t->values[part->s->source[i] * part->t->nr_columns + column];
-		uint64_t by_last = (uint64_t)v - (uint64_t)last;
-		int64_t predicted = pagerow_predicted(part->t, column, part->s, i);
-		add_signed(&deltas, (int64_t)by_last);
-		add_signed(&rests, (int64_t)((uint64_t)v - (uint64_t)predicted));
-		last = v;
-	}
-	bool is_better = rests.is_equal || (!deltas.is_equal && rests.b.n < deltas.b.n);
+	CLEANUP(numcolumn_release) struct numcolumn rests = {0};
+	CLEANUP(numcolumn_release) struct numcolumn deltas = {0};
+	add_rests(&rests, part, column);
+	if (rests.is_varied)
+		add_deltas(&deltas, part, column);
+	bool is_better = !rests.is_varied || (deltas.is_varied && rests.b.n < deltas.b.n);
 	buf_add_uleb(to, is_better ? PAGEROW_PREDICTED : PAGEROW_DELTA);
-	end_column(to, is_better ? &rests : &deltas);
-	buf_release(is_better ? &deltas.b : &rests.b);
+	numcolumn_end(to, is_better ? &rests : &deltas);
 }
 
 static void add_part(struct buf *to, const struct part *part)
@@ -172,15 +152,15 @@ static void take_rows(struct pagefile_stream *own, uint8_t **taken, const struct
 static void add_stream(struct buf *to, struct profile *p, const struct pagefile_stream *s,
 		       uint64_t start_ns)
 {
-	struct column_buf c = {0};
+	CLEANUP(numcolumn_release) struct numcolumn c = {0};
 	uint8_t has[UINT8_MAX + 1] = {0};
 	buf_add_uleb(to, s->n);
 	buf_add_uleb(to, (s->time_ms ? PAGEROW_TIMES : 0u) | (s->state ? PAGEROW_STATES : 0u));
 	for (size_t i = 0; i < s->n; i++) {
-		add_value(&c, s->table[i]);
+		numcolumn_add(&c, s->table[i]);
 		has[s->table[i]] = 1;
 	}
-	end_column(to, &c);
+	numcolumn_end(to, &c);
 	for (unsigned t = 1; t <= UINT8_MAX; t++) {
 		const struct part part = {.s = s,
 					  .t = has[t] ? &p->tables.p[t - 1] : NULL,

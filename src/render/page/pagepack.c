@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/numcolumn.h"
 #include "base/text/json.h"
 #include "model/facts.h"
 #include "model/wait.h"
@@ -223,21 +224,6 @@ static void add_texts(struct packer *k)
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-struct packed_column {
-	struct buf b;
-	uint64_t first;
-	size_t n;
-	bool is_constant;
-};
-
-static void add_value(struct packed_column *c, uint64_t v)
-{
-	if (!c->n++)
-		*c = (struct packed_column){.b = c->b, .first = v, .n = 1, .is_constant = true};
-	c->is_constant &= v == c->first;
-	buf_add_uleb(&c->b, v);
-}
-
 /* What was added since the last call. */
 static void end_part(struct pagepack *to, bool has_runs)
 {
@@ -247,23 +233,11 @@ static void end_part(struct pagepack *to, bool has_runs)
 		vec_push(&to->parts, (struct zio_part){to->bytes.n, has_runs});
 }
 
-static void end_column(struct buf *to, struct packed_column *c)
-{
-	if (c->is_constant && c->n > 1) {
-		buf_clear(&c->b);
-		buf_add_uleb(&c->b, c->first);
-	}
-	buf_add_uleb(to, c->b.n);
-	buf_add_sv(to, buf_sv(&c->b));
-	buf_clear(&c->b);
-	c->n = 0;
-}
-
 #define ADD_COLUMN(to, c, s, value, has_runs)       \
 	do {                                        \
 		for (size_t i = 0; i < (s)->n; i++) \
-			add_value(c, value);        \
-		end_column(&(to)->bytes, c);        \
+			numcolumn_add(c, value);    \
+		numcolumn_end(&(to)->bytes, c);     \
 		end_part(to, has_runs);             \
 	} while (0)
 
@@ -333,7 +307,7 @@ static void add_nodes(struct packer *k, struct pagepack *pack, const struct page
 #define SHAPE_LEVELS 63 /* of the weights of bins */
 
 /* The shape of rows whose weights have a sum of @sum. */
-static void add_shape(struct packed_column columns[4], const struct waitbin *bins, size_t n,
+static void add_shape(struct numcolumn columns[4], const struct waitbin *bins, size_t n,
 		      uint64_t sum)
 {
 	uint64_t kept = 0;
@@ -342,12 +316,12 @@ static void add_shape(struct packed_column columns[4], const struct waitbin *bin
 		kept += bins[i].ns;
 		most = MAX(most, (uint64_t)bins[i].ns);
 	}
-	add_value(&columns[0], sum > kept ? (sum - kept) * SHAPE_LEVELS / most : 0);
-	add_value(&columns[1], n);
+	numcolumn_add(&columns[0], sum > kept ? (sum - kept) * SHAPE_LEVELS / most : 0);
+	numcolumn_add(&columns[1], n);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t level = (bins[i].ns * (uint64_t)SHAPE_LEVELS + most / 2) / most;
-		add_value(&columns[2], bins[i].bin - (i ? bins[i - 1].bin : 0u));
-		add_value(&columns[3], MAX(level, (uint64_t)1));
+		numcolumn_add(&columns[2], bins[i].bin - (i ? bins[i - 1].bin : 0u));
+		numcolumn_add(&columns[3], MAX(level, (uint64_t)1));
 	}
 }
 
@@ -355,7 +329,7 @@ static void add_shape(struct packed_column columns[4], const struct waitbin *bin
 static void add_shapes(struct pagepack *to, const struct waitbins *bins,
 		       const struct page_stream *s)
 {
-	struct packed_column columns[4] = {0};
+	struct numcolumn columns[4] = {0};
 	for (size_t i = 0; i < s->n;) {
 		size_t end = i;
 		uint64_t sum = 0;
@@ -369,15 +343,15 @@ static void add_shapes(struct pagepack *to, const struct waitbins *bins,
 		i = end;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-		end_column(&to->bytes, &columns[i]);
-		buf_release(&columns[i].b);
+		numcolumn_end(&to->bytes, &columns[i]);
+		numcolumn_release(&columns[i]);
 	}
 	end_part(to, RUNS);
 }
 
 static void add_rows(struct packer *k, struct pagepack *to, const struct page_stream *s)
 {
-	struct packed_column c = {0};
+	CLEANUP(numcolumn_release) struct numcolumn c = {0};
 	if (s->time_ms) {
 		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0), MATCHES);
 		ADD_COLUMN(to, &c, s, s->len_ms[i], MATCHES);
@@ -397,18 +371,16 @@ static void add_rows(struct packer *k, struct pagepack *to, const struct page_st
 								 : 2u,
 			   MATCHES);
 	}
-	buf_release(&c.b);
 	if (s->state)
 		add_shapes(to, k->page->bins, s);
 }
 
 static void add_places(struct pagepack *to, const struct page_stream *s)
 {
-	struct packed_column c = {0};
+	CLEANUP(numcolumn_release) struct numcolumn c = {0};
 	if (!s->place)
 		return;
 	ADD_COLUMN(to, &c, s, s->place[i], RUNS);
-	buf_release(&c.b);
 }
 
 static void add_block(struct buf *to, const struct buf *block)
