@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/process/work.h"
 #include "base/sort.h"
 
 #define NS_PER_MS 1000000ull
@@ -497,21 +498,61 @@ static void add_spans(struct maker *m)
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
-static int add_pages(struct page *page, const struct profile *p, const char *input, struct err *err)
+struct job {
+	struct page *page;
+	const struct profile *p;
+	const char *input;
+	const struct code_access *code;
+	struct err err[2]; /* of the items */
+	int rc[2];
+};
+
+static int add_pages(struct job *job, struct err *err)
 {
 	const struct view_limits limits = {.max_rows = 20};
 	const struct select_spec spec = {0};
-	TRY(views_page(page->first, p, &spec, input, &limits, err));
-	vec_foreach(text, &page->first->findings)
-		vec_push(&page->sentences, arena_strdup(&page->arena, *text));
-	const char *target = report_get_fact(page->first, FACT_TARGET);
-	const char *title = views_default(p)->title;
-	page->title = target ? arena_fmt(&page->arena, "%s: %s", target, title) : title;
+	struct page *page = job->page;
+	struct report *first = page->first;
+	TRY(views_page(first, job->p, &spec, job->input, &limits, err));
+	vec_foreach(text, &first->findings)
+		vec_push(&page->sentences, *text);
+	const char *target = report_get_fact(first, FACT_TARGET);
+	const char *title = views_default(job->p)->title;
+	page->title = target ? arena_fmt(&first->arena, "%s: %s", target, title) : title;
 	return 0;
 }
 
+static int add_rows(struct job *job, struct err *err)
+{
+	struct page *page = job->page;
+	const struct profile *p = job->p;
+	CLEANUP(maker_release)
+	struct maker m = {.page = page, .p = p, .names = &page->tree_report->names};
+	m.tree = calltree_new(page->tree_report, 0);
+	page->bins = waitbins_new(p);
+	m.frames = waitframes_new(&m.arena, p);
+	add_threads(&m);
+	add_states(page);
+	add_cgroup(page, p);
+	add_memory(page, p);
+	add_marks(page, p);
+	add_spans(&m);
+	TRY(add_lines(&m, job->code, err));
+	TRY(add_streams(&m, err));
+	finish_tree(&m);
+	return 0;
+}
+
+/* The two write different members of the page. */
+static void run_item(void *ctx, size_t item, unsigned worker)
+{
+	struct job *job = ctx;
+	(void)worker;
+	job->rc[item] = (item ? add_pages : add_rows)(job, &job->err[item]);
+}
+
 int page_make(struct page *page, const struct profile *p, const char *input,
-	      const struct code_access *code, struct err *err)
+	      const struct code_access *code, struct work_pool *pool, struct err *err)
 {
 	*page = (struct page){.wall_start_ns = p->wall_start_ns, .is_incomplete = p->is_incomplete};
 	page->first = report_new();
@@ -519,28 +560,17 @@ int page_make(struct page *page, const struct profile *p, const char *input,
 	struct window all = window_of_profile(p);
 	page->start_ns = all.from_ns;
 	page->duration_ms = (all.to_ns - all.from_ns + NS_PER_MS - 1) / NS_PER_MS;
-	CLEANUP(maker_release)
-	struct maker m = {.page = page, .p = p, .names = &page->tree_report->names};
-	m.tree = calltree_new(page->tree_report, 0);
-	page->bins = waitbins_new(p);
-	m.frames = waitframes_new(&m.arena, p);
-	int rc = add_pages(page, p, input, err);
-	if (!rc) {
-		add_threads(&m);
-		add_states(page);
-		add_cgroup(page, p);
-		add_memory(page, p);
-		add_marks(page, p);
-		add_spans(&m);
-		rc = add_lines(&m, code, err);
-		rc = rc ? rc : add_streams(&m, err);
+	struct job job = {.page = page, .p = p, .input = input, .code = code};
+	work_run(pool, ARRAY_LEN(job.rc), run_item, &job);
+	int rc = 0;
+	for (size_t i = ARRAY_LEN(job.rc); i--;) {
+		if (job.rc[i] && !rc)
+			rc = err_move(err, &job.err[i]);
+		err_release(&job.err[i]);
 	}
-	if (rc) {
+	if (rc)
 		page_release(page);
-		return rc;
-	}
-	finish_tree(&m);
-	return 0;
+	return rc;
 }
 
 void page_release(struct page *page)

@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
+#include "base/process/work.h"
 #include "base/vec.h"
 #include "model/profile.h"
 
@@ -124,10 +125,10 @@ struct page {
 
 /*
  * @input: file name for commands on the page. @code: opens binaries and source files; NULL: neither
- * is in the page. Errors as those of views_page.
+ * is in the page. @pool: shares the work; NULL: none. Errors as those of views_page.
  */
 int page_make(struct page *ret_page, const struct profile *p, const char *input,
-	      const struct code_access *code, struct err *err);
+	      const struct code_access *code, struct work_pool *pool, struct err *err);
 void page_release(struct page *page);
 
 #endif

@@ -121,9 +121,16 @@ void work_free(struct work_pool *p)
 	free(p);
 }
 
+void work_free_p(struct work_pool **p)
+{
+	work_free(*p);
+}
+
 void work_run(struct work_pool *p, size_t nr_items, work_fn fn, void *ctx)
 {
-	if (!nr_items)
+	for (size_t i = 0; !p && i < nr_items; i++)
+		fn(ctx, i, 0);
+	if (!p || !nr_items)
 		return;
 	p->fn = fn;
 	p->ctx = ctx;

@@ -28,6 +28,8 @@ unsigned work_threads_wanted(unsigned nr_threads);
 /* @nr_threads includes the caller; 0: see work_threads_wanted. */
 struct work_pool *work_new(unsigned nr_threads);
 void work_free(struct work_pool *p);
+void work_free_p(struct work_pool **p);
+/* @p NULL: the calling thread processes all items. */
 void work_run(struct work_pool *p, size_t nr_items, work_fn fn, void *ctx);
 
 #endif

@@ -5,11 +5,30 @@
 #include "analyze/page/pagedata.h"
 #include "cmd/hints.h"
 #include "base/file/file.h"
+#include "base/process/work.h"
 #include "base/vec.h"
 #include "cmd/read/flamegraph.h"
 #include "format/page/pagefile.h"
 #include "render/page/pagehtml.h"
 #include "render/text.h"
+
+enum part { PART_DATA, PART_RECORDING, PART_PICTURE, PART_TEXT, PART_NR }; /* the longest first */
+
+struct maker {
+	const struct profile *p;
+	const struct page *page;
+	const char *input;
+	struct buf parts[PART_NR];
+	struct err err; /* of the recording */
+	int rc;
+};
+
+static void maker_release(struct maker *m)
+{
+	for (size_t i = 0; i < PART_NR; i++)
+		buf_release(&m->parts[i]);
+	err_release(&m->err);
+}
 
 /* The default flame graph, for browsers without scripts; empty if there is nothing to draw. */
 static void add_picture(struct buf *to, const struct profile *p, const char *input)
@@ -21,11 +40,12 @@ static void add_picture(struct buf *to, const struct profile *p, const char *inp
 		buf_clear(to);
 }
 
-static int add_recording(struct buf *recording, struct buf *rows, const struct profile *p,
-			 const struct page *page, const char *input, struct err *err)
+static int add_recording(struct buf *to, const struct maker *m, struct err *err)
 {
+	CLEANUP(buf_release) struct buf recording = {0};
+	CLEANUP(buf_release) struct buf rows = {0};
 	VEC(struct pagefile_stream) streams = {0};
-	vec_foreach(s, &page->streams)
+	vec_foreach(s, &m->page->streams)
 		vec_push(&streams, (struct pagefile_stream){.n = s->n,
 							    .table = s->table,
 							    .source = s->source,
@@ -38,34 +58,55 @@ static int add_recording(struct buf *recording, struct buf *rows, const struct p
 							    .log2_ns = s->log2_ns,
 							    .object = s->object,
 							    .waker = s->waker});
-	int rc = pagefile_make(recording, rows, p, streams.p, streams.n, page->start_ns,
-			       input ? path_base(input) : NULL, err);
+	int rc = pagefile_make(&recording, &rows, m->p, streams.p, streams.n, m->page->start_ns,
+			       m->input ? path_base(m->input) : NULL, err);
 	vec_release(&streams);
+	if (!rc)
+		pagehtml_add_recording(to, buf_sv(&recording), buf_sv(&rows));
 	return rc;
+}
+
+static void make_part(void *ctx, size_t item, unsigned worker)
+{
+	struct maker *m = ctx;
+	struct buf *to = &m->parts[item];
+	(void)worker;
+	switch ((enum part)item) {
+	case PART_DATA:
+		pagehtml_add_data(to, m->page, m->input);
+		break;
+	case PART_RECORDING:
+		m->rc = add_recording(to, m, &m->err);
+		break;
+	case PART_PICTURE:
+		add_picture(to, m->p, m->input);
+		break;
+	case PART_TEXT:
+		text_render(to, m->page->first,
+			    &(struct text_style){.has_details = true, .add_hint = hint_add_words});
+		break;
+	case PART_NR:
+		break;
+	}
 }
 
 int htmlpage_make(struct buf *to, const struct profile *p, const char *input,
 		  const struct code_access *code, struct err *err)
 {
 	struct page page;
-	CLEANUP(buf_release) struct buf text = {0};
-	CLEANUP(buf_release) struct buf picture = {0};
-	CLEANUP(buf_release) struct buf recording = {0};
-	CLEANUP(buf_release) struct buf rows = {0};
+	CLEANUP(work_free_p) struct work_pool *pool = work_new(0);
 	if (profile_get_fact(p, FACT_REDACTED)) /* the name of the file, too */
 		input = NULL;
-	TRY(page_make(&page, p, input, code, err));
-	text_render(&text, page.first,
-		    &(struct text_style){.has_details = true, .add_hint = hint_add_words});
-	add_picture(&picture, p, input);
-	int rc = add_recording(&recording, &rows, p, &page, input, err);
-	if (!rc)
+	TRY(page_make(&page, p, input, code, pool, err));
+	CLEANUP(maker_release) struct maker m = {.p = p, .page = &page, .input = input};
+	work_run(pool, PART_NR, make_part, &m);
+	if (!m.rc)
 		pagehtml_write(to, &page,
-			       &(struct pagehtml_options){.input = input,
-							  .text = buf_sv(&text),
-							  .picture = buf_sv(&picture),
-							  .recording = buf_sv(&recording),
-							  .rows = buf_sv(&rows)});
+			       &(struct pagehtml_parts){.text = buf_sv(&m.parts[PART_TEXT]),
+							.picture = buf_sv(&m.parts[PART_PICTURE]),
+							.data = buf_sv(&m.parts[PART_DATA]),
+							.recording =
+								buf_sv(&m.parts[PART_RECORDING])});
 	page_release(&page);
-	return rc;
+	return m.rc ? err_move(err, &m.err) : 0;
 }

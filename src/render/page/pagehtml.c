@@ -30,18 +30,17 @@ static void add_head(struct buf *to, const struct page *page)
 	buf_add_str(to, "</style>\n</head>\n");
 }
 
-static void add_static(struct buf *to, const struct page *page,
-		       const struct pagehtml_options *options)
+static void add_static(struct buf *to, const struct page *page, const struct pagehtml_parts *parts)
 {
 	buf_add_str(to, "<body>\n<div id=\"app\" hidden></div>\n<main id=\"static\">\n<h1>");
 	escape_xml(to, sv_from_str(page->title));
 	buf_add_str(to,
 		    "</h1>\n<p id=\"problem\">This page needs a browser with JavaScript for its "
 		    "views. Its text:</p>\n<pre>");
-	escape_xml_lines(to, options->text);
+	escape_xml_lines(to, parts->text);
 	buf_add_str(to, "</pre>\n");
-	if (options->picture.n) {
-		struct sv svg = options->picture;
+	if (parts->picture.n) {
+		struct sv svg = parts->picture;
 		const char *start = memmem(svg.p, svg.n, "<svg", 4);
 		if (start)
 			buf_add_sv(to, sv_from_idx(svg, (size_t)(start - svg.p)));
@@ -64,13 +63,12 @@ static void add_zipped(struct buf *to, struct sv bytes)
 	add_zipped_parts(to, bytes, &whole, 1);
 }
 
-static void add_data(struct buf *to, const struct page *page,
-		     const struct pagehtml_options *options)
+static void add_rows(struct buf *to, const struct page *page, const char *input)
 {
 	CLEANUP(pagepack_release) struct pagepack packed = {0};
 	pagepack_write(&packed, page);
 	buf_add_str(to, "<script type=\"application/x-assay-page\" id=\"data\" data-input=\"");
-	escape_xml(to, sv_from_str(options->input ? options->input : ""));
+	escape_xml(to, sv_from_str(input ? input : ""));
 	buf_add_str(to, "\">");
 	add_zipped_parts(to, buf_sv(&packed.bytes), packed.parts.p, packed.parts.n);
 	buf_add_str(to, "</script>\n");
@@ -190,26 +188,32 @@ static void add_code(struct buf *to, const struct page *page)
 	buf_add_str(to, "</script>\n");
 }
 
-/* What makes the page a recording; its own script does not read it. */
-static void add_recording(struct buf *to, const struct pagehtml_options *options)
+void pagehtml_add_data(struct buf *to, const struct page *page, const char *input)
 {
+	add_rows(to, page, input);
+	add_lines(to, page);
+	add_code(to, page);
+}
+
+void pagehtml_add_recording(struct buf *to, struct sv recording, struct sv rows)
+{
+	/* Rows are in columns, where runs are nearly all that repeats. */
+	const struct zio_part part = {.end = rows.n, .has_runs = true};
 	buf_add_str(to, "<script type=\"application/x-assay-recording\">");
-	base64_add(to, options->recording);
+	base64_add(to, recording);
 	buf_add_str(to, "</script>\n<script type=\"application/x-assay-rows\">");
-	add_zipped(to, options->rows);
+	add_zipped_parts(to, rows, &part, 1);
 	buf_add_str(to, "</script>\n");
 }
 
-void pagehtml_write(struct buf *to, const struct page *page, const struct pagehtml_options *options)
+void pagehtml_write(struct buf *to, const struct page *page, const struct pagehtml_parts *parts)
 {
 	add_head(to, page);
-	add_static(to, page, options);
+	add_static(to, page, parts);
 	buf_add_str(to, "<script>");
 	buf_add_sv(to, asset_page_js());
 	buf_add_str(to, "</script>\n");
-	add_data(to, page, options);
-	add_lines(to, page);
-	add_code(to, page);
-	add_recording(to, options);
+	buf_add_sv(to, parts->data);
+	buf_add_sv(to, parts->recording);
 	buf_add_str(to, "</body>\n</html>\n");
 }

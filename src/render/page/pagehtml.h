@@ -16,15 +16,18 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-struct pagehtml_options {
-	const char *input;   /* name of the recording, for commands on the page */
+/* Made one by one, so that threads can share the work. */
+struct pagehtml_parts {
 	struct sv text;      /* the first page as text, for browsers without scripts */
-	struct sv recording; /* blocks of the page as a recording (format/page/pagefile.h) */
-	struct sv rows;
-	struct sv picture; /* a static SVG, for the same; empty: none */
+	struct sv picture;   /* a static SVG, for the same; empty: none */
+	struct sv data;      /* of the script: pagehtml_add_data */
+	struct sv recording; /* pagehtml_add_recording */
 };
 
-void pagehtml_write(struct buf *to, const struct page *page,
-		    const struct pagehtml_options *options);
+/* @input: name of the recording, for commands on the page; NULL: not known. */
+void pagehtml_add_data(struct buf *to, const struct page *page, const char *input);
+/* What makes the page a recording (format/page/pagefile.h); its own script does not read it. */
+void pagehtml_add_recording(struct buf *to, struct sv recording, struct sv rows);
+void pagehtml_write(struct buf *to, const struct page *page, const struct pagehtml_parts *parts);
 
 #endif

@@ -174,7 +174,7 @@ TEST(pagecode_numbers_the_sampled_instructions_of_rows)
 	size_t nr_read = 0;
 	const struct code_access code = {.read = read_made, .ctx = &nr_read};
 	struct page page = {0};
-	CHECK(!page_make(&page, p, "x", &code, NULL));
+	CHECK(!page_make(&page, p, "x", &code, NULL, NULL));
 	CHECK_U64(page.code.n, 2);
 	CHECK_STR(page.code.functions[0].name, "hot");
 	CHECK_STR(page.code.functions[1].missing, "no file");
@@ -193,7 +193,7 @@ TEST(pagecode_numbers_the_sampled_instructions_of_rows)
 	CHECK_U64(at[4], 5);
 	CHECK_U64(outside, 4); /* within an instruction, and "gone" */
 	page_release(&page);
-	CHECK(!page_make(&page, p, "x", NULL, NULL)); /* nothing is opened */
+	CHECK(!page_make(&page, p, "x", NULL, NULL, NULL)); /* nothing is opened */
 	CHECK_U64(page.code.n, 0);
 	CHECK(!page.streams.p[0].place);
 	page_release(&page);

@@ -16,7 +16,7 @@
 static struct page made_page(const struct profile *p)
 {
 	struct page page = {0};
-	CHECK(!page_make(&page, p, "x.assay", NULL, NULL));
+	CHECK(!page_make(&page, p, "x.assay", NULL, NULL, NULL));
 	return page;
 }
 

@@ -9,15 +9,18 @@
 #include "model/profile.h"
 #include "render/page/pagepack.h"
 
-static void write_page(struct buf *to, const char *stack, const struct pagehtml_options *o)
+static void write_page(struct buf *to, const char *stack, const char *input, const char *text)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	uint32_t t = made_table(p, "cycles", 2);
 	made_sample(p, t, &(struct made){.stack = stack, .ns = 1000000, .weight = 5});
 	profile_seal(p);
 	struct page page;
-	CHECK(!page_make(&page, p, o->input, NULL, NULL));
-	pagehtml_write(to, &page, o);
+	CHECK(!page_make(&page, p, input, NULL, NULL, NULL));
+	CLEANUP(buf_release) struct buf data = {0};
+	pagehtml_add_data(&data, &page, input);
+	pagehtml_write(to, &page,
+		       &(struct pagehtml_parts){.text = sv_from_str(text), .data = buf_sv(&data)});
 	page_release(&page);
 }
 
@@ -25,16 +28,15 @@ TEST(pagehtml_is_the_same_for_the_same_input)
 {
 	CLEANUP(buf_release) struct buf a = {0};
 	CLEANUP(buf_release) struct buf b = {0};
-	const struct pagehtml_options o = {.input = "x.assay", .text = SV("text")};
-	write_page(&a, "main;f", &o);
-	write_page(&b, "main;f", &o);
+	write_page(&a, "main;f", "x.assay", "text");
+	write_page(&b, "main;f", "x.assay", "text");
 	CHECK(a.n == b.n && !memcmp(a.p, b.p, a.n));
 }
 
 TEST(pagehtml_refers_to_no_other_file)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	write_page(&b, "main;f", &(struct pagehtml_options){.text = SV("text")});
+	write_page(&b, "main;f", NULL, "text");
 	const char *s = buf_str(&b);
 	CHECK(strstr(s, "default-src 'none'"));
 	CHECK(strstr(s, "script-src 'sha256-"));
@@ -46,9 +48,8 @@ TEST(pagehtml_refers_to_no_other_file)
 TEST(pagehtml_escapes_names_and_texts)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	const struct pagehtml_options o = {.input = "a\"><script>.assay",
-					   .text = SV("</pre><script>alert(1)</script>")};
-	write_page(&b, "main;</script><script>alert(1)", &o);
+	write_page(&b, "main;</script><script>alert(1)", "a\"><script>.assay",
+		   "</pre><script>alert(1)</script>");
 	const char *s = buf_str(&b);
 	CHECK(!strstr(s, "alert(1)</script>"));
 	CHECK(!strstr(s, "\"><script>.assay"));
@@ -58,7 +59,7 @@ TEST(pagehtml_escapes_names_and_texts)
 TEST(pagehtml_keeps_the_lines_of_its_text)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	write_page(&b, "main;f", &(struct pagehtml_options){.text = SV("memory\n\n  f\x01 <b>\n")});
+	write_page(&b, "main;f", NULL, "memory\n\n  f\x01 <b>\n");
 	CHECK(strstr(buf_str(&b), "<pre>memory\n\n  f\\x01 &lt;b&gt;\n</pre>"));
 }
 
@@ -73,7 +74,7 @@ TEST(pagepack_has_one_value_for_a_column_of_equal_ones)
 			made_sample(p, t, &(struct made){.stack = "main;f", .ns = 1, .weight = 5});
 		profile_seal(p);
 		struct page page;
-		CHECK(!page_make(&page, p, NULL, NULL, NULL));
+		CHECK(!page_make(&page, p, NULL, NULL, NULL, NULL));
 		pagepack_write(k ? &many : &few, &page);
 		page_release(&page);
 	}
