@@ -9,6 +9,7 @@
 #include "analyze/diff/plainname.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/weigh.h"
+#include "analyze/stacks/threads.h"
 #include "analyze/wait/frames.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -20,21 +21,23 @@
 
 /* ---- how ----------------------------------------------------------------------------------- */
 
-static bool is_launched(const struct profile *p)
+static bool is_launched(const struct selection *sel)
 {
-	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
-	return attached && !strncmp(attached, "launch", strlen("launch"));
+	const char *attached = profile_get_fact(sel->p, FACT_HEAP_ATTACHED);
+	if (heapweights_is_memory(sel))
+		return attached && !strncmp(attached, "launch", strlen("launch"));
+	return profile_get_fact(sel->p, FACT_COMMAND);
 }
 
 enum diff_how diff_how_of(const struct selection *before, const struct selection *after)
 {
 	uint64_t a_ns = view_duration_ns(before);
 	uint64_t b_ns = view_duration_ns(after);
-	if (!heapweights_is_memory(after))
+	bool is_memory = heapweights_is_memory(after);
+	if (!is_memory && (!view_is_exact(after) || after->id == TABLE_THREAD_TIME))
 		return DIFF_SHARES;
-	/* True for two launched commands: they did the same work, whatever their duration. */
-	if (!heapweights_is_flow(after) || !a_ns || !b_ns ||
-	    (is_launched(before->p) && is_launched(after->p)))
+	if ((is_memory && !heapweights_is_flow(after)) || !a_ns || !b_ns ||
+	    (is_launched(before) && is_launched(after)))
 		return DIFF_AMOUNTS;
 	double ratio = (double)b_ns / (double)a_ns;
 	return ratio > 1.01 || ratio < 0.99 ? DIFF_PER_TIME : DIFF_AMOUNTS;
@@ -43,6 +46,13 @@ enum diff_how diff_how_of(const struct selection *before, const struct selection
 bool diff_is_significant(const struct diff_value *v)
 {
 	return fabs(v->change) > v->change_error;
+}
+
+bool diff_is_of_total(const struct diff *d, const struct diff_item *it)
+{
+	double change = fabs(it->total.change);
+	return !diff_is_significant(&it->self) &&
+	       change - fabs(d->marked[it->total.change > 0]) > it->total.change_error;
 }
 
 static size_t nr_runs(const struct diff_spec *s)
@@ -234,6 +244,14 @@ static void add_waits(struct aligner *al, size_t part)
 	}
 }
 
+static void add_threads(struct aligner *al, size_t part)
+{
+	CLEANUP(buf_release) struct buf scratch = {0};
+	const struct selection *sel = diff_part(al->spec, part);
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		add_row_of(al, part, i, "", threads_name(&scratch, sel->p, sel->rows[i].task), "");
+}
+
 static void add_part(struct aligner *al, size_t part)
 {
 	switch (al->spec->by) {
@@ -245,6 +263,9 @@ static void add_part(struct aligner *al, size_t part)
 		break;
 	case DIFF_BY_WAIT:
 		add_waits(al, part);
+		break;
+	case DIFF_BY_THREAD:
+		add_threads(al, part);
 		break;
 	default:
 		add_groups(al, part);
@@ -498,7 +519,7 @@ static int rank_of(const struct diff_item *it)
 	return diff_is_significant(&it->self) ? 0 : diff_is_significant(&it->total) ? 1 : 2;
 }
 
-static int by_change(const void *x, const void *y)
+static int by_self(const void *x, const void *y)
 {
 	const struct diff_item *a = x;
 	const struct diff_item *b = y;
@@ -508,6 +529,15 @@ static int by_change(const void *x, const void *y)
 		       ?: strcmp(a->name, b->name)
 		       ?: strcmp(a->module, b->module)
 		       ?: strcmp(a->reason, b->reason);
+}
+
+static int by_total(const void *x, const void *y)
+{
+	const struct diff_item *a = x;
+	const struct diff_item *b = y;
+	return COMPARE(!diff_is_significant(&a->total), !diff_is_significant(&b->total))
+		       ?: COMPARE(fabs(b->total.change), fabs(a->total.change))
+		       ?: by_self(x, y);
 }
 
 static struct weight all_of(const struct selection *sel)
@@ -552,8 +582,12 @@ static void add_items(struct diff *d, struct arena *a, struct aligner *al)
 		};
 	}
 	if (d->n)
-		qsort(items, d->n, sizeof(*items), by_change);
+		qsort(items, d->n, sizeof(*items),
+		      d->spec.sort == DIFF_SORT_TOTAL ? by_total : by_self);
 	d->items = items;
+	for (size_t i = 0; i < d->n; i++)
+		if (diff_is_significant(&items[i].self))
+			d->marked[items[i].self.change > 0] += items[i].self.change;
 }
 
 static void add_all(struct diff *d, struct arena *a)

@@ -39,14 +39,20 @@ enum diff_by {
 	DIFF_BY_STACK = BY_NR, /* whole stacks */
 	DIFF_BY_REASON,        /* rows of the thread time breakdown: on_cpu, run_queue, lock ... */
 	DIFF_BY_WAIT,          /* waits by reason and the program's innermost function */
+	DIFF_BY_THREAD,        /* names of threads, digits as # */
 };
+
+/* Which changes come first. */
+enum diff_sort { DIFF_SORT_SELF, DIFF_SORT_TOTAL };
 
 struct diff_spec {
 	const struct selection *runs[2]; /* by enum diff_side; borrowed */
 	size_t nr_runs[2];               /* at least 1 */
 	const char *const *names[2];     /* of the runs, as they are shown; NULL: none */
 	enum diff_how how;
-	unsigned by; /* enum group_by or enum diff_by */
+	bool has_default_how; /* nobody chose it: further comparisons have their own default */
+	unsigned by;          /* enum group_by or enum diff_by */
+	enum diff_sort sort;
 	/* Parts of the single runs (diffblocks.h); borrowed. */
 	const struct selection *blocks[2];
 	size_t nr_blocks[2];
@@ -73,23 +79,35 @@ struct diff_item {
 
 struct diff {
 	struct diff_spec spec;
-	struct diff_item *items; /* significant ones first, then by the largest change of self */
+	struct diff_item
+		*items; /* significant ones first, then by the largest change (spec.sort) */
 	size_t n;
-	struct diff_item all;    /* of everything shown */
-	double *scale[2];        /* by run: the factor applied to its amounts */
-	bool has_spread;         /* a side has several runs */
-	bool has_blocks;         /* intervals are from the variation within the runs */
-	bool is_unknown;         /* nor are they known otherwise: the runs are too short */
+	struct diff_item all; /* of everything shown */
+	double marked[2]; /* sums of the significant changes of self: of decreases, of increases */
+	double *scale[2]; /* by run: the factor applied to its amounts */
+	bool has_spread;  /* a side has several runs */
+	bool has_blocks;  /* intervals are from the variation within the runs */
+	bool is_unknown;  /* nor are they known otherwise: the runs are too short */
 	struct spread spread[2]; /* with has_spread: of self, of total */
 	double minutes;          /* between the two captures; 0: not known */
 };
 
 /* Compares; the result lives in the arena and borrows the selections. */
 void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec);
-/* Returns the default way to compare the two sides. */
+/*
+ * Returns the default way to compare the two sides: what was sampled, and thread time, whose total is
+ * that of the threads' lives, by share; what is counted and grows with time (waits, I/O, faults,
+ * allocated memory) by time, unless the durations are equal or both launched a command, which did the
+ * same work; what is live by amount.
+ */
 enum diff_how diff_how_of(const struct selection *before, const struct selection *after);
 /* Returns whether the interval of the change excludes 0. */
 bool diff_is_significant(const struct diff_value *v);
+/*
+ * Returns whether the total changed, self did not, and not only because functions that it may call are
+ * marked themselves: the interval excludes the sum of their changes, too.
+ */
+bool diff_is_of_total(const struct diff *d, const struct diff_item *it);
 
 #define DIFF_DEGREES_MAX 32 /* of blocks */
 

@@ -46,6 +46,8 @@ static int add_part(struct diff *ret_d, struct arena *a, const struct diff_spec 
 		s.nr_runs[side] = n;
 		s.names[side] = of->names[side];
 	}
+	if (of->has_default_how)
+		s.how = diff_how_of(&s.runs[DIFF_BEFORE][0], &s.runs[DIFF_AFTER][0]);
 	TRY(blocks_select(a, &s, spec, err));
 	diff_make(ret_d, a, &s);
 	return 0;

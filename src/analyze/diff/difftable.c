@@ -23,18 +23,19 @@ enum {
 
 static const struct {
 	const char *key;
-	const char *title;
+	const char *title; /* NULL: made of the rest */
 	const char *name;
 	const char *plural;
 	bool has_module;
 } kinds[] = {
-	[BY_FUNCTION] = {"functions", "functions by change (self)", "function", "functions", true},
-	[BY_MODULE] = {"modules", "modules by change (self)", "module", "modules", false},
-	[BY_CRATE] = {"crates", "crates, namespaces and modules by change (self)", "crate",
-		      "crates, namespaces and modules", false},
-	[BY_FILE] = {"files", "source files by change (self)", "file", "source files", false},
-	[BY_LINE] = {"lines", "source lines by change (self)", "line", "source lines", false},
+	[BY_FUNCTION] = {"functions", NULL, "function", "functions", true},
+	[BY_MODULE] = {"modules", NULL, "module", "modules", false},
+	[BY_CRATE] = {"crates", NULL, "crate", "crates, namespaces and modules", false},
+	[BY_FILE] = {"files", NULL, "file", "source files", false},
+	[BY_LINE] = {"lines", NULL, "line", "source lines", false},
 	[DIFF_BY_STACK] = {"stacks", "stacks by change", "stack", "stacks", false},
+	[DIFF_BY_THREAD] = {"threads", "threads by change (digits shown as #)", "thread",
+			    "names of threads", false},
 	[DIFF_BY_REASON] = {"reasons", NULL, "reason", "reasons", false},
 	[DIFF_BY_WAIT] = {"waiting_functions", "waiting functions by change, without the run queue",
 			  "function", "waiting functions", true},
@@ -66,7 +67,9 @@ static union cell amount_cell(const struct diff_value *v, int side)
 
 static union cell change_cell(double change, double error)
 {
-	union cell c = {.estimate = {.change = llrint(MAX(MIN(change, 9e18), -9e18))}};
+	union cell c = {.estimate = {.change = CELL_NO_CHANGE}};
+	if (!isnan(change))
+		c.estimate.change = llrint(MAX(MIN(change, 9e18), -9e18));
 	c.estimate.error = isfinite(error) ? (uint64_t)llrint(MIN(error, 9e18)) : 0;
 	return c;
 }
@@ -120,6 +123,14 @@ static void add_item(struct report *r, struct report_table *t, const struct diff
 	report_add_row(r, t, cells);
 }
 
+/* Counts have no unit of their own: "change samples". */
+static const char *amount_title(struct report *r, const struct diff *d, const char *title)
+{
+	const char *what = r->count_name ? r->count_name : "samples";
+	bool is_count = d->spec.runs[DIFF_AFTER]->unit == UNIT_COUNT;
+	return is_count ? arena_fmt(&r->arena, "%s %s", title, what) : title;
+}
+
 static struct report_table *add_table(struct report *r, const struct diff *d, unsigned flags,
 				      const char *key, const char *title, const char *name)
 {
@@ -148,13 +159,13 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 		 HAS_SHARE_TOTAL},
 		{"total_change_error_points", "+-", CELL_FLOAT, "of the total's change",
 		 HAS_SHARE_TOTAL},
-		{"change", "change", change, "after - before", OF_AMOUNTS},
+		{"change", amount_title(r, d, "change"), change, "after - before", OF_AMOUNTS},
 		{"change_pct", "%", CELL_PERCENT, "of before", OF_AMOUNTS},
 		{"per_min", "per minute", change, "over the time between the two", HAS_RATE},
-		{"before", "before", amounts[unit], NULL, OF_AMOUNTS},
-		{"after", "after", amounts[unit], NULL, OF_AMOUNTS},
-		{"total_change", "total change", change, "change with callees included",
-		 HAS_AMOUNT_TOTAL},
+		{"before", amount_title(r, d, "before"), amounts[unit], NULL, OF_AMOUNTS},
+		{"after", amount_title(r, d, "after"), amounts[unit], NULL, OF_AMOUNTS},
+		{"total_change", amount_title(r, d, "total change"), change,
+		 "change with callees included", HAS_AMOUNT_TOTAL},
 		{"note", "marked", CELL_TEXT, "more, less, new, gone, more (total), less (total)"},
 		{"reason", "reason", CELL_TEXT, "of the wait, as --reason takes it", HAS_REASON},
 		{name, strcmp(name, "crate") ? name : "module or crate", CELL_TEXT},
@@ -186,8 +197,8 @@ static void add_sides(struct report *r, const struct diff *d, const struct diff 
 	const struct diff_spec *s = &d->spec;
 	const struct report_column columns[] = {
 		{"side", "side", CELL_TEXT, NULL},
-		{"total", more ? what_of(d) : "total", kinds_of_unit[s->runs[DIFF_AFTER]->unit],
-		 "everything shown", 0},
+		{"total", amount_title(r, d, more ? what_of(d) : "total"),
+		 kinds_of_unit[s->runs[DIFF_AFTER]->unit], "everything shown", 0},
 		{"thread_time_ns", "thread time", CELL_NS, "everything shown", HAS_MORE},
 		{"duration_ns", "duration", CELL_NS, "of the capture, or of the window of time", 0},
 		{"samples", select_noun(s->runs[DIFF_AFTER]), CELL_COUNT, "shown", 0},
@@ -213,7 +224,8 @@ static void add_sides(struct report *r, const struct diff *d, const struct diff 
 
 /* ---- sentences ----------------------------------------------------------------------------- */
 
-static void add_change(struct buf *to, const struct diff *d, const struct diff_value *v)
+static void add_change(struct buf *to, const struct report *r, const struct diff *d,
+		       const struct diff_value *v)
 {
 	double change = fabs(v->change);
 	buf_add_ch(to, v->change < 0 ? '-' : '+');
@@ -224,12 +236,49 @@ static void add_change(struct buf *to, const struct diff *d, const struct diff_v
 	}
 	uint64_t amount = (uint64_t)llrint(MIN(change, 9e18));
 	enum unit unit = d->spec.runs[DIFF_AFTER]->unit;
-	buf_add_str(to, unit == UNIT_NS      ? num_ns(amount).s
-			: unit == UNIT_BYTES ? num_bytes(amount).s
-					     : num_count(amount).s);
+	if (unit == UNIT_COUNT)
+		buf_addf(to, "%s %s", num_count(amount).s,
+			 r->count_name ? r->count_name : "samples");
+	else
+		buf_add_str(to, unit == UNIT_NS ? num_ns(amount).s : num_bytes(amount).s);
 }
 
 #define NAMED_MAX 3 /* rows that the sentence names */
+
+static const struct diff_item *largest_total(const struct diff *d, double below)
+{
+	const struct diff_item *most = NULL;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diff_item *it = &d->items[i];
+		double change = fabs(it->total.change);
+		if (diff_is_of_total(d, it) && change < below &&
+		    (!most || change > fabs(most->total.change)))
+			most = it;
+	}
+	return most;
+}
+
+/* "; 3 more with callees (total): f +11.20 points (40.8 % to 52.0 %)" */
+static void add_totals(struct buf *to, const struct report *r, const struct diff *d, size_t nr_self)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < d->n; i++)
+		nr += diff_is_of_total(d, &d->items[i]);
+	if (!nr)
+		return;
+	buf_addf(to, "; %s%s with callees (total): ", num_count(nr).s, nr_self ? " more" : "");
+	double below = (double)INFINITY;
+	for (size_t i = 0; i < MIN(nr, (size_t)NAMED_MAX); i++) {
+		const struct diff_item *it = largest_total(d, below);
+		if (!it) /* others have the same change */
+			break;
+		buf_addf(to, "%s%s ", i ? ", " : "", it->name);
+		add_change(to, r, d, &it->total);
+		below = fabs(it->total.change);
+	}
+	if (nr > NAMED_MAX)
+		buf_add_str(to, ", ...");
+}
 
 /* "2 of 214 functions changed by more than their intervals: f +3.21 points (12.1 % to 15.3 %), ..." */
 static void add_finding(struct report *r, const struct diff *d, const char *what)
@@ -247,11 +296,12 @@ static void add_finding(struct report *r, const struct diff *d, const char *what
 			continue;
 		buf_addf(&names, "%s%s%s%s ", nr > 1 ? ", " : ": ", it->reason,
 			 *it->reason ? " in " : "", it->name);
-		add_change(&names, d, &it->self);
+		add_change(&names, r, d, &it->self);
 	}
 	if (nr > NAMED_MAX)
 		buf_add_str(&names, ", ...");
 	if (nr) {
+		add_totals(&names, r, d, nr);
 		report_finding(r,
 			       "%s%s of %s changed (self), the interval of the change excludes 0%s",
 			       what, num_count(nr).s, num_noun(d->n, plural).s, buf_str(&names));
@@ -259,6 +309,7 @@ static void add_finding(struct report *r, const struct diff *d, const char *what
 	}
 	if (d->spec.how == DIFF_SHARES)
 		buf_addf(&names, "; the widest interval is +-%s points", num_double(widest, 2).s);
+	add_totals(&names, r, d, nr);
 	report_finding(r, "%snone of %s changed (self): the interval of each change includes 0%s",
 		       what, num_noun(d->n, plural).s, names.n ? buf_str(&names) : "");
 }
@@ -368,25 +419,28 @@ static void add_notes(struct report *r, const struct diff *d, size_t nr)
 
 static void add_into(struct diff_value *to, const struct diff_value *v)
 {
-	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
 		to->amount[side] += v->amount[side];
-		to->error[side] = hypot(to->error[side], v->error[side]);
-	}
 	to->change += v->change;
-	to->change_error = hypot(to->change_error, v->change_error);
 }
 
-/* Self changes that would be printed as 0: callers are in call trees and flame graphs. */
+/* Changes that would be printed as 0, but for those of total that are none by chance. */
 static bool is_zero(const struct diff *d, const struct diff_item *it)
 {
-	return fabs(it->self.change) < (d->spec.how == DIFF_SHARES ? 0.005 : 0.5);
+	double least = d->spec.how == DIFF_SHARES ? 0.005 : 0.5;
+	if (d->spec.sort == DIFF_SORT_TOTAL)
+		return fabs(it->total.change) < least;
+	return fabs(it->self.change) < least && !diff_is_of_total(d, it);
 }
 
 static const char *title_of(struct report *r, const struct diff *d)
 {
-	if (d->spec.by != DIFF_BY_REASON)
+	if (d->spec.by == DIFF_BY_REASON)
+		return arena_fmt(&r->arena, "%s by reason, by change", what_of(d));
+	if (kinds[d->spec.by].title)
 		return kinds[d->spec.by].title;
-	return arena_fmt(&r->arena, "%s by reason, by change", what_of(d));
+	return arena_fmt(&r->arena, "%s by change (%s)", kinds[d->spec.by].plural,
+			 d->spec.sort == DIFF_SORT_TOTAL ? "total" : "self");
 }
 
 static void add_items(struct report *r, const struct diff *d, unsigned flags,
@@ -411,11 +465,14 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 	}
 	size_t nr_zero = d->n - t->nr_rows_total;
 	if (nr_zero)
-		t->note = arena_fmt(&r->arena, "left out: %s without a change of self",
-				    num_noun(nr_zero, "rows").s);
+		t->note = arena_fmt(&r->arena, "left out: %s without a change of %s",
+				    num_noun(nr_zero, "rows").s,
+				    d->spec.sort == DIFF_SORT_TOTAL ? "total" : "self");
 	if (!nr_left)
 		return;
-	other.total = other.self; /* total amounts of several rows overlap */
+	/* the interval of a sum of rows is not known from theirs, and their totals overlap */
+	other.self.change_error = other.total.change_error = (double)INFINITY;
+	other.total.amount[DIFF_AFTER] = other.total.change = (double)NAN;
 	/* not one of the compared rows: not marked */
 	t->has_other = true;
 	add_item(r, t, d, &other, "<other>", "");

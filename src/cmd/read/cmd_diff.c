@@ -25,6 +25,7 @@
 struct diff_opts {
 	int by; /* enum group_by or enum diff_by */
 	int how;
+	int sort; /* enum diff_sort */
 	uint64_t limit;
 	struct opt_list fail_if;
 	bool is_strict;
@@ -43,6 +44,13 @@ static const struct opt_choice by_choices[] = {
 	{"file", BY_FILE, NULL},
 	{"line", BY_LINE, NULL},
 	{"stack", DIFF_BY_STACK, "whole stacks, leaf first"},
+	{"thread", DIFF_BY_THREAD, "names of threads, digits as #"},
+	{0},
+};
+
+static const struct opt_choice sort_choices[] = {
+	{"self", DIFF_SORT_SELF, NULL},
+	{"total", DIFF_SORT_TOTAL, "with callees"},
 	{0},
 };
 
@@ -53,16 +61,18 @@ static const struct opt diff_options[] = {
 		"intervals then cover the spread between runs"),
 	OPT_ENUM(0, "by", struct diff_opts, by, by_choices, "WHAT",
 		 "group rows by (default function)"),
+	OPT_ENUM(0, "sort", struct diff_opts, sort, sort_choices, "WHAT",
+		 "which changes come first (default self)"),
 	OPT_U64('n', "limit", struct diff_opts, limit, "N",
 		"rows of each table, 0 for all (default 20)"),
 	OPT_SET(0, "shares", struct diff_opts, how, DIFF_SHARES,
-		"compare shares of the totals (default unless memory is compared)"),
+		"compare shares of the totals (default for CPU samples and thread time)"),
 	OPT_SET(0, "absolute", struct diff_opts, how, DIFF_AMOUNTS,
-		"compare amounts, not scaled (default for memory)"),
+		"compare amounts, not scaled (default for live memory, and if both durations are equal)"),
 	OPT_SET(0, "per-time", struct diff_opts, how, DIFF_PER_TIME,
 		"compare amounts by time: those of BEFORE are scaled to the duration of AFTER (default for "
-		"allocated, freed and temporary memory of captures that lasted differently long, unless "
-		"both launched a command)"),
+		"waits, I/O, faults, allocated and freed memory of captures that lasted differently "
+		"long, unless both launched a command)"),
 	OPT_LIST(0, "fail-if", struct diff_opts, fail_if, "CONDITION",
 		 "exit with 4 if CONDITION holds beyond chance, for example 'fn~keccak > 3%', "
 		 "'total(module=libc.so) > 1.2x', 'all > 10MiB'; may be repeated"),
@@ -89,7 +99,7 @@ static const char details[] =
 	"\n"
 	"Memory is compared in bytes, after scaling: live bytes (--weight live) if both "
 	"profiles have them. If the times of both are known, live bytes also have their growth per "
-	"minute. All else is compared by share. In a single folder or pattern of dumps, the first and the "
+	"minute. CPU samples and thread time are compared by share, waits, I/O and faults by time. In a single folder or pattern of dumps, the first and the "
 	"last of those that --dumps selects (default: all) are compared.\n"
 	"\n"
 	"Of recordings of CPU samples and waits (--offcpu), the samples are compared by function, the "
@@ -466,7 +476,9 @@ struct parts {
 static int make(struct parts *ret_parts, struct comparison *c, unsigned by,
 		const struct diff_opts *o, const struct select_spec *select, struct err *err)
 {
-	struct diff_spec spec = {.by = by};
+	struct diff_spec spec = {.by = by,
+				 .sort = (enum diff_sort)o->sort,
+				 .has_default_how = o->how == HOW_DEFAULT};
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
 		spec.runs[side] = c->side[side].sels;
 		spec.nr_runs[side] = c->side[side].nr;

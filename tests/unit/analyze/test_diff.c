@@ -35,7 +35,8 @@ static void pair_release(struct pair *x)
 	arena_release(&x->a);
 }
 
-static void compare(struct pair *x, const struct select_spec *spec, int how, unsigned by)
+static void compare_sorted(struct pair *x, const struct select_spec *spec, int how, unsigned by,
+			   enum diff_sort sort)
 {
 	CLEANUP(err_release) struct err err = {0};
 	for (size_t i = 0; i < 2; i++) {
@@ -47,10 +48,16 @@ static void compare(struct pair *x, const struct select_spec *spec, int how, uns
 			       .nr_runs = {1, 1},
 			       .how = how < 0 ? diff_how_of(&x->sel[0], &x->sel[1])
 					      : (enum diff_how)how,
-			       .by = by};
+			       .by = by,
+			       .sort = sort};
 	if (blocks_select(&x->a, &ds, spec, &err))
 		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
 	diff_make(&x->d, &x->a, &ds);
+}
+
+static void compare(struct pair *x, const struct select_spec *spec, int how, unsigned by)
+{
+	compare_sorted(x, spec, how, by, DIFF_SORT_SELF);
 }
 
 static const struct diff_item *find(const struct diff *d, const char *name)
@@ -69,6 +76,15 @@ static const struct report_table *table_with(const struct report *r, const char 
 			return t;
 	tap_fail(__FILE__, __LINE__, "no table '%s'", key);
 	return r->tables.p;
+}
+
+static const char *table_text(const struct report_table *t, size_t row, const char *key)
+{
+	for (size_t c = 0; c < t->nr_columns; c++)
+		if (!strcmp(t->columns[c].key, key))
+			return t->cells[row * t->nr_columns + c].text;
+	tap_fail(__FILE__, __LINE__, "no column '%s'", key);
+	return "";
 }
 
 static struct profile *heap_with(unsigned seconds, unsigned flags, const struct madeheap *rows,
@@ -290,15 +306,6 @@ TEST(diff_finds_a_change_of_one_row_of_many)
 	      diff_is_significant(&it->self));
 }
 
-static const char *table_text(const struct report_table *t, size_t row, const char *key)
-{
-	for (size_t c = 0; c < t->nr_columns; c++)
-		if (!strcmp(t->columns[c].key, key))
-			return t->cells[row * t->nr_columns + c].text;
-	tap_fail(__FILE__, __LINE__, "no column '%s'", key);
-	return "";
-}
-
 TEST(diff_leaves_out_and_counts_rows_without_a_change)
 {
 	static const struct madeheap before = {
@@ -324,6 +331,63 @@ TEST(diff_leaves_out_and_counts_rows_without_a_change)
 	t = table_with(same, "functions");
 	CHECK_U64(t->nr_rows, 0);
 	CHECK_STR(t->note, "left out: 3 rows without a change of self");
+}
+
+/* @more samples below "serve", each part of them in another function; @alone in "alone". */
+static struct profile *calls_profile(int64_t more, int64_t alone)
+{
+	struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 1);
+	for (int i = 0; i < 20; i++) {
+		CLEANUP(buf_release) struct buf stack = {0};
+		buf_addf(&stack, "main;serve;f%d", i);
+		made_sample(p, t,
+			    &(struct made){.stack = buf_str(&stack),
+					   .comm = "worker-1",
+					   .nr = 20 + more,
+					   .ns = 1});
+	}
+	made_sample(p, t,
+		    &(struct made){.stack = "main;alone", .comm = "main", .nr = alone, .ns = 2});
+	return p;
+}
+
+TEST(diff_finds_a_caller_whose_callees_change_little)
+{
+	CLEANUP(pair_release) struct pair x = {.p = {calls_profile(0, 600), calls_profile(7, 460)}};
+	compare(&x, &(struct select_spec){0}, DIFF_AMOUNTS, BY_FUNCTION);
+	CHECK(!diff_is_significant(&find(&x.d, "f3")->self));
+	const struct diff_item *serve = find(&x.d, "serve");
+	CHECK(diff_is_of_total(&x.d, serve) && serve->total.change == 140);
+	CHECK(serve->self.change == 0);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	diff_report(r, &x.d, 1, &(struct view_limits){0});
+	CHECK(strstr(r->findings.p[0], "with callees (total): serve +140 samples"));
+	const struct report_table *t = table_with(r, "functions");
+	bool has_serve = false;
+	for (size_t i = 0; i < t->nr_rows; i++)
+		has_serve |= !strcmp(table_text(t, i, "function"), "serve") &&
+			     !strcmp(table_text(t, i, "note"), "more (total)");
+	CHECK(has_serve);
+	/* a caller of what is marked itself is no further finding */
+	CLEANUP(pair_release)
+	struct pair y = {.p = {calls_profile(0, 600), calls_profile(0, 1200)}};
+	compare(&y, &(struct select_spec){0}, DIFF_AMOUNTS, BY_FUNCTION);
+	CHECK(diff_is_significant(&find(&y.d, "main")->total));
+	CHECK(!diff_is_of_total(&y.d, find(&y.d, "main")));
+}
+
+TEST(diff_sorts_by_total_and_compares_threads)
+{
+	CLEANUP(pair_release) struct pair x = {.p = {calls_profile(0, 600), calls_profile(7, 610)}};
+	compare_sorted(&x, &(struct select_spec){0}, DIFF_AMOUNTS, BY_FUNCTION, DIFF_SORT_TOTAL);
+	CHECK_STR(x.d.items[0].name, "main");
+	CHECK_STR(x.d.items[1].name, "serve");
+	CLEANUP(pair_release) struct pair y = {.p = {calls_profile(0, 600), calls_profile(7, 610)}};
+	compare(&y, &(struct select_spec){0}, DIFF_AMOUNTS, DIFF_BY_THREAD);
+	CHECK_U64(y.d.n, 2);
+	CHECK_STR(y.d.items[0].name, "worker-#");
+	CHECK(y.d.items[0].self.change == 140 && diff_is_significant(&y.d.items[0].self));
 }
 
 /* Every event of @seconds: about 100 of "a" a second, which vary, 100 of "b", and @more of "c". */

@@ -23,6 +23,7 @@ struct mixed {
 	struct arena a;
 	struct diff d[DIFF_PARTS_MAX];
 	size_t nr;
+	bool has_default_how;
 };
 
 static void mixed_release(struct mixed *x)
@@ -75,6 +76,7 @@ static void compare(struct mixed *x, const char *event)
 	struct diff_spec ds = {.runs = {&x->sel[0], &x->sel[1]},
 			       .nr_runs = {1, 1},
 			       .how = DIFF_SHARES,
+			       .has_default_how = x->has_default_how,
 			       .by = BY_FUNCTION};
 	if (blocks_select(&x->a, &ds, &spec, &err))
 		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
@@ -110,6 +112,18 @@ TEST(diff_of_samples_and_waits_finds_a_change_of_waits)
 	diff_report(r, x.d, x.nr, &(struct view_limits){.max_rows = 5});
 	CHECK_U64(r->findings.n, 3);
 	CHECK(strstr(r->findings.p[2], "waits: ") && strstr(r->findings.p[2], "lock in append +"));
+}
+
+TEST(diff_of_waits_is_per_time_and_that_of_thread_time_by_share)
+{
+	CLEANUP(mixed_release)
+	struct mixed x = {.p = {service("app", 8, 100), service("app", 16, 100)},
+			  .has_default_how = true};
+	compare(&x, NULL);
+	CHECK(x.d[0].spec.how == DIFF_SHARES && x.d[1].spec.how == DIFF_SHARES);
+	CHECK(x.d[2].spec.how == DIFF_PER_TIME);
+	const struct diff_item *lock = find(&x.d[2], "lock", "append");
+	CHECK(lock->self.amount[DIFF_BEFORE] > 1.6e9 && !diff_is_significant(&lock->self));
 }
 
 TEST(diff_of_a_named_event_is_of_that_event_alone)
