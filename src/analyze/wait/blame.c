@@ -34,6 +34,11 @@ struct blametag blame_tag_of(const struct profile *p, struct reasons *reasons,
 	return b;
 }
 
+bool blame_is_for_work(const struct blame_row *row)
+{
+	return (row->reason == WAIT_PIPE || row->reason == WAIT_NET) && wait_is_idle(row->doing);
+}
+
 static void add_row(struct maker *m, const struct select_tagged *row)
 {
 	const struct tag *tag = &m->p->tags.p[row->tag];

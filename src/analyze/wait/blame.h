@@ -61,6 +61,8 @@ struct blametag blame_tag_of(const struct profile *p, struct reasons *reasons,
  */
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err);
+/* A thread that reads what an idle thread writes now and then may wait for work, as in poll. */
+bool blame_is_for_work(const struct blame_row *row);
 /*
  * Adds tables "blame" (by cause, function, blamed thread) and "blame_pairs" (also by waiter), and a
  * note of how much of the waiting they explain. Percentages are of blame.of_ns.

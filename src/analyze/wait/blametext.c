@@ -9,10 +9,12 @@
 
 #define REST_REASONS 3 /* named in the note of what is not attributed */
 
-static const char *doing_text(const struct blame_row *row)
+static const char *doing_text(struct arena *a, const struct blame_row *row)
 {
 	if (row->is_convoy)
 		return "convoy";
+	if (blame_is_for_work(row))
+		return arena_fmt(a, "idle (%s)", wait_key(row->doing));
 	return wait_key(row->doing);
 }
 
@@ -30,7 +32,7 @@ static const struct waitgroups_table causes = {
 	.title = "wait time attributed to its cause",
 	.note = "function, call: of the lock holder or waker; cause: what it did during the wait; "
 		"on_cpu: it ran, the function is that of the wake-up, not what it computed; run_queue: "
-		"it waited for a CPU; who waits for pipes or sockets may have waited for work; convoy: several threads take the same lock in turn; %: of the waiting shown; "
+		"it waited for a CPU; idle: who waited for its pipe or socket may have waited for work; convoy: several threads take the same lock in turn; %: of the waiting shown; "
 		"waits: those of which this was the longest part",
 	.texts = {{"doing", "cause"},
 		  {"function", "function (on_cpu: released in)"},
@@ -125,6 +127,7 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 		struct waitframe waits = waitframe_of(wf, row->waiter_stack);
 		struct waitframe does = waitframe_of(wf, row->blocker_stack);
 		const char *blocker = blocker_name(&blocker_text, p, row);
+		const char *doing = doing_text(&a, row);
 		const char *other = blocker;
 		const char *function = waitframe_name(p, &does);
 		threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
@@ -132,12 +135,10 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 		    !strcmp(buf_str(&waiter), blocker))
 			other = arena_fmt(&a, "another %s", blocker);
 		add_row(&of_causes,
-			(const char *[]){doing_text(row), function, profile_text(p, does.via),
-					 blocker},
-			row);
+			(const char *[]){doing, function, profile_text(p, does.via), blocker}, row);
 		add_row(&of_pairs,
 			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), other,
-					 function, doing_text(row)},
+					 function, doing},
 			row);
 	}
 	waitgroups_report(r, &of_causes, b->of_ns, limits);

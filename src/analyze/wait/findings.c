@@ -25,6 +25,7 @@
 #define WAIT_PCT       10.0
 #define UNCLEAR_PCT    5.0              /* share of waits that may be for locks or not */
 #define EXECUTOR_PCT   1.0              /* below the poll of an async task */
+#define AFTER_OTHERS   0.5              /* order of a statement on waits that may be idle */
 #define COVERED_PCT    50               /* of thread time, at least, for statements on its shares */
 #define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
 #define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
@@ -241,8 +242,10 @@ static void find_locks(struct findings *f)
 		return;
 	bool is_one = top[1].d >= TOP_LOCK_PCT;
 	bool is_gil = is_one && strstr(top[7].text, LOCK_GIL);
+	/* What waits for the GIL waits for the Python code that runs: it comes before that. */
+	double with_cpu = is_gil ? active_pct(f, f->l->total.ns[WAIT_ON_CPU]) : 0;
 	bool is_place = is_one && !strncmp(top[7].text, LOCKED_IN, strlen(LOCKED_IN));
-	add(f, pct,
+	add(f, pct + with_cpu,
 	    arena_fmt(&f->r->arena,
 		      "lock contention: %s %% of %s was spent waiting for locks%s%s%s%s%s",
 		      pct_text(pct).s, f->active,
@@ -362,8 +365,6 @@ static void find_others(struct findings *f)
 	static const struct waits_kind kinds[] = {
 		{WAIT_JOIN, "waiting until other threads end or arrive (join, barrier, future)"},
 		{WAIT_NET, "waiting for the other end of sockets: for an answer or a request"},
-		{WAIT_PIPE, "waiting for data from pipes, terminals or similar: for work (then it "
-			    "is idle) or for an answer"},
 		{WAIT_FSYNC, "waiting for data to reach the disk (fsync)"},
 		{WAIT_FILE_READ, "waiting for file reads"},
 		{WAIT_FILE_WRITE, "waiting for file writes"},
@@ -377,6 +378,38 @@ static void find_others(struct findings *f)
 			     "the CPU away"},
 	};
 	(void)find_waits(f, kinds, ARRAY_LEN(kinds));
+}
+
+/* Part of the waiting for pipes during which a recorded thread worked until it wrote. */
+static uint64_t pipe_worked_ns(const struct blame *b)
+{
+	uint64_t ns = 0;
+	for (size_t i = 0; i < b->nr_rows; i++) {
+		const struct blame_row *row = &b->rows[i];
+		bool is_known = row->blocker && row->doing != WAIT_UNKNOWN;
+		if (row->reason == WAIT_PIPE && is_known && !blame_is_for_work(row))
+			ns += row->ns;
+	}
+	return ns;
+}
+
+/*
+ * Who reads a pipe waits for work or for an answer. If nobody is seen to work on one for most of the time
+ * it comes after what slows the program down for sure.
+ */
+static void find_pipes(struct findings *f, const struct blame *b)
+{
+	double pct = share_of(f, WAIT_PIPE, WAIT_PCT);
+	bool is_worked = pipe_worked_ns(b) >= f->l->total.ns[WAIT_PIPE] / 2;
+	if (!pct)
+		return;
+	add(f, is_worked ? pct : AFTER_OTHERS,
+	    arena_fmt(&f->r->arena,
+		      "%s %% of %s was spent waiting for data from pipes, terminals or similar%s: "
+		      "for work (then it is idle) or for an answer%s",
+		      pct_text(pct).s, f->active,
+		      is_worked ? "" : ", whose writers were idle themselves or are not recorded",
+		      most_in(f, WAIT_PIPE)));
 }
 
 /* Waits below the poll functions of futures, whatever their reasons; also of idle programs. */
@@ -427,7 +460,7 @@ static uint64_t top_culprit(const struct findings *f, const struct blame *b,
 		const struct blame_row *row = &b->rows[i];
 		struct waitframe frame = waitframe_of(wf, row->blocker_stack);
 		if (row->reason == WAIT_LOCK || wait_is_idle(row->reason) || !row->blocker ||
-		    row->doing == WAIT_UNKNOWN)
+		    row->doing == WAIT_UNKNOWN || blame_is_for_work(row))
 			continue;
 		ns += row->ns;
 		struct culprit c = {
@@ -453,16 +486,12 @@ static uint64_t top_culprit(const struct findings *f, const struct blame *b,
  * Waits other than for locks that other threads ended: for what those did. It explains waits that the
  * other sentences name, so it comes after them.
  */
-static void find_culprits(struct findings *f)
+static void find_culprits(struct findings *f, const struct blame *b)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	struct blame b;
 	struct culprit top = {0};
-	if (!tables_has_rows(f->p, TABLE_BLAME) || blame_make(&a, f->p, f->spec, &b, NULL))
-		return;
-	uint64_t ns = top_culprit(f, &b, &top);
+	uint64_t ns = top_culprit(f, b, &top);
 	double pct = active_pct(f, ns);
-	bool is_clear = view_pct(b.reason_ns[WAIT_SYNC], b.of_ns) < UNCLEAR_PCT;
+	bool is_clear = view_pct(b->reason_ns[WAIT_SYNC], b->of_ns) < UNCLEAR_PCT;
 	if (pct < WAIT_PCT || !top.ns || ns < EVIDENCE_NS)
 		return;
 	add(f, pct * 0.9,
@@ -522,8 +551,12 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 			     .active = "non-idle thread time",
 			     .scope = select_scope(spec)};
 	int rc = 0;
+	CLEANUP(arena_release) struct arena a = {0};
+	struct blame b = {0};
 	if (is_mostly_unknown(l, r))
 		return 0;
+	if (tables_has_rows(f.p, TABLE_BLAME))
+		(void)blame_make(&a, f.p, spec, &b, NULL); /* fails only as the page itself did */
 	if (f.scope == SELECT_THREADS)
 		f.active = "the selection's non-idle thread time";
 	find_executors(&f);
@@ -536,7 +569,8 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 		find_shortage(&f);
 		find_locks(&f);
 		find_others(&f);
-		find_culprits(&f);
+		find_pipes(&f, &b);
+		find_culprits(&f, &b);
 	}
 	if (f.all.n)
 		qsort(f.all.p, f.all.n, sizeof(*f.all.p), by_share);

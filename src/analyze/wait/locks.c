@@ -164,7 +164,8 @@ static const struct report_column columns[] = {
 	{"held_by", "held by", CELL_TEXT,
 	 "thread that held the lock for most of the waiting, and for how much, as --blame has it"},
 	{"held_in", "in", CELL_TEXT,
-	 "function in which it released the lock, or was blocked while it held it"},
+	 "function in which the lock was released, or its holder was blocked, for most of the waiting, and "
+	 "for how much"},
 	{"holder", "holder was doing", CELL_TEXT,
 	 "what the lock holder was doing during the waits; convoy: several threads take the lock in "
 	 "turn, none holds it for most of the time",
@@ -196,7 +197,7 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 	const char *text = intern_str(&l->texts, lock->best[about]);
 	if (lock->nr_kinds[about] == 1)
 		return text;
-	if (about == ABOUT_HELD_BY)
+	if (about == ABOUT_HELD_BY || about == ABOUT_HELD_IN)
 		return arena_fmt(&r->arena, "%s (%s %%)", text,
 				 num_double(view_pct(lock->best_ns[about], known_ns(lock)), 0).s);
 	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);

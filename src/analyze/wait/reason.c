@@ -149,8 +149,9 @@ static bool is_most_of_capture(const struct profile *p, const struct tag *tag)
 
 /*
  * A thread that waits nearly all the time for the end of another thread, as the main thread of many
- * programs does, or for a semaphore of unknown purpose that nobody posts before the capture or the
- * process ends, is idle, like a thread that waits for work.
+ * programs does, or for a semaphore or Python lock of unknown purpose that nobody posts before the capture or
+ * the process ends, is idle, like a thread that waits for work. (Of a thread that waits already when the
+ * capture begins the functions of Python, which would show the purpose, are not known.)
  */
 static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind kind,
 					const struct tag *tag)
@@ -170,6 +171,10 @@ static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind 
 		return is_whole || is_most ? WAIT_PARK : WAIT_JOIN;
 	case SYNC_PERMIT:
 		return WAIT_PERMIT;
+	case SYNC_UNCLEAR:
+		if (is_whole)
+			return WAIT_PARK;
+		break;
 	case SYNC_PERMIT_PART:
 		is_whole |= is_most && tag->evidence & EVIDENCE_OPEN;
 		return is_whole ? WAIT_PARK : WAIT_PERMIT;
@@ -177,7 +182,6 @@ static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind 
 	case SYNC_PASS:
 	case SYNC_PARK_PART:
 	case SYNC_JOIN_AROUND:
-	case SYNC_UNCLEAR:
 		break;
 	}
 	return tag->evidence & EVIDENCE_LOCK_WORD ? WAIT_LOCK : WAIT_SYNC;

@@ -370,6 +370,77 @@ TEST(findings_name_who_keeps_a_lock_for_the_whole_capture)
 			  "on CPU 89 %, run queue 11 %; not released during the capture"));
 }
 
+/* Its writer sleeps or works; what the reader waits for, work or an answer, is not known. */
+TEST(findings_of_pipes_come_last_if_their_writers_are_idle)
+{
+	for (int is_worked = 0; is_worked < 2; is_worked++) {
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(2);
+		struct madewait w = {.comm = "reader",
+				     .tid = 2,
+				     .reason = WAIT_PIPE,
+				     .stack = "main app;take_job app;read libc.so.6",
+				     .nr = 100,
+				     .ms = 1500};
+		madewait(p, &w);
+		w.table = "blame";
+		w.other = "writer";
+		w.other_tid = 3;
+		w.other_stack = "main app;submit app;usleep libc.so.6";
+		w.detail = is_worked ? "fsync/1" : "sleep/1";
+		madewait(p, &w);
+		madewait(p, &(struct madewait){.comm = "reader",
+					       .tid = 2,
+					       .reason = WAIT_FSYNC,
+					       .stack = "main app;commit app",
+					       .nr = 100,
+					       .ms = 500});
+		CLEANUP(report_free_p) struct report *r = page_of(p);
+		size_t pipes = note_at(r, is_worked ? "terminals or similar: for work"
+						    : "idle themselves or are not recorded: for");
+		CHECK(pipes < r->notes.n);
+		CHECK((pipes < note_at(r, "reach the disk")) == is_worked);
+		CHECK(has_note(r, "for writer in submit (fsync)") == is_worked);
+	}
+}
+
+/* Python's functions are not known of a thread that waits when the capture begins: the main thread joins. */
+TEST(findings_name_the_gil_before_the_code_that_holds_it)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct madewait w = {.comm = "python3",
+			     .tid = 1,
+			     .reason = WAIT_SYNC,
+			     .evidence = EVIDENCE_AT_START | EVIDENCE_OPEN,
+			     .stack = "main py;lock_PyThread_acquire_lock py;sem_wait libc.so.6",
+			     .nr = 1,
+			     .ms = 1000};
+	madewait(p, &w);
+	for (int tid = 2; tid < 4; tid++) {
+		w = (struct madewait){.comm = "python3",
+				      .tid = tid,
+				      .reason = WAIT_SYNC,
+				      .stack =
+					      "run py;take_gil py;pthread_cond_timedwait libc.so.6",
+				      .object = "lock 0x1000",
+				      .nr = 100,
+				      .ms = 400};
+		madewait(p, &w);
+		madewait(p, &(struct madewait){.comm = "python3",
+					       .tid = tid,
+					       .reason = WAIT_ON_CPU,
+					       .nr = 100,
+					       .ms = 600});
+	}
+	CLEANUP(report_free_p) struct report *r = report_new();
+	profile_seal(p);
+	report_finding(r, "hottest path");
+	CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
+	CHECK(!!strstr(r->findings.p[0], "lock contention: 40 % of non-idle thread time"));
+	CHECK(!!strstr(r->findings.p[0], "CPython's GIL"));
+	CHECK(!!strstr(r->findings.p[1], "hottest path"));
+	CHECK(!has_note(r, "waiting on futexes"));
+}
+
 TEST(findings_say_that_a_lock_was_not_released)
 {
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
