@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "base/buf.h"
+#include "base/sv.h"
 #include "base/text/num.h"
 #include "model/profile.h"
 
@@ -23,6 +24,7 @@ static const struct {
 	const char *key;
 	enum detail detail;
 	const char *usual; /* of DETAIL_IF_USUAL */
+	const char *shown; /* of times in ns: the key without its unit */
 } facts[FACT_NR] = {
 	[FACT_RECORDER] = {"recorder", DETAIL_SECOND},
 	[FACT_KIND] = {"kind", DETAIL_SECOND},
@@ -45,15 +47,17 @@ static const struct {
 	[FACT_PYTHON] = {"Python frames", DETAIL_SECOND},
 	[FACT_TAIL_CALLS] = {"inferred tail calls", DETAIL_ALWAYS},
 	[FACT_CPU_TIME] = {"CPU time"},
-	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS},
-	[FACT_THROTTLED_NS] = {"throttled by CPU quota, ns", DETAIL_ALWAYS},
+	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS, .shown = "CPU time, exact"},
+	[FACT_THROTTLED_NS] = {"throttled by CPU quota, ns", DETAIL_ALWAYS,
+			       .shown = "throttled by CPU quota"},
 	[FACT_ACCURACY] = {"accuracy"},
 	[FACT_REMEDY] = {"remedy"},
 	[FACT_PROBLEM] = {"problem"},
 	[FACT_RECORDING_NOTE] = {"recording-note"},
 	[FACT_LOSSES_IGNORED] = {"losses"},
 	[FACT_DUMPS] = {"dumps"},
-	[FACT_STEAL] = {"stolen by the hypervisor (ns, all CPUs)", DETAIL_ALWAYS},
+	[FACT_STEAL] = {"stolen by the hypervisor (ns, all CPUs)", DETAIL_ALWAYS,
+			.shown = "stolen by the hypervisor (all CPUs)"},
 	[FACT_NO_ANSWER] = {"did not answer within 2 s"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
 	[FACT_HEAP_METHOD] = {"heap method", DETAIL_SECOND},
@@ -171,6 +175,19 @@ bool fact_is_second(const char *key, const char *value)
 {
 	enum fact_id id = fact_from_key(key);
 	return fact_is_detail(key, value) || (id < FACT_NR && facts[id].detail == DETAIL_SECOND);
+}
+
+const char *fact_shown(const char *key, const char *value, struct num_text *scratch,
+		       const char **ret_value)
+{
+	enum fact_id id = fact_from_key(key);
+	uint64_t ns;
+	*ret_value = value;
+	if (id == FACT_NR || !facts[id].shown || !sv_to_u64(sv_from_str(value), &ns))
+		return key;
+	*scratch = num_ns(ns);
+	*ret_value = scratch->s;
+	return facts[id].shown;
 }
 
 void profile_fact_text(struct profile *p, const char *key, const char *value)

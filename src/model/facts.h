@@ -10,6 +10,7 @@
 #define ASSAY_MODEL_FACTS_H
 
 #include "base/base.h"
+#include "base/text/num.h"
 #include "model/loss.h"
 
 struct profile;
@@ -137,6 +138,13 @@ enum fact_id fact_from_key(const char *key); /* FACT_NR: not a fact with an id *
 bool fact_is_detail(const char *key, const char *value);
 /* Whether first pages omit a fact: details, and how and where the recording was made. */
 bool fact_is_second(const char *key, const char *value);
+
+/*
+ * Facts that are stored as a number of ns: sets what to show for key and value, "throttled by CPU quota" and
+ * "12.3 ms"; else the texts themselves. *ret_value is borrowed from @scratch or @value.
+ */
+const char *fact_shown(const char *key, const char *value, struct num_text *scratch,
+		       const char **ret_value);
 
 /* Set or read a fact by id. Values are copied; setting replaces; returned texts are borrowed. */
 void profile_fact(struct profile *p, enum fact_id id, const char *value);

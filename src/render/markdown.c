@@ -89,6 +89,8 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 		const char *value = intern_str(&r->names, f->value);
 		if (!style->has_details && fact_is_second(key, value))
 			continue;
+		struct num_text scratch;
+		key = fact_shown(key, value, &scratch, &value);
 		buf_addf(&fact, "%s: ", key);
 		escape_term(&fact, sv_from_str(value));
 		add_item(to, buf_sv(&fact));

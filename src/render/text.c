@@ -229,6 +229,8 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 		const char *value = intern_str(&r->names, f->value);
 		if (!style->has_details && (is_in_title(key) || fact_is_second(key, value)))
 			continue;
+		struct num_text scratch;
+		key = fact_shown(key, value, &scratch, &value);
 		escape_term(&fact, sv_from_str(key));
 		buf_add_str(&fact, ": ");
 		escape_term(&fact, sv_from_str(value));

@@ -4,6 +4,7 @@
 
 #include <sys/utsname.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "format/perf/perfdata.h"
 #include "ingest/builder.h"
@@ -79,6 +80,39 @@ static void add_facts(struct loading *l)
 	}
 }
 
+static const char *process_name(const struct profile *p, int32_t pid)
+{
+	const char *name = "";
+	vec_foreach(t, &p->tasks)
+		if (t->pid == pid && (t->tid == pid || !name[0]))
+			name = profile_text(p, t->comm);
+	return name;
+}
+
+/* perf stores its own command line, which names a process only by its number, or none. */
+static void add_target(struct profile *p)
+{
+	CLEANUP(map_release) struct map nr_of = {0}; /* by pid */
+	uint32_t nr_all = 0;
+	uint32_t nr_most = 0;
+	int32_t most = 0;
+	vec_foreach(t, &p->tables)
+		for (size_t i = 0; i < t->n; i++) {
+			int32_t pid = p->tasks.p[t->task[i]].pid;
+			if (pid <= 0)
+				continue;
+			uint32_t nr = ++*map_put(&nr_of, (uint32_t)pid, NULL);
+			nr_all++;
+			if (nr > nr_most) {
+				nr_most = nr;
+				most = pid;
+			}
+		}
+	const char *name = process_name(p, most);
+	if (name[0] && nr_most > nr_all / 2)
+		profile_factf(p, FACT_TARGET, "%s%s", name, nr_most < nr_all ? " and others" : "");
+}
+
 typedef int (*read_fn)(const void *from, const struct event_sink *sink, struct perfdata_info *info,
 		       struct err *err);
 
@@ -110,6 +144,7 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from, u
 		!uname(&here) && l.info.os_release && !strcmp(here.release, l.info.os_release);
 	add_tables(&l);
 	add_facts(&l);
+	add_target(p);
 	symbolworker_submit(worker);
 	symbolworker_submit_jit(worker);
 	tailframes_add(p, builder_modules(builder), worker);

@@ -242,7 +242,8 @@ static struct report_table *begin_threads(struct report *r, unsigned bits,
 					       wait_key(shown[i]), CELL_NS, NULL,
 					       1u << (SHOWN + i)};
 	return report_add_table_of(r, is_grouped ? "breakdown_groups" : "breakdown_threads",
-				   is_grouped ? "threads by name (digits shown as #)" : "threads",
+				   is_grouped ? "thread time by name (digits shown as #)"
+					      : "thread time",
 				   c, ARRAY_LEN(c), bits);
 }
 

@@ -119,6 +119,20 @@ TEST(profile_merge_keeps_the_order_of_a_threads_names)
 	profile_free(from);
 }
 
+TEST(facts_of_times_are_shown_with_their_unit)
+{
+	struct num_text scratch;
+	const char *value;
+	const char *key = fact_key(FACT_STEAL);
+	CHECK_STR(fact_shown(key, "10000000", &scratch, &value),
+		  "stolen by the hypervisor (all CPUs)");
+	CHECK_STR(value, "10.0 ms");
+	CHECK_STR(fact_shown(key, "unknown", &scratch, &value), key);
+	CHECK_STR(value, "unknown");
+	CHECK_STR(fact_shown("a key", "12", &scratch, &value), "a key");
+	CHECK_STR(value, "12");
+}
+
 static struct profile *recorded(uint64_t from_ns, uint64_t to_ns, const char *cpu_time)
 {
 	struct profile *p = profile_new();
