@@ -120,7 +120,8 @@ struct tree_node {
 	uint32_t depth;
 	uint32_t flags; /* enum tree_flags */
 	uint64_t total; /* weight of the subtree */
-	uint64_t self;
+	uint64_t
+		self; /* of the node without its children; of inverted trees in text see calltext.c */
 };
 
 /* Differential trees: weight of a node in the baseline profile; exact, never normalised. */

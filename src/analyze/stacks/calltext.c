@@ -81,6 +81,16 @@ static void queue_children(struct pruner *p, uint32_t node, uint32_t id)
 		vec_push(&p->pending, p->children.p[i]);
 }
 
+/*
+ * Of an inverted tree the functions that ran are the first level, whose totals are their self weights;
+ * those below called them.
+ */
+static void set_self_of_leafs(struct pruner *p)
+{
+	vec_foreach(n, &p->nodes)
+		n->self = n->depth == 1 ? n->total : 0;
+}
+
 void calltext_report(struct report *r, const struct selection *sel,
 		     const struct calltext_options *options)
 {
@@ -99,6 +109,8 @@ void calltext_report(struct report *r, const struct selection *sel,
 		if (next.node != UINT32_MAX)
 			queue_children(&p, next.node, id);
 	}
+	if (is_reversed)
+		set_self_of_leafs(&p);
 	t->nodes = arena_dup(&r->arena, p.nodes.p, p.nodes.n * sizeof(*p.nodes.p));
 	t->nr_nodes = p.nodes.n;
 	t->has_counts = !view_has_shares(sel);

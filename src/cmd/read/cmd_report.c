@@ -52,8 +52,9 @@ static const struct opt view_opts[] = {
 	OPT_ENUM(0, "by", struct report_opts, query.by, by_choices, "WHAT", "group rows by"),
 	OPT_BITS(0, "tree", struct report_opts, query.flags, QUERY_TREE,
 		 "print the call tree from the root down"),
-	OPT_BITS(0, "reverse", struct report_opts, query.flags, QUERY_REVERSE,
-		 "print the inverted call tree, from leaf functions to their callers"),
+	OPT_BITS(
+		0, "reverse", struct report_opts, query.flags, QUERY_REVERSE,
+		"print the inverted call tree: the functions that ran (self), below each its callers"),
 	OPT_U64(0, "depth", struct report_opts, query.tree_depth, "N",
 		"levels of the tree (default: all)"),
 	OPT_STR(0, "callers", struct report_opts, query.callers, "REGEX",

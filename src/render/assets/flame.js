@@ -116,7 +116,9 @@ function details(i) {
 		text += ' \u00b7 ' + percent(T.total[i], T.total[T.parent[i]]) + ' of parent';
 	if (zoomed && zoomed !== i && i > zoomed && i < T.end[zoomed])
 		text += ' \u00b7 ' + percent(T.total[i], T.total[zoomed]) + ' of zoomed frame';
-	text += ' \u00b7 ' + percent(T.self[i], T.total[0]) + ' self';
+	/* leaf functions at the root: these ran, frames above them called them */
+	var self = !T.isReversed ? T.self[i] : i && !T.parent[i] ? T.total[i] : 0;
+	text += ' \u00b7 ' + percent(self, T.total[0]) + ' self';
 	if (T.isDiff) {
 		var now = T.total[0] ? 100 * T.total[i] / T.total[0] : 0;
 		var was = T.before[0] ? 100 * T.before[i] / T.before[0] : 0;

@@ -5,7 +5,7 @@
  * Decodes synchronously, so that the graph is complete when its file has been read, and without
  * DecompressionStream, which older browsers do not have.
  */
-var PACK_DIFF = 1, PACK_NORMALISED = 2, PACK_BIG = 8; /* enum flame_pack_flags */
+var PACK_DIFF = 1, PACK_NORMALISED = 2, PACK_REVERSED = 4, PACK_BIG = 8; /* enum flame_pack_flags */
 
 function bytes_from_base64(text) {
 	var raw = atob(text.replace(/\s+/g, ''));
@@ -211,6 +211,7 @@ function unpack(src) {
 	t.sym = column(new Uint32Array(n));
 	t.isBig = (t.flags & PACK_BIG) !== 0;
 	t.isDiff = (t.flags & PACK_DIFF) !== 0;
+	t.isReversed = (t.flags & PACK_REVERSED) !== 0;
 	if (t.isBig) {
 		t.exact = bigs(n);
 		t.self = Float64Array.from(t.exact, Number);
