@@ -8,6 +8,7 @@
 #include "analyze/stacks/calltext.h"
 #include "analyze/stacks/calltree.h"
 #include "analyze/stacks/groupings.h"
+#include "analyze/stacks/sourcetext.h"
 #include "analyze/overview.h"
 #include "analyze/select/phases.h"
 #include "analyze/view.h"
@@ -66,6 +67,8 @@ static int add_tables(struct report *r, const struct selection *sel, const struc
 	if (q->callees)
 		TRY(callers_report(r, sel, &(struct callers_spec){q->callees, q->nearest, by, true},
 				   &q->limits, err));
+	if (by == BY_LINE && q->code && q->code->line)
+		sourcetext_add(r, q->code);
 	if (q->annotate)
 		TRY(annotate_report(r, sel, q->annotate, q->code, &q->limits, err));
 	if (q->named)

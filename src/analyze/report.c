@@ -166,6 +166,24 @@ void report_add_texts(struct report *r, struct report_table *t, ...)
 	report_add_row(r, t, cells);
 }
 
+void report_add_text_column(struct report *r, struct report_table *t,
+			    const struct report_column *column, const char *const *texts)
+{
+	size_t n = t->nr_columns;
+	size_t more = n + 1;
+	struct report_column *columns = arena_alloc(&r->arena, more * sizeof(*columns));
+	union cell *cells = arena_calloc(&r->arena, t->nr_rows * more, sizeof(*cells));
+	memcpy(columns, t->columns, n * sizeof(*columns));
+	columns[n] = *column;
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		memcpy(&cells[i * more], &t->cells[i * n], n * sizeof(*cells));
+		cells[i * more + n].text = texts[i];
+	}
+	t->columns = columns;
+	t->cells = cells;
+	t->nr_columns = more;
+}
+
 void report_note(struct report *r, const char *fmt, ...)
 {
 	va_list ap;

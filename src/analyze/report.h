@@ -262,6 +262,11 @@ struct report_table *report_add_table_of(struct report *r, const char *key, cons
 					 unsigned bits);
 /* Adds a row: one cell for each column passed, hidden ones included. Text is copied. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
+/*
+ * Adds a last column to a table that has all its rows. @texts: one for each row, in the report's arena.
+ */
+void report_add_text_column(struct report *r, struct report_table *t,
+			    const struct report_column *column, const char *const *texts);
 /* Adds a row to a table whose columns are all text: one string for each column. */
 void report_add_texts(struct report *r, struct report_table *t, ...);
 /* Returns "unsymbolized frames: 76 % by weight, most in libfoo.so"; NULL: all have a name. */

@@ -169,9 +169,9 @@ void share_apply(const struct share_opts *o, struct profile **p)
 static const struct opt source_opts[] = {
 	OPT_LIST(
 		0, "source", struct source_opts, folders, "DIR",
-		"show the text of source lines (report: with --annotate), read below DIR; PREFIX=DIR: "
-		"recorded paths PREFIX/x.c are DIR/x.c. May be repeated. Without it no source text is "
-		"read"),
+		"show the text of source lines, read below DIR: in the HTML page, in report --lines and "
+		"--annotate; PREFIX=DIR: recorded paths PREFIX/x.c are DIR/x.c. May be repeated. "
+		"Without it no source text is read"),
 	OPT_END,
 };
 const struct opt_group source_group = {"Source text", source_opts};

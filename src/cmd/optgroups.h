@@ -81,7 +81,7 @@ static inline bool source_is_refused(const struct source_opts *o, const struct s
 {
 	return o->folders.n && share->is_redacted;
 }
-/* Opens the folders, while this process may; @c is initialised. */
+/* Initialises @c and opens the folders, while this process may. */
 int source_open(struct codefiles *c, const struct source_opts *o, struct err *err);
 /* Prints which files were not found, or changed since the recording. */
 void source_print_note(const struct codefiles *c);

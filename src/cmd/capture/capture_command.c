@@ -63,6 +63,7 @@ static void job_release(struct capture_job *job)
 {
 	chosen_target_release(&job->target);
 	opt_args_release(&job->args);
+	codefiles_release(&job->code);
 	free((void *)job->options.cache_dir);
 }
 
@@ -246,7 +247,7 @@ static int share_result(const struct capture_job *job, struct outputs *out,
 static int write_pictures(struct capture_job *job, struct outputs *out, struct capture_result *r)
 {
 	int status = EXIT_OK;
-	if (outputs_page(out, r->profile) == EXIT_FAILED ||
+	if (outputs_page(out, r->profile, &job->code) == EXIT_FAILED ||
 	    write_flame_graphs(job, out, r->profile) == EXIT_FAILED)
 		status = EXIT_FAILED;
 	if (wants_svg(job) && memchart_output(out, r->profile) != EXIT_OK)
@@ -340,6 +341,10 @@ static int run(struct capture_job *job)
 		log_err(&err);
 		return capture_job_failed(job);
 	}
+	if (source_open(&job->code, &job->common.source, &err)) {
+		log_err(&err);
+		return capture_job_failed(job);
+	}
 	job->options.cache_dir = cmd_cache_dir(); /* of that user */
 	if (job->nr_runs)
 		return cpu_runs(job);
@@ -359,6 +364,11 @@ static int check_options(const struct capture_job *job, struct err *err)
 	const struct capture_opts *o = &job->common;
 	if (o->output)
 		TRY(outputs_check_name("-o", o->output, STORE_SUFFIX, "a recording", err));
+	if (source_is_refused(&o->source, &o->share))
+		return err_set(err, -EINVAL, SOURCE_REFUSAL);
+	if (o->source.folders.n && o->has_no_pictures)
+		return err_set(err, -EINVAL,
+			       "--source is for the HTML page, which --no-pictures does not write");
 	if (c->has_no_target && job->args.operands.n) {
 		err_set(err, -EINVAL, "unexpected '%s': put the command after --",
 			job->args.operands.p[0]);
@@ -446,6 +456,7 @@ static struct opt_cmd command_line(const struct capture_command *c, struct captu
 		cmd.groups[n++] =
 			(struct opt_bind){c->groups[i].group, (char *)job->own + c->groups[i].at};
 	cmd.groups[n++] = (struct opt_bind){&capture_group, &job->common};
+	cmd.groups[n++] = (struct opt_bind){&source_group, &job->common.source};
 	cmd.groups[n++] = (struct opt_bind){&share_group, &job->common.share};
 	cmd.groups[n] = (struct opt_bind){&renderer_group, &job->common.form};
 	return cmd;

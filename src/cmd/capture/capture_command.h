@@ -51,6 +51,7 @@ struct capture_opts {
 	bool has_hashes;             /* keep hashes in demangled names (DEMANGLE_HASHES) */
 	struct opt_list debug_dirs;  /* directories with debug files */
 	struct share_opts share;     /* of the page and the files beside the recording */
+	struct source_opts source;   /* of the page */
 };
 
 /* Which folded stacks are written beside the recording, as STEM.folded. */
@@ -72,6 +73,7 @@ struct capture_job {
 	struct opt_args args;
 	struct chosen_target target;
 	struct capture_options options; /* for capture_run; complete after prepare */
+	struct codefiles code;          /* for the page */
 
 	/* Defaults from the command; check and prepare may change them. */
 	enum capture_folded folded; /* which folded stacks are written; none without pictures */

@@ -17,7 +17,6 @@
 #include "cmd/read/htmlpage.h"
 #include "format/assay/assayfile.h"
 #include "format/format.h"
-#include "cmd/codefiles.h"
 
 #define MANY_FLAME_GRAPHS 8 /* more flame graphs are printed as one pattern */
 
@@ -89,20 +88,20 @@ int outputs_write(const struct outputs *o, const char *suffix, const struct buf 
 
 #define PAGE_SUFFIX ".html"
 
-int outputs_page(struct outputs *o, const struct profile *p)
+int outputs_page(struct outputs *o, const struct profile *p, struct codefiles *code)
 {
 	CLEANUP(buf_release) struct buf html = {0};
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
-	CLEANUP(codefiles_release) struct codefiles code = {0};
-	codefiles_init(&code);
-	code.is_live = true;
-	if (htmlpage_make(&html, p, path_base(recording), &code.access, &err)) {
+	code->is_live = true;
+	codefiles_of(code, p);
+	if (htmlpage_make(&html, p, path_base(recording), &code->access, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
 	int status = outputs_write(o, PAGE_SUFFIX, &html);
 	o->has_page = status == EXIT_OK;
+	source_print_note(code);
 	return status;
 }
 

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "cmd/codefiles.h"
 #include "cmd/read/flamegraph.h"
 #include "render/renderers.h"
 #include "session/capture.h"
@@ -53,8 +54,8 @@ void outputs_abandon(struct outputs *o);
 
 /* Writes a file beside the recording, whole or not at all. Returns an exit status. */
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text);
-/* Writes the HTML page of the recording beside it. Returns an exit status. */
-int outputs_page(struct outputs *o, const struct profile *p);
+/* Writes the HTML page of the recording beside it, right after the capture. Returns an exit status. */
+int outputs_page(struct outputs *o, const struct profile *p, struct codefiles *code);
 /* Writes the result's profile in place of the recording. On failure there is none. */
 int outputs_replace_recording(struct outputs *o, struct capture_result *r, const char *kind);
 /*

@@ -50,7 +50,9 @@ done
 
 "$ASSAY" view --source "$ROOT/tests/targets/files" -o source.html plain.assay > /dev/null 2> err || fail "$(cat err)"
 [ -n "$(python3 planted.py s3cret-in-source source.html)" ] || fail "--source: no text in the page"
-found=$(python3 planted.py s3cret-in-source out plain.html o.*)
+run --source "$ROOT/tests/targets/files" -o text.assay
+[ -n "$(python3 planted.py s3cret-in-source text.html)" ] || fail "--source of a capture: no text in the page"
+found=$(python3 planted.py s3cret-in-source out plain.html text.assay text.folded o.*)
 [ -z "$found" ] || fail "without --source, source text is in $found"
 "$ASSAY" view --redact --source "$ROOT/tests" -o no.html plain.assay 2> err && fail "--redact --source is taken"
 [ ! -e no.html ] || fail "--redact --source wrote a page"
