@@ -51,7 +51,8 @@ enum table_id {
 	TABLE_MEMORY,
 	TABLE_HEAP_LEVEL,
 	TABLE_SNAPSHOTS,
-	TABLE_CGROUP, /* columns: enum cgroup_column */
+	TABLE_CGROUP,    /* columns: enum cgroup_column */
+	TABLE_ALLOCATOR, /* columns: enum allocator_column */
 
 	TABLE_UNKNOWN, /* a table with tags of unknown kind, from a later version of assay */
 	TABLE_EVENTS,  /* counts of a named event, one table per event; the key is the event name */
@@ -76,6 +77,15 @@ enum cgroup_column {
 	CGROUP_FILE,
 	CGROUP_SWAP,
 	CGROUP_COLUMNS
+};
+
+/* TABLE_ALLOCATOR: bytes by the allocator's own account, or by a walk of its heaps, at instants. */
+enum allocator_column {
+	ALLOCATOR_IN_USE, /* allocated by the program and not freed */
+	ALLOCATOR_ACTIVE,
+	ALLOCATOR_RESIDENT,
+	ALLOCATOR_RETAINED,
+	ALLOCATOR_COLUMNS
 };
 
 /* A set of table ids: TABLE_SET(IO) | TABLE_SET(BLOCK). */

@@ -20,6 +20,7 @@ int memrecord_open(struct memrecord *w, const char *output, const char *target, 
 		w->writer = assayfile_writer_new(fd, "memory");
 	}
 	w->table = tables_add(w->p, TABLE_MEMORY, 0);
+	w->allocator_table = tables_add(w->p, TABLE_ALLOCATOR, 0);
 	w->p->start_ns = clock_mono_ns();
 	w->p->wall_start_ns = clock_real_ns();
 	profile_fact(w->p, FACT_TARGET, target);
@@ -56,10 +57,32 @@ static task_id task_of(struct memrecord *w, size_t i, int32_t pid, uint64_t now)
 	return w->tasks.p[i];
 }
 
-void memrecord_add(struct memrecord *w, const struct memwatch *from, const struct memreading *t)
+static uint32_t no_tag(struct memrecord *w)
 {
 	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
-	uint32_t no_tag = profile_tag(w->p, &tag);
+	return profile_tag(w->p, &tag);
+}
+
+/* Allocators are asked more rarely than memory is read; each answer is one row. */
+static void add_allocator(struct memrecord *w, const struct memwatch *from,
+			  const struct memallocator *a, uint64_t time_ns)
+{
+	if (!a->is_known || a->query_ns == w->query_ns || !from->processes.n)
+		return;
+	const int64_t values[ALLOCATOR_COLUMNS] = {
+		[ALLOCATOR_IN_USE] = (int64_t)a->in_use_bytes,
+		[ALLOCATOR_ACTIVE] = (int64_t)a->active_bytes,
+		[ALLOCATOR_RESIDENT] = (int64_t)a->resident_bytes,
+		[ALLOCATOR_RETAINED] = (int64_t)a->retained_bytes,
+	};
+	w->query_ns = a->query_ns;
+	profile_tagged_sample(w->p, w->allocator_table, time_ns, 0,
+			      task_of(w, 0, from->processes.p[0].pid, time_ns), -1, no_tag(w),
+			      values);
+}
+
+void memrecord_add(struct memrecord *w, const struct memwatch *from, const struct memreading *t)
+{
 	for (size_t i = 0; i < from->processes.n; i++) {
 		const struct memwatch_process *one = &from->processes.p[i];
 		if (one->has_exited)
@@ -78,8 +101,9 @@ void memrecord_add(struct memrecord *w, const struct memwatch *from, const struc
 			[HEAP_MEMORY_LIVE] = (int64_t)live,
 		};
 		profile_tagged_sample(w->p, w->table, t->time_ns, 0,
-				      task_of(w, i, one->pid, t->time_ns), -1, no_tag, values);
+				      task_of(w, i, one->pid, t->time_ns), -1, no_tag(w), values);
 	}
+	add_allocator(w, from, &t->allocator, t->time_ns);
 	w->p->end_ns = t->time_ns;
 	if (w->writer && t->time_ns >= w->next_flush_ns) {
 		/* Errors are reported at the end; each flush retries what was not written. */
@@ -109,6 +133,7 @@ int memrecord_finish(struct memrecord *w, const struct memwatch *from, const str
 		     struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
+	add_allocator(w, from, &from->stats, w->p->end_ns); /* of the last mappings */
 	add_facts(w, from);
 	procend_add(&text, end);
 	if (text.n)

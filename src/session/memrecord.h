@@ -16,6 +16,8 @@
 struct memrecord {
 	struct profile *p;
 	uint32_t table;
+	uint32_t allocator_table;
+	uint64_t query_ns;  /* of the last answer of the allocator in that */
 	VEC(task_id) tasks; /* by index of the process in the memwatch */
 	struct store_place place;
 	struct assayfile_writer *writer; /* NULL: no recording */

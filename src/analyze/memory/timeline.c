@@ -234,6 +234,19 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 
 /* ---- verdict ------------------------------------------------------------------------------ */
 
+/* The allocator's own answers: at the times of readings, of two at one time the last. */
+static void take_answers(struct mempoint *points, const struct memtime *t, const struct table *from)
+{
+	size_t next = 0;
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		points[i].in_use_bytes = points[i].resident_bytes = MEMPOINT_UNKNOWN;
+		for (; next < from->n && from->time_ns[next] <= t->rows[i].time_ns; next++) {
+			points[i].in_use_bytes = value_at(from, next, ALLOCATOR_IN_USE);
+			points[i].resident_bytes = value_at(from, next, ALLOCATOR_RESIDENT);
+		}
+	}
+}
+
 struct memverdict memtime_verdict(struct arena *a, const struct profile *p, const struct memtime *t)
 {
 	struct mempoint *points = arena_calloc(a, t->nr_rows, sizeof(*points));
@@ -253,6 +266,9 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 				t->is_live_whole && live ? v[HEAP_MEMORY_ANON] : MEMPOINT_UNKNOWN,
 		};
 	}
+	const struct table *answers = tables_find_rows(p, TABLE_ALLOCATOR);
+	if (answers)
+		take_answers(points, t, answers);
 	const struct memverdict_host host = {
 		.machine_bytes = profile_get_fact_nr(p, FACT_MEMORY_MACHINE),
 		.limit_bytes = profile_get_fact_nr(p, FACT_MEMORY_LIMIT)};

@@ -200,9 +200,11 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 	add_heap(r, p->heap);
 	note_untouched(r, &p->last.allocator);
 	if (p->end_peak_bytes)
-		report_note(r,
-			    "most resident: %s, the kernel's own count at the end of the command",
-			    num_bytes(p->end_peak_bytes).s);
+		report_note(
+			r,
+			"most resident in one process: %s, the kernel's own count at the end of the "
+			"command",
+			num_bytes(p->end_peak_bytes).s);
 	explain(r, p);
 	if (p->shows_mappings)
 		maptable_report(r, p->maps, p->nr_maps, 0);
