@@ -451,11 +451,9 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	note_cut(r, p);
 	note_unit(r, p);
 	note_unsymbolized(r, sel);
-	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
-	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
 	r->noun = counted(sel);
 	r->has_no_samples = sel->weight && !sel->nr_samples; /* a source that knows only bytes */
-	r->is_estimated = is_sampled;
+	r->is_estimated = sel->variance != NULL; /* else every block shown was recorded */
 	if (view_duration_ns(sel))
 		report_fact(r, FACT_DURATION, num_ns(view_duration_ns(sel)).s);
 	note_sampling(r, p);
@@ -602,6 +600,8 @@ static int open_page(struct page *g, struct heapfigures *f, struct arena *a, str
 			   .seconds = (double)view_duration_ns(&sel) / 1e9,
 			   .scope = select_scope(spec)};
 	heapsum_begin(r, p, &sel);
+	if (f->is_exact && sel.id == TABLE_ALLOCATED) /* scaled to the exact counts */
+		r->is_estimated = false;
 	return note_growth(r, a, p, spec, &sel, err);
 }
 

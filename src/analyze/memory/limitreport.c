@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "analyze/memory/limitreport.h"
 
+#include <math.h>
+
 #include "analyze/memory/heapframes.h"
 #include "analyze/io/taggroups.h"
 #include "analyze/view.h"
@@ -163,19 +165,26 @@ static void add_memory(struct report *r, const struct limit_result *e)
 	const struct limit_outcome *s = e->outcome;
 	const struct memgroup_numbers *n = &s->numbers;
 	uint64_t limit = e->spec->memory_bytes;
+	bool has_group = s->has_group;
 	const struct {
 		bool is_there;
+		bool is_limited; /* RLIMIT_DATA limits other memory than what is resident */
 		const char *what;
 		uint64_t bytes;
 	} rows[] = {
-		{true, "limit", limit},
-		{n->limit_above_bytes < limit, "limit of the parent cgroups", n->limit_above_bytes},
-		{true, "peak", n->peak_bytes},
-		{!s->has_group, "highest reading: private writable memory, which is limited",
+		{true, true, "limit", limit},
+		{n->limit_above_bytes < limit, true, "limit of the parent cgroups",
+		 n->limit_above_bytes},
+		{!has_group, true, "highest reading: private writable memory, which is limited",
 		 s->data_bytes},
-		{true, "highest reading: anonymous", s->highest.anon_bytes},
-		{true, "highest reading: page cache", s->highest.file_bytes},
-		{n->has & MEMGROUP_HAS_SWAP, "highest reading: swap", s->highest.swap_bytes},
+		{true, has_group, has_group ? "peak" : "peak RSS, which is not limited",
+		 n->peak_bytes},
+		{true, has_group, "highest reading: anonymous", s->highest.anon_bytes},
+		{true, has_group,
+		 has_group ? "highest reading: page cache" : "highest reading: resident file pages",
+		 s->highest.file_bytes},
+		{n->has & MEMGROUP_HAS_SWAP, has_group, "highest reading: swap",
+		 s->highest.swap_bytes},
 	};
 	struct report_table *t =
 		report_add_table(r, "memory", "memory", byte_columns, ARRAY_LEN(byte_columns));
@@ -186,11 +195,15 @@ static void add_memory(struct report *r, const struct limit_result *e)
 			  "already are not, so its RSS can be larger";
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
-			report_add_row(r, t,
-				       (union cell[]){{.u = rows[i].bytes},
-						      {.d = 100.0 * (double)rows[i].bytes /
-							    (double)MAX(limit, (uint64_t)1)},
-						      {.text = rows[i].what}});
+			report_add_row(
+				r, t,
+				(union cell[]){
+					{.u = rows[i].bytes},
+					{.d = rows[i].is_limited
+						      ? 100.0 * (double)rows[i].bytes /
+								(double)MAX(limit, (uint64_t)1)
+						      : (double)NAN},
+					{.text = rows[i].what}});
 }
 
 static const struct report_column count_columns[] = {

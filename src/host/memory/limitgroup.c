@@ -10,9 +10,10 @@
 #include "base/mem.h"
 #include "host/memory/memstat.h"
 
-#define POINTS_MAX 400
-#define SPACING_NS 10000000u /* between points at first */
-#define DATA_NS    5000000   /* between readings without a cgroup */
+#define POINTS_MAX    400
+#define SPACING_NS    10000000u /* between points at first */
+#define KILL_FREES_NS 100000000u
+#define DATA_NS       5000000 /* between readings without a cgroup */
 
 struct limitgroup {
 	struct limit_spec spec;
@@ -134,6 +135,17 @@ static void add_point(struct limitgroup *l, const struct limit_point *p)
 	l->next_ns = p->time_ns + l->spacing_ns;
 }
 
+/*
+ * Of a reading during a kill, one number is of before and one of after. The killed process frees for a
+ * while, in which the parts fall before their sum does.
+ */
+static void on_kill(struct limitgroup *l, const struct limit_point *p)
+{
+	/* the killed process may have freed memory since: the larger of two samples is used */
+	l->outcome.at_kill = p->usage_bytes > l->last.usage_bytes ? *p : l->last;
+	l->next_ns = MAX(l->next_ns, p->time_ns + KILL_FREES_NS);
+}
+
 /* Reads the pending events. Their content is not used: they only say that something happened. */
 static void drain_events(struct limitgroup *l)
 {
@@ -160,12 +172,11 @@ static void sample_group(struct limitgroup *l, uint64_t now)
 		return;
 	struct limit_point p = point_of(l, &n, now);
 	l->outcome.numbers = memgroup_since(&l->before, &n);
+	if (l->outcome.numbers.nr_oom_kill > l->nr_oom_kill)
+		on_kill(l, &p);
 	/* What the kernel still counts in an empty group is not the command's use of memory. */
 	if (memgroup_has_processes(&l->group))
 		add_point(l, &p);
-	/* the killed process may have freed memory since: the larger of two samples is used */
-	if (l->outcome.numbers.nr_oom_kill > l->nr_oom_kill)
-		l->outcome.at_kill = p.usage_bytes > l->last.usage_bytes ? p : l->last;
 	l->nr_oom_kill = l->outcome.numbers.nr_oom_kill;
 	l->last = p;
 }
