@@ -445,6 +445,11 @@ void view_note_incomplete(struct report *r, const struct profile *p)
 	struct window w = window_of_profile(p);
 	const char *to = arena_fmt(&r->arena, "; its data end %s after the start",
 				   num_ns(w.to_ns > w.from_ns ? w.to_ns - w.from_ns : 0).s);
+	const char *damaged = profile_get_fact(p, FACT_DAMAGED);
+	if (damaged) {
+		report_note(r, "the recording is damaged: %s", damaged);
+		return;
+	}
 	report_note(r, "the recording is incomplete: %s%s%s",
 		    p->losses.nr[LOSS_DISK]
 			    ? "the disk was full"
@@ -462,7 +467,9 @@ void view_report_nothing(struct report *r, const struct profile *p)
 	r->has_no_samples = true;
 	report_facts(r, p);
 	view_note_incomplete(r, p);
-	report_note(r, "nothing was recorded before that: no table can be shown");
+	report_note(r, profile_get_fact(p, FACT_DAMAGED)
+			       ? "what is left has no rows: no table can be shown"
+			       : "nothing was recorded before that: no table can be shown");
 }
 
 /* Numbers in the facts are of the whole recording; said where filters left something out. */

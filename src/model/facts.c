@@ -53,6 +53,7 @@ static const struct {
 	[FACT_ACCURACY] = {"accuracy"},
 	[FACT_REMEDY] = {"remedy"},
 	[FACT_PROBLEM] = {"problem"},
+	[FACT_DAMAGED] = {"damaged", DETAIL_ALWAYS},
 	[FACT_RECORDING_NOTE] = {"recording-note"},
 	[FACT_LOSSES_IGNORED] = {"losses"},
 	[FACT_DUMPS] = {"dumps"},

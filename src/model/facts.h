@@ -44,6 +44,7 @@ enum fact_id {
 	FACT_ACCURACY,
 	FACT_REMEDY,         /* how to make a later capture more accurate */
 	FACT_PROBLEM,        /* what is wrong with the file that was read */
+	FACT_DAMAGED,        /* what a damaged recording lacks, of which the end is there */
 	FACT_RECORDING_NOTE, /* "written by a newer assay: N sections skipped" */
 	FACT_LOSSES_IGNORED, /* counters of losses that are not plausible, as a sentence */
 	FACT_DUMPS,          /* the dumps of a folder that were read */

@@ -123,6 +123,7 @@ static void add_parts(struct buf *to, const struct report *r, bool *ret_has_less
 	} kinds[] = {{LOSS_LOST, "lost"},
 		     {LOSS_UNPARSED, "not parsed"},
 		     {LOSS_DISK, "not written (disk full)"},
+		     {LOSS_DAMAGED, "in damaged or missing parts of the recording"},
 		     {LOSS_FILTERED, "excluded by a filter"}};
 	const uint64_t *nr = r->losses.nr;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)

@@ -377,7 +377,8 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 	if (o->has_no_idle)
 		remove_idle(p);
 	if (p->is_incomplete)
-		log_note("the input is incomplete: the capture was killed, or the file is damaged");
+		log_note(
+			"the input is incomplete: the capture was killed, or the file is truncated or damaged");
 	bool is_flame = true;
 	for (size_t i = 0; i < nr; i++)
 		is_flame &= !outputs[i].format;

@@ -165,6 +165,9 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 	/* Cut between chunks: the header still says that it was finished. */
 	bool is_short = h->index_offset > w->n || w->n - h->index_offset < CHUNK_BYTES;
 	p->is_incomplete |= !was_finished || w->is_torn || r->has_damage || is_short;
+	if (r->has_damage && was_finished && !w->is_torn && !is_short)
+		profile_factf(p, FACT_DAMAGED, "a part of the file, with %s; its end is there",
+			      num_noun(u64_add(within, after), "rows").s);
 	if (!p->end_ns)
 		vec_foreach(t, &p->tables)
 			for (size_t i = 0; i < t->n; i++)

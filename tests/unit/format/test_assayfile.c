@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/text/num.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/file/zio.h"
@@ -478,6 +479,7 @@ TEST(a_file_cut_at_any_byte_opens_with_every_whole_flush)
 		CHECK_U64(l[LOSS_WRITTEN], nr);
 		CHECK_U64(l[LOSS_SEEN], nr + l[LOSS_DAMAGED]);
 		CHECK(q->is_incomplete || nr == 20);
+		CHECK(!profile_get_fact(q, FACT_DAMAGED)); /* cut, not damaged */
 		last = nr;
 	}
 	CHECK_U64(last, 20);
@@ -502,6 +504,9 @@ TEST(damage_costs_the_chunk_that_it_hit_and_is_counted)
 		CHECK_U64(l[LOSS_WRITTEN], nr);
 		CHECK_U64(l[LOSS_SEEN], 20);
 		CHECK(q->is_incomplete || nr == 20);
+		const char *damaged = profile_get_fact(q, FACT_DAMAGED);
+		if (at >= sizeof(struct assayfile_header) && at < b.n / 2)
+			CHECK(damaged && strstr(damaged, num_noun(l[LOSS_DAMAGED], "rows").s));
 		if (at > sizeof(struct assayfile_header) + 2000)
 			most = MAX(most, q->losses.nr[LOSS_DAMAGED]);
 		/* The remaining elements can be iterated. */

@@ -111,7 +111,7 @@ function Head(app, parent) {
 		if (facts.get(key))
 			parts.push(facts.get(key));
 	if (h.is_incomplete)
-		parts.push('incomplete: the recording ends early');
+		parts.push('incomplete: parts of the recording are missing');
 	const lost = h.losses.filter((l) => l[2] === 'lost').reduce((sum, l) => sum + l[0], 0);
 	parts.push(lost ? countText(lost, 'samples') + ' lost, see About' : 'no samples lost');
 	el('span', {'class': 'quiet'}, line).textContent = parts.join(' · ');
