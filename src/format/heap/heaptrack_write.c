@@ -12,7 +12,8 @@
  * before and after the peak, so that the live bytes of each stack at the peak are those of the
  * profile. heaptrack counts an allocation as temporary if the next event is a free with the same
  * number. So frees have their own numbers, except for temporary pairs, which are written when live
- * bytes are low enough for them.
+ * bytes are low enough for them. A temporary block that is live at the end of a slice is a pair in one
+ * of its two slices, so live bytes there lack it: at most one block for each thread.
  */
 #include "base/base.h"
 #include "format/format.h"
@@ -336,6 +337,12 @@ static bool is_part(struct heap_amount part, struct heap_amount of)
 	return is_whole(part) && is_whole(minus(of, part));
 }
 
+/* @nr blocks of the mean size of others. */
+static struct heap_amount blocks_like(struct heap_amount of, int64_t nr)
+{
+	return (struct heap_amount){nr, of.nr_bytes / of.nr * nr};
+}
+
 /* The change of a key in a slice; temporary blocks separately. */
 struct change {
 	struct heap_amount allocated;
@@ -347,9 +354,13 @@ static struct change change_of(struct writer *w, const struct heap_step *s)
 {
 	struct change c = {.allocated = minus(s->allocated, s->temporary),
 			   .temporary = s->temporary};
+	if (c.allocated.nr < 0 && s->temporary.nr > 0) {
+		/* allocation and free of a pair are in different slices */
+		c.temporary = blocks_like(s->temporary, s->allocated.nr);
+		c.allocated = minus(s->allocated, c.temporary);
+	}
 	if (!is_whole(c.allocated) || !is_whole(c.temporary)) {
-		c.allocated =
-			s->allocated; /* allocation and free of a pair are in different slices */
+		c.allocated = s->allocated;
 		c.temporary = (struct heap_amount){0};
 	}
 	c.freed = plus(minus(s->freed, c.temporary), w->carry[s->key]);
@@ -359,6 +370,52 @@ static struct change change_of(struct writer *w, const struct heap_step *s)
 		c.freed = (struct heap_amount){0};
 	}
 	return c;
+}
+
+/* Moves blocks from one slice to the other; false: it has no such blocks. */
+static bool move_blocks(struct heap_amount *from, struct heap_amount *to, struct heap_amount n)
+{
+	if (!is_part(n, *from))
+		return false;
+	*from = minus(*from, n);
+	*to = plus(*to, n);
+	return true;
+}
+
+/*
+ * Temporary blocks that were allocated in one slice and freed in the next in which their key has
+ * events become pairs of the slice of their free; of that of their allocation, if they were live at
+ * the peak in it.
+ */
+static void pair_across(const struct writer *w, struct heap_step *before, struct heap_step *s)
+{
+	int64_t nr = s->temporary.nr - s->allocated.nr;
+	if (nr <= 0 || s->temporary.nr_bytes < 0)
+		return;
+	struct heap_amount n = blocks_like(s->temporary, nr);
+	uint64_t peak_ns = w->rows.peak_ns;
+	bool is_at_peak = w->rows.peak && w->rows.peak[s->key].nr > 0 &&
+			  peak_ns >= before->begin_ns && peak_ns < s->end_ns;
+	struct heap_amount others = minus(before->allocated, before->temporary);
+	if (!is_part(n, others))
+		return;
+	if (!is_at_peak) {
+		(void)move_blocks(&before->allocated, &s->allocated, n);
+	} else if (peak_ns < before->end_ns && is_part(n, s->freed)) {
+		(void)move_blocks(&s->temporary, &before->temporary, n);
+		(void)move_blocks(&s->freed, &before->freed, n);
+	}
+}
+
+static void pair_temporary(const struct writer *w)
+{
+	CLEANUP(free_p) uint32_t *last = xcalloc(w->rows.keys.n, sizeof(*last)); /* index + 1 */
+	for (uint32_t i = 0; i < w->rows.steps.n; i++) {
+		struct heap_step *s = &w->rows.steps.p[i];
+		if (last[s->key])
+			pair_across(w, &w->rows.steps.p[last[s->key] - 1], s);
+		last[s->key] = i + 1;
+	}
 }
 
 /* Finds the part of a change that raises the live amount by @up; false: there is none. */
@@ -500,6 +557,7 @@ int heaptrack_write(struct format_output *to, const struct profile *p,
 	w.held = xcalloc(w.rows.keys.n, sizeof(*w.held));
 	w.carry = xcalloc(w.rows.keys.n, sizeof(*w.carry));
 	w.memory = tables_find(p, TABLE_MEMORY);
+	pair_temporary(&w);
 	write_head(&w);
 	int rc = write_stacks(&w, err);
 	/* Number 0 is not used: heaptrack would count a free of it after another as temporary. */
