@@ -290,6 +290,8 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 	buf_release(&to.buf);
 	if (!rc)
 		print_perfdata_losses(&written);
+	if (!rc && f)
+		convert_heap_note_losses(p, f->name);
 	return rc;
 }
 

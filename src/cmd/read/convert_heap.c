@@ -3,6 +3,8 @@
 #include "cmd/read/convert_heap.h"
 
 #include "analyze/memory/heapframes.h"
+#include "base/log.h"
+#include "model/tables.h"
 
 enum loc_kind { LOC_UNCHECKED = 0, LOC_OTHER, LOC_ALLOCATOR };
 
@@ -54,4 +56,24 @@ struct heapwrite_options convert_heap_options(struct arena *a, const struct prof
 	struct trim *t = arena_calloc(a, 1, sizeof(*t));
 	*t = (struct trim){.p = p, .kinds = arena_calloc(a, p->locations.n, 1)};
 	return (struct heapwrite_options){.trim = trim_stack, .trim_ctx = t};
+}
+
+void convert_heap_note_losses(const struct profile *p, const char *format)
+{
+	static const enum table_id of_massif[] = {TABLE_ALLOCATED, TABLE_FREED, TABLE_MAPPED};
+	static const enum table_id of_heaptrack[] = {TABLE_MAPPED, TABLE_PEAK};
+	CLEANUP(buf_release) struct buf text = {0};
+	bool is_massif = !strcmp(format, "massif");
+	if (!is_massif && strcmp(format, "heaptrack") != 0)
+		return;
+	size_t n = is_massif ? ARRAY_LEN(of_massif) : ARRAY_LEN(of_heaptrack);
+	for (size_t i = 0; i < n; i++) {
+		enum table_id id = is_massif ? of_massif[i] : of_heaptrack[i];
+		/* a peak is one of what is allocated and freed over time */
+		bool is_written = id == TABLE_PEAK && tables_has_rows(p, TABLE_ALLOCATED);
+		if (!is_written && tables_has_rows(p, id))
+			buf_addf(&text, "%s%s", text.n ? ", " : "", table_key(id));
+	}
+	if (text.n)
+		log_note("not written: %s (see docs/formats/%s.md)", buf_str(&text), format);
 }

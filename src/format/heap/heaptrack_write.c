@@ -517,7 +517,11 @@ static int write_slice(struct writer *w, size_t first, size_t end, struct err *e
 	int rc = 0;
 	for (size_t i = 0; has_peak && i < changes.n; i++) {
 		uint32_t key = w->rows.steps.p[first + i].key;
-		add_change(w, key, take_part_to_peak(w, key, &changes.p[i]));
+		struct change part = take_part_to_peak(w, key, &changes.p[i]);
+		/* there may be no room for them at and after the peak */
+		part.temporary = changes.p[i].temporary;
+		changes.p[i].temporary = (struct heap_amount){0};
+		add_change(w, key, part);
 	}
 	if (has_peak) {
 		rc = write_pending(w, err);
