@@ -101,8 +101,8 @@ static void add_histogram(struct spansum *s)
 	}
 	t->nr_rows_total = t->nr_rows;
 	t->nr_first = HISTOGRAM_ROWS;
-	t->cut = CUT_LEAST;
-	t->cut_by = 3; /* calls */
+	t->cut = CUT_EVERY; /* the tail is what the table is looked at for */
+	t->cut_by = 3;      /* calls */
 }
 
 static int collect_spans(struct spansum *s, const struct select_spec *spec, struct err *err)
