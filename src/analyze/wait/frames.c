@@ -60,6 +60,7 @@ static bool is_runtime_crate(struct sv crate)
 		"rayon",
 		"kanal",
 		"async_channel",
+		"__rustc",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(crates); i++)
 		if (sv_eq_str(crate, crates[i]))
@@ -109,7 +110,9 @@ static bool is_func_runtime(struct waitframes *wf, func_id id)
 	if (wf->by_func[id] == NOT_YET) {
 		struct sv name = profile_sv(wf->p, wf->p->functions.p[id].name);
 		bool is_runtime = is_runtime_crate(crate_from_name(name)) || is_sync(wf, id) ||
-				  sv_has_prefix(name, SV("__gthread_")); /* libstdc++ */
+				  sv_has_prefix(name, SV("__gthread_")) || /* libstdc++ */
+				  sv_has_prefix(name, SV("__rust_")) ||
+				  sv_has_prefix(name, SV("__rdl_")); /* Rust's allocator */
 		wf->by_func[id] = is_runtime ? IS_RUNTIME : IS_OWN;
 	}
 	return wf->by_func[id] == IS_RUNTIME;

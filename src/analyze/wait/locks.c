@@ -13,7 +13,8 @@
 #include "base/text/num.h"
 #include "base/vec.h"
 
-#define KNOWN_PCT 95 /* less is said */
+#define KNOWN_PCT 95   /* less is said */
+#define WHOLE_PCT 99.5 /* it is all */
 
 /* Texts of a lock; the one with most wait time is shown. */
 enum about { ABOUT_WAITS_IN, ABOUT_LOCKED_BY, ABOUT_HELD_IN, ABOUT_HELD_BY, ABOUT_NR };
@@ -195,11 +196,12 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 	if (!lock->best[about])
 		return "";
 	const char *text = intern_str(&l->texts, lock->best[about]);
-	if (lock->nr_kinds[about] == 1)
+	bool has_shares = about == ABOUT_HELD_BY || about == ABOUT_HELD_IN;
+	double pct = view_pct(lock->best_ns[about], known_ns(lock));
+	if (lock->nr_kinds[about] == 1 || (has_shares && pct >= WHOLE_PCT))
 		return text;
-	if (about == ABOUT_HELD_BY || about == ABOUT_HELD_IN)
-		return arena_fmt(&r->arena, "%s (%s %%)", text,
-				 num_double(view_pct(lock->best_ns[about], known_ns(lock)), 0).s);
+	if (has_shares)
+		return arena_fmt(&r->arena, "%s (%s %%)", text, num_double(pct, 0).s);
 	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);
 }
 

@@ -441,6 +441,31 @@ TEST(findings_name_the_gil_before_the_code_that_holds_it)
 	CHECK(!has_note(r, "waiting on futexes"));
 }
 
+/* What Rust's compiler puts between a program and malloc is no function of the program. */
+TEST(findings_name_who_allocates_not_rusts_allocator)
+{
+	static const char *const shims[] = {"__rustc::__rdl_realloc", "__rdl_alloc",
+					    "__rust_realloc", "alloc::raw_vec::finish_grow"};
+	for (size_t i = 0; i < ARRAY_LEN(shims); i++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+		madewait(p,
+			 &(struct madewait){
+				 .comm = "w",
+				 .tid = 2,
+				 .reason = WAIT_SYNC,
+				 .object = "lock 0x1000",
+				 .stack = arena_fmt(&a,
+						    "main app;parse app;%s app;realloc libc.so.6;"
+						    "__lll_lock_wait_private libc.so.6",
+						    shims[i]),
+				 .nr = 300,
+				 .ms = 900});
+		CLEANUP(report_free_p) struct report *r = page_of(p);
+		CHECK(has_note(r, "for one lock, waiters in parse"));
+	}
+}
+
 TEST(findings_say_that_a_lock_was_not_released)
 {
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
