@@ -146,8 +146,15 @@ static void mapped(void)
  * runner makes the groups. */
 static FAR void update_records(char *p)
 {
-	for (int i = 0; i < 64; i++)
-		p[(size_t)(random() % (48 * 256)) * 4096]++;
+	static volatile char seen;
+	for (int i = 0; i < 64; i++) {
+		char *at = &p[(size_t)(random() % (48 * 256)) * 4096];
+		if (i %
+		    8) /* if all pages had to be written to be freed, the group would run out of memory */
+			seen = *at;
+		else
+			++*at;
+	}
 	STAY();
 }
 
