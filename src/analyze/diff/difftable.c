@@ -372,25 +372,37 @@ static void add_compared(struct report *r, const struct diff *parts, size_t nr)
 	report_note(r, "compared: %s", buf_str(&text));
 }
 
+/* @what: "waits ", or "" of the first comparison. */
+static void add_how(struct report *r, const struct diff *d, const char *what)
+{
+	switch (d->spec.how) {
+	case DIFF_AMOUNTS:
+		report_note(r, "%scompared by amount, not scaled to the durations", what);
+		break;
+	case DIFF_SHARES:
+		report_note(r,
+			    "%scompared by share of each total: change and +- are in percentage "
+			    "points; --absolute compares amounts, --per-time amounts by time",
+			    what);
+		break;
+	case DIFF_PER_TIME:
+		report_note(
+			r,
+			"%scompared by time: amounts of BEFORE are scaled by %s to the duration "
+			"of AFTER; --absolute compares unscaled amounts",
+			what, num_double(d->scale[DIFF_BEFORE][0], 3).s);
+		break;
+	}
+}
+
 static void add_notes(struct report *r, const struct diff *d, size_t nr)
 {
 	if (nr > 1)
 		add_compared(r, d, nr);
-	switch (d->spec.how) {
-	case DIFF_AMOUNTS:
-		report_note(r, "compared by amount, not scaled to the durations");
-		break;
-	case DIFF_SHARES:
-		report_note(r, "compared by share of each total: change and +- are in percentage "
-			       "points; --absolute compares amounts, --per-time amounts by time");
-		break;
-	case DIFF_PER_TIME:
-		report_note(r,
-			    "compared by time: amounts of BEFORE are scaled by %s to the duration "
-			    "of AFTER; --absolute compares unscaled amounts",
-			    num_double(d->scale[DIFF_BEFORE][0], 3).s);
-		break;
-	}
+	add_how(r, d, "");
+	for (size_t i = 1; i < nr; i++)
+		if (d[i].spec.how != d->spec.how)
+			add_how(r, &d[i], arena_fmt(&r->arena, "%s ", what_of(&d[i])));
 	if (d->has_spread)
 		report_note(r,
 			    "amounts are means of the runs; +- covers the spread between runs "

@@ -161,6 +161,7 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 		report_add_table(r, "breakdown", title, columns, ARRAY_LEN(columns));
 	t->hide_first = hide_first;
 	t->nr_first = 8;
+	t->cut = CUT_LEAST; /* by the first column, the time */
 	const struct line ran = {.ns = total->ns[WAIT_ON_CPU],
 				 .nr = total->nr_runs,
 				 .reason = wait_key(WAIT_ON_CPU),
