@@ -97,16 +97,23 @@ static size_t column_of(const struct report_table *t, const char *key)
 	return at;
 }
 
-/* Returns "; most in FUNCTION" for the function that spent most time for a reason. */
+/*
+ * Returns "; most in FUNCTION" for the function that spent most time for a reason. What it called says
+ * whether it yields on its own or in a lock.
+ */
 static const char *most_in(const struct findings *f, enum wait_reason reason)
 {
 	const struct report_table *t = table_of(f->r, "waiting_functions");
 	size_t at = t ? column_of(t, "reason") : 0;
 	for (size_t i = 0; t && i < t->nr_rows; i++) {
 		const union cell *row = &t->cells[i * t->nr_columns];
-		if (!strcmp(row[at].text, wait_key(reason)))
-			return arena_fmt(&f->r->arena, "; most in %s",
-					 view_name(f->r, row[at + 1].text));
+		if (strcmp(row[at].text, wait_key(reason)) != 0)
+			continue;
+		bool has_call = reason == WAIT_YIELD && row[at + 2].text[0];
+		return arena_fmt(&f->r->arena, "; most in %s%s%s",
+				 view_name(f->r, row[at + 1].text),
+				 has_call ? ", in its call of " : "",
+				 has_call ? view_name(f->r, row[at + 2].text) : "");
 	}
 	return "";
 }

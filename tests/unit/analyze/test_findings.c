@@ -441,6 +441,23 @@ TEST(findings_name_the_gil_before_the_code_that_holds_it)
 	CHECK(!has_note(r, "waiting on futexes"));
 }
 
+/* parking_lot yields before it sleeps: what was called says that it is a lock. */
+TEST(findings_name_the_lock_that_yields)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p, &(struct madewait){.comm = "w",
+				       .tid = 2,
+				       .reason = WAIT_RUN_QUEUE,
+				       .detail = "yielded",
+				       .stack = "main app;get app;lock_api::mutex::Mutex::lock app;"
+						"parking_lot::raw_mutex::RawMutex::lock_slow app;"
+						"sched_yield libc.so.6",
+				       .nr = 300,
+				       .ms = 900});
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(r, "most in get, in its call of lock_api::mutex::Mutex::lock"));
+}
+
 /* What Rust's compiler puts between a program and malloc is no function of the program. */
 TEST(findings_name_who_allocates_not_rusts_allocator)
 {
