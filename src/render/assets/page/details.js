@@ -88,7 +88,8 @@ Details.prototype.drawFunction = function (f) {
 	const app = this.app, P = app.P, T = P.tree, sym = f.sym, m = app.metricNow();
 	const all = app.shownSum(), samples = app.model.sums.samples;
 	el('h2', {}, this.box).textContent = T.name[sym];
-	this.line((T.module[sym] || 'no module') + kindText(T.symFlags[sym]), 'quiet');
+	if (T.name[sym][0] !== '[') /* a wait reason, a marker */
+		this.line((T.module[sym] || 'no module') + kindText(T.symFlags[sym]), 'quiet');
 	const facts = el('dl', {'class': 'amounts'}, this.box);
 	for (const [key, v, n] of [['total', f.total, f.totalCount], ['self', f.self, f.count]]) {
 		el('dt', {}, facts).textContent = key;
