@@ -24,7 +24,10 @@
 #include "model/heap.h"
 #include "remote/patch/follow.h"
 
-/* Maximum wait for the mappings of a program just executed. */
+/*
+ * A program just executed waits for the event of its exec, after which its mappings are no longer those
+ * of the one before, for MAPPINGS_WAIT_NS at most, then for its own mappings.
+ */
 #define MAPPINGS_WAIT_NS     6000000u
 #define MAPPINGS_WAIT_MAX_NS 200000000u
 #define EXEC_DELAY_NS        10000000u /* mmap events arrive late, from another ring */
@@ -65,6 +68,7 @@ struct heapsource {
 	struct heapfollow *launch; /* the command and, with follows_children, its descendants */
 	VEC(struct known_space) spaces;
 	struct map space_of; /* pid -> index into spaces + 1 */
+	struct map executed; /* pids of which an exec event came since the last attach */
 	VEC(struct pending_attach) attaches;
 	uint32_t generation;
 	struct heapdrain drain;
@@ -112,6 +116,7 @@ static void heap_free(void *self)
 	vec_release(&h->spaces);
 	vec_release(&h->attaches);
 	map_release(&h->space_of);
+	map_release(&h->executed);
 	heapqueue_release(&h->queue);
 	heapfollow_free(h->launch);
 	free(h->info.allocator);
@@ -402,6 +407,8 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 {
 	struct heapprocess *p = process_of(h, pid);
 	bool is_launched = h->launch && heapfollow_has(h->launch, pid); /* it is stopped again */
+	if (is_launched)
+		*map_put(&h->executed, (uint32_t)pid, NULL) = 1;
 	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_exec_id(pid))
 		return 0; /* attached meanwhile */
 	if (p)
@@ -517,6 +524,7 @@ static void attach_held(struct heapsource *h, const struct heapfollow_held *held
 	struct heapprocess *old = process_of(h, held->pid);
 	if (old)
 		finish(h, old, HEAPPROCESS_FREED);
+	(void)map_del(&h->executed, (uint32_t)held->pid);
 	int rc = attach(h, held->pid, NULL, held, &why);
 	if (rc)
 		refuse(h, held->pid, rc, &why);
@@ -531,8 +539,8 @@ static void follow_launch(struct heapsource *h)
 		heapfollow_free(TAKE(h->launch));
 	for (size_t i = 0; h->launch && heapfollow_held(h->launch, i, &held);) {
 		uint64_t for_ns = clock_mono_ns() - held.since_ns;
-		/* a program just executed may still have the mappings of the one before */
-		bool is_settled = held.is_forked || for_ns > MAPPINGS_WAIT_NS;
+		bool is_settled = held.is_forked || for_ns > MAPPINGS_WAIT_NS ||
+				  map_get(&h->executed, (uint32_t)held.pid);
 		bool is_known =
 			h->emits_mappings || latelibs_is_complete(space_of(h, held.pid), held.pid);
 		if (for_ns > MAPPINGS_WAIT_MAX_NS || (is_settled && is_known))
