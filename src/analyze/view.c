@@ -19,6 +19,11 @@ double view_pct(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+const char *view_most(double pct)
+{
+	return pct >= 50 ? "most" : "the largest part";
+}
+
 bool view_is_exact(const struct selection *sel)
 {
 	if (sel->variance)

@@ -96,10 +96,21 @@ uint64_t heap_age_step_of(const struct profile *p)
 	return step_of(passed_ns, tick_ns ? tick_ns : SECOND_NS);
 }
 
+static bool has_detail(const struct profile *p, const struct table *t, size_t row,
+		       const char *detail)
+{
+	const struct tag *tag = t->has_tags ? &p->tags.p[t->tag[row]] : NULL;
+	return tag && tag->detail && !strcmp(profile_text(p, tag->detail), detail);
+}
+
 bool heap_is_freed_by_end(const struct profile *p, const struct table *freed, size_t row)
 {
-	const struct tag *tag = freed->has_tags ? &p->tags.p[freed->tag[row]] : NULL;
-	return tag && tag->detail && !strcmp(profile_text(p, tag->detail), HEAP_FREED_BY_END);
+	return has_detail(p, freed, row, HEAP_FREED_BY_END) || heap_is_freed_by_kill(p, freed, row);
+}
+
+bool heap_is_freed_by_kill(const struct profile *p, const struct table *freed, size_t row)
+{
+	return has_detail(p, freed, row, HEAP_FREED_BY_KILL);
 }
 
 /* ---- levels ------------------------------------------------------------------------------- */

@@ -9,7 +9,8 @@
  *	                 of allocated - freed up to that time. Rows with HEAP_FREED_BY_END in
  *	                 tag.detail: blocks that a process still held when it ended or executed
  *	                 another program, which freed them, while other processes were recorded;
- *	                 at that moment, not at the start of a slice
+ *	                 at that moment, not at the start of a slice;
+ *	                 with HEAP_FREED_BY_KILL the process was killed by SIGKILL
  *	TABLE_FREED_PREEXISTING  frees per second of blocks allocated before the capture; no stack;
  *	                 bytes are 0 where unknown
  *	TABLE_LIVE       blocks still live at the end. time_ns is the start of the step of time of
@@ -71,9 +72,12 @@ uint64_t heap_age_step(uint64_t passed_ns);
 uint64_t heap_age_step_of(const struct profile *p);
 
 /* tag.detail of rows of TABLE_FREED. */
-#define HEAP_FREED_BY_END "process end"
+#define HEAP_FREED_BY_END  "process end"
+#define HEAP_FREED_BY_KILL "SIGKILL"
 struct table;
 bool heap_is_freed_by_end(const struct profile *p, const struct table *freed, size_t row);
+/* A part of those: SIGKILL ended the process. */
+bool heap_is_freed_by_kill(const struct profile *p, const struct table *freed, size_t row);
 
 /*
  * Returns TABLE_HEAP_LEVEL if it can stand for allocated less freed: one process, every allocation was

@@ -515,8 +515,9 @@ static void answer_sites(const struct page *g, enum heap_sum_id of, const char *
 			most = s;
 	if (!most || all->bytes <= 0)
 		return;
-	report_finding(g->r, "%s: %s, most (%s %%) by %s", what, num_bytes((uint64_t)all->bytes).s,
-		       num_double(share_of(most->f.of[of].bytes, all->bytes), 0).s,
+	double pct = share_of(most->f.of[of].bytes, all->bytes);
+	report_finding(g->r, "%s: %s, %s (%s %%) by %s", what, num_bytes((uint64_t)all->bytes).s,
+		       view_most(pct), num_double(pct, 0).s,
 		       view_name(g->r, heapframe_name(g->f->p, &most->frame)));
 }
 
@@ -531,7 +532,9 @@ static void add_answer(const struct page *g)
 	const struct heap_sum *of = g->f->total.of;
 	if (has_no_sample(g->f))
 		return;
-	if (of[HEAP_SUM_LIVE].bytes > 0 && !is_vague(&of[HEAP_SUM_LIVE]))
+	if (of[HEAP_SUM_HELD].bytes > of[HEAP_SUM_LIVE].bytes && !is_vague(&of[HEAP_SUM_HELD]))
+		answer_sites(g, HEAP_SUM_HELD, "held by processes when they ended");
+	else if (of[HEAP_SUM_LIVE].bytes > 0 && !is_vague(&of[HEAP_SUM_LIVE]))
 		answer_sites(g, HEAP_SUM_LIVE,
 			     g->f->p->is_incomplete ? "live where the data end"
 						    : "live at the end");

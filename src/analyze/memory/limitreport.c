@@ -7,7 +7,10 @@
 #include "analyze/memory/heapframes.h"
 #include "analyze/io/taggroups.h"
 #include "analyze/view.h"
+#include "base/map.h"
+#include "base/sv.h"
 #include "base/text/num.h"
+#include "model/heap.h"
 
 #define NEAR_LIMIT_PCT 95.0  /* readings are milliseconds apart */
 #define REFAULTS_PER_S 100.0 /* fewer pages per second cost nothing */
@@ -58,29 +61,100 @@ static uint64_t weight_of(const struct tag_group *g)
 	return g->amounts[0].bytes;
 }
 
+/* The blocks that recorded processes held when SIGKILL ended them; @pid: of one, 0: of all. */
+struct killed {
+	const struct profile *p;
+	enum table_id table;
+	struct tag_rows rows;
+	int32_t pid;
+};
+
+static bool killed_open(struct killed *k, struct arena *a, enum table_id id, int32_t pid)
+{
+	k->table = id;
+	k->pid = pid;
+	return open_rows(&k->rows, a, k->p, id);
+}
+
+static bool killed_next(struct killed *k, struct tag_row *row)
+{
+	while (tag_rows_next(&k->rows, row)) {
+		bool is_held =
+			k->table == TABLE_LIVE || heap_is_freed_by_kill(k->p, k->rows.t, row->i);
+		if (is_held && (!k->pid || k->p->tasks.p[row->task].pid == k->pid))
+			return true;
+	}
+	return false;
+}
+
+/* The task of the process that held most, in @k->table from then on; false: none was recorded. */
+static bool find_killed(struct killed *k, struct arena *a, task_id *ret_task)
+{
+	const char *end = profile_get_fact(k->p, FACT_TARGET_END);
+	bool is_target = end && sv_has_prefix(sv_from_str(end), SV("killed by SIGKILL"));
+	struct map by_pid = {0};
+	struct tag_row row;
+	uint64_t most = 0;
+	enum table_id of = TABLE_LIVE;
+	for (int i = is_target ? 0 : 1; i < 2; i++) {
+		if (!killed_open(k, a, i ? TABLE_FREED : TABLE_LIVE, 0))
+			continue;
+		VEC(uint64_t) sums = {0};
+		map_clear(&by_pid);
+		while (killed_next(k, &row)) {
+			bool is_new;
+			int32_t pid = k->p->tasks.p[row.task].pid;
+			uint32_t *at = map_put(&by_pid, (uint64_t)(uint32_t)pid + 1, &is_new);
+			if (is_new) {
+				*at = (uint32_t)sums.n;
+				vec_push(&sums, 0);
+			}
+			sums.p[*at] += row.bytes;
+			if (sums.p[*at] > most) {
+				most = sums.p[*at];
+				*ret_task = row.task;
+				of = k->table;
+			}
+		}
+		vec_release(&sums);
+	}
+	map_release(&by_pid);
+	return most && killed_open(k, a, of, k->p->tasks.p[*ret_task].pid);
+}
+
 /*
- * Appends "; largest allocators: parse 1.20 GiB (70 %), ..." of live blocks, if heaps were
- * recorded.
+ * Appends "; largest allocators in eats (pid 7): parse 1.20 GiB (70 %), ..." of the killed process, or
+ * that it is not known, if heaps were recorded.
  */
 static void add_allocators(struct buf *to, const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct tag_rows rows;
+	struct killed k = {.p = p};
 	struct tag_row row;
-	if (!open_rows(&rows, &a, p, TABLE_LIVE))
+	task_id task;
+	if (!p || !tables_has_rows(p, TABLE_ALLOCATED))
 		return;
+	if (!find_killed(&k, &a, &task)) {
+		buf_addf(to,
+			 "; what it held is not known: no recorded process is known to have been "
+			 "killed by SIGKILL");
+		return;
+	}
 	CLEANUP(tag_groups_release) struct tag_groups functions = {.arena = &a};
 	struct heapframes *frames = heapframes_new(&a, p);
 	uint64_t all = 0;
-	while (tag_rows_next(&rows, &row)) {
+	while (killed_next(&k, &row)) {
 		const char *name = heapframe_name(p, heapframes_of(frames, row.stack));
 		amount_add(&tag_groups_at(&functions, &name, 1)->amounts[0], &row);
 		all += row.bytes;
 	}
 	tag_groups_sort(&functions, weight_of);
+	const struct task *t = &p->tasks.p[profile_main_task(p, task)];
+	buf_addf(to, "; largest allocators in %s (pid %d), which SIGKILL ended:",
+		 t->comm ? profile_text(p, t->comm) : "the process", t->pid);
 	for (size_t i = 0; all && i < MIN(functions.groups.n, (size_t)NAMED_MAX); i++) {
 		const struct tag_group *one = &functions.groups.p[i];
-		buf_addf(to, "%s%s %s (%s %%)", i ? ", " : "; largest allocators: ", one->texts[0],
+		buf_addf(to, "%s %s %s (%s %%)", i ? "," : "", one->texts[0],
 			 num_bytes(weight_of(one)).s, num_pct(view_pct(weight_of(one), all)).s);
 	}
 }

@@ -104,8 +104,11 @@ void heapaccount_advance(struct heapaccount *b, uint64_t tsc);
 uint64_t heapaccount_reach_ns(const struct heapaccount *b);
 /* Emits the rows of the last slice, of the live blocks and of the peak. */
 void heapaccount_end(struct heapaccount *b);
-/* The same of a process whose end or exec freed its blocks: they are freed, with HEAP_FREED_BY_END. */
-void heapaccount_end_freed(struct heapaccount *b);
+/*
+ * The same of a process whose end or exec freed its blocks: they are freed, with HEAP_FREED_BY_END, or
+ * HEAP_FREED_BY_KILL if the signal @killed_by is SIGKILL.
+ */
+void heapaccount_end_freed(struct heapaccount *b, int killed_by);
 struct heapaccount_info heapaccount_info(const struct heapaccount *b);
 
 /* The probability that a block of this size is sampled. */

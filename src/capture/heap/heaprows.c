@@ -3,6 +3,7 @@
 #include "capture/heap/heapaccount.h"
 
 #include <math.h>
+#include <signal.h>
 
 #include "capture/heap/heapsums.h"
 #include "model/heap.h"
@@ -245,12 +246,12 @@ static void emit_live(struct heapaccount *b)
 }
 
 /* Emits what is live as freed. */
-static void emit_held(struct heapaccount *b, uint64_t ns)
+static void emit_held(struct heapaccount *b, const char *detail, uint64_t ns)
 {
 	for (uint32_t i = 0; i < b->sites.n; i++) {
 		struct heap_sum live = heapsite_live(b, i);
 		struct heapaccount_row row = row_of(b, &b->sites.p[i], TABLE_FREED);
-		row.detail = HEAP_FREED_BY_END;
+		row.detail = detail;
 		row.time_ns = ns;
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(live.nr);
 		row.values[HEAP_BYTES] = saturate(live.nr_bytes);
@@ -277,11 +278,11 @@ void heapaccount_end(struct heapaccount *b)
 	emit_live(b);
 }
 
-void heapaccount_end_freed(struct heapaccount *b)
+void heapaccount_end_freed(struct heapaccount *b, int killed_by)
 {
 	end_flows(b);
 	uint64_t end_ns = heapclock_ns(&b->clock, MAX(b->done_tsc, b->advanced_tsc));
-	emit_held(b, end_ns);
+	emit_held(b, killed_by == SIGKILL ? HEAP_FREED_BY_KILL : HEAP_FREED_BY_END, end_ns);
 	b->live = (struct heap_sum){0};
 	if (b->level_ns != UINT64_MAX)
 		heapaccount_emit_level(b, end_ns);

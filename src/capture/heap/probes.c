@@ -528,7 +528,7 @@ static int probes_stop(void *self, const struct event_sink *sink, struct err *er
 	for (size_t i = 0; i < h->processes.n; i++) {
 		struct process *p = h->processes.p[i];
 		if (has_any && proc_has_ended(p->pid))
-			heapaccount_end_freed(p->account);
+			heapaccount_end_freed(p->account, 0);
 		else
 			heapaccount_end(p->account);
 	}

@@ -456,7 +456,7 @@ void heapprocess_stop(struct heapprocess *p)
 void heapprocess_end(struct heapprocess *p, unsigned flags)
 {
 	if (flags & HEAPPROCESS_FREED)
-		heapaccount_end_freed(p->account);
+		heapaccount_end_freed(p->account, heapprocess_killed_by(p));
 	else
 		heapaccount_end(p->account);
 	heapqueue_put(p->spec.queue, &p->batch);

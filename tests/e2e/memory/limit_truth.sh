@@ -37,7 +37,7 @@ exit(last["anon"] < 0.8 * last["usage"])' || fail "a reading during the kill: $(
 # with the heap of that moment: three quarters of it by big()
 $ASSAY limit -m 64M --heap -o h.assay -- "$TARGETS/eats" 256 1000 > text 2>&1
 [ $? = 137 ] || fail "exit status of a killed command: $(cat text)"
-tr -s '\n ' ' ' < text | grep -q 'killed by the OOM killer at the limit, 64.0 MiB.*; largest allocators: big [345]' || fail "whose was it: $(cat text)"
+tr -s '\n ' ' ' < text | grep -q 'killed by the OOM killer at the limit, 64.0 MiB.*; largest allocators in eats (pid [0-9]*), which SIGKILL ended: big [345]' || fail "whose was it: $(cat text)"
 $ASSAY report --json h.assay > l.json || fail "report"
 live=$(cell memory bytes what=live)
 counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)
@@ -49,6 +49,13 @@ awk -v l="$live" -v c="$counted" 'BEGIN { exit !(l > c * 0.85 && l < c * 1.15) }
 ! grep -q 'assay-heap' l.json || fail "the recorder's own memory is reported: $(cat l.json)"
 mapped=$(cell memory bytes what=mapped)
 [ "$mapped" = none ] || [ "$mapped" -lt 8388608 ] || fail "mapped $mapped, allocated $counted"
+
+# a child is killed, its parent goes on: the allocators are those of the child, not what is live in the shell
+$ASSAY limit -m 64M --heap -o c.assay -- sh -c "$TARGETS/eats 256 1000; exit 7" > text 2>&1
+[ $? = 7 ] || fail "exit status of the parent: $(cat text)"
+tr -s '\n ' ' ' < text > line
+grep -q '; largest allocators in eats (pid [0-9]*), which SIGKILL ended: big [345]' line || fail "child killed: $(cat text)"
+grep -q 'held by processes when they ended: [3-6][0-9.]* MiB, most ([0-9]* %) by big ' line || fail "headline: $(cat text)"
 
 # page cache is given up again: at the limit, reclaim, not killed
 $ASSAY limit -m 24M --json -- dd if=/dev/zero of=file bs=64k count=1024 > l.json 2> err || fail "$(cat err)"

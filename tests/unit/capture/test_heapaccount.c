@@ -4,6 +4,7 @@
 #include "tap.h"
 
 #include <math.h>
+#include <signal.h>
 
 #include "capture/heap/heapsums.h"
 #include "model/heap.h"
@@ -376,14 +377,14 @@ TEST(heapaccount_of_a_process_that_ended_before_others_has_nothing_live)
 	CHECK(fake_recorder_alloc(&w, 0, START + 20, 0x2000, 32, 3));
 	CHECK(fake_recorder_free(&w, 0, START + 30, 0x2000));
 	fake_recorder_pass(&w, START + 2 * SECOND + 5);
-	heapaccount_end_freed(w.account);
+	heapaccount_end_freed(w.account, SIGKILL);
 	CHECK_U64(fake_recorder_sum(&w, TABLE_LIVE, -1, -1, 0), 0);
 	CHECK_U64(fake_recorder_sum(&w, TABLE_FREED, 3, 100, 1), 96);
 	CHECK_U64(fake_recorder_sum(&w, TABLE_PEAK, 3, 100, 1), 96);
 	vec_foreach(row, &w.rows) {
 		bool is_held = row->spec == TABLE_FREED && row->detail;
 		if (is_held) {
-			CHECK(!strcmp(row->detail, HEAP_FREED_BY_END));
+			CHECK(!strcmp(row->detail, HEAP_FREED_BY_KILL));
 			CHECK_U64(row->values[HEAP_BLOCKS], 1);
 			CHECK_U64(row->values[HEAP_BYTES], 64);
 			CHECK_U64(row->time_ns, START + 2 * SECOND + 5);
