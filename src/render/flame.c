@@ -197,7 +197,7 @@ static unsigned pack_flags(const struct report_tree *t)
 	       (t->is_reversed ? FLAME_PACK_REVERSED : 0u) | (largest >> 53 ? FLAME_PACK_BIG : 0u);
 }
 
-size_t flame_pack(struct buf *to, const struct flame *f)
+void flame_pack(struct buf *to, const struct flame *f)
 {
 	const struct intern *names = &f->r->names;
 	struct strtab fn = {.id = xcalloc(intern_count(names), sizeof(*fn.id))};
@@ -220,13 +220,11 @@ size_t flame_pack(struct buf *to, const struct flame *f)
 	buf_add_sv(to, buf_sv(&fn.text));
 	buf_add_sv(to, buf_sv(&mod.text));
 	buf_add_sv(to, buf_sv(&syms));
-	size_t columns = to->n;
 	pack_columns(to, f);
 	buf_release(&fn.text);
 	buf_release(&mod.text);
 	free(fn.id);
 	free(mod.id);
-	return columns;
 }
 
 /* ---- labels ------------------------------------------------------------------------------- */

@@ -63,8 +63,8 @@ void flame_release(struct flame *f);
 /* Returns a node's change relative to the largest change in the graph, -1..1. */
 double flame_delta_share(const struct flame *f, uint32_t node);
 
-/* Appends the packed tree. Returns where its columns begin in @to. */
-size_t flame_pack(struct buf *to, const struct flame *f);
+/* Appends the packed tree. */
+void flame_pack(struct buf *to, const struct flame *f);
 
 /*
  * Appends the longest form of a name that fits into @avail_px (base/text/shortname.h), the shortest one

@@ -517,9 +517,7 @@ static void add_legend(struct svg *s)
 
 /* ---- data and script ---------------------------------------------------------------------- */
 
-/* Larger trees are compressed 5 times faster, to 10 % more bytes. */
-#define PACK_FAST_BYTES ((size_t)512 << 10)
-#define DATA_CHUNK      ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
+#define DATA_CHUNK ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
 
 static void add_settings(struct svg *s)
 {
@@ -546,12 +544,8 @@ static void add_data(struct svg *s)
 {
 	CLEANUP(buf_release) struct buf packed = {0};
 	CLEANUP(buf_release) struct buf z = {0};
-	size_t columns = flame_pack(&packed, &s->f);
-	const struct zio_part parts[] = {{columns, false}, {packed.n, true}};
-	int rc = packed.n > PACK_FAST_BYTES
-			 ? zio_compress_gzip_parts(&z, packed.p, parts, ARRAY_LEN(parts), 1, NULL)
-			 : zio_compress_gzip(&z, packed.p, packed.n, 6, NULL);
-	bool is_zipped = !rc;
+	flame_pack(&packed, &s->f);
+	bool is_zipped = !zio_compress_embedded(&z, packed.p, packed.n, NULL);
 	struct sv data = buf_sv(is_zipped ? &z : &packed);
 	while (data.n) {
 		struct sv part = sv_from(data.p, MIN(data.n, DATA_CHUNK));

@@ -3,10 +3,14 @@
 #include "base/file/zio.h"
 
 #include <errno.h>
+#ifndef ASSAY_NO_ISAL
+#include <isa-l/igzip_lib.h>
+#endif
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/file/zioread.h"
+#include "base/mem.h"
 
 #define STEP ((size_t)128 << 10)
 
@@ -74,35 +78,56 @@ uint32_t zio_crc32(const void *p, size_t n)
 	return (uint32_t)crc32_z(0, p, n);
 }
 
-int zio_compress_gzip_parts(struct buf *to, const void *p, const struct zio_part *parts, size_t nr,
-			    int level, struct err *err)
+int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err)
 {
-	size_t n = nr ? parts[nr - 1].end : 0;
-	CLEANUP(deflateEnd) z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
+	CLEANUP(deflateEnd) z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n};
 	if (n > UINT32_MAX ||
 	    deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
-	size_t bound = deflateBound(&z, n) + 64 * (nr + 1); /* a change of strategy ends a block */
+	size_t bound = deflateBound(&z, n);
 	z.next_out = (Bytef *)buf_reserve(to, bound);
 	z.avail_out = (uInt)bound;
-	int rc = Z_OK;
-	size_t at = 0;
-	for (size_t i = 0; i < nr && rc == Z_OK; i++) {
-		ASSERT(parts[i].end >= at);
-		rc = deflateParams(&z, level, parts[i].has_runs ? Z_RLE : Z_DEFAULT_STRATEGY);
-		z.avail_in = (uInt)(parts[i].end - at);
-		at = parts[i].end;
-		if (rc == Z_OK && z.avail_in)
-			rc = deflate(&z, Z_NO_FLUSH);
-	}
-	rc = rc == Z_OK ? deflate(&z, Z_FINISH) : rc;
+	int rc = deflate(&z, Z_FINISH);
 	to->n += bound - z.avail_out;
 	to->p[to->n] = 0;
 	return rc == Z_STREAM_END ? 0 : err_set(err, -EIO, "gzip failed");
 }
 
-int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err)
+#ifdef ASSAY_NO_ISAL
+static int compress_fast(struct buf *to, const void *p, size_t n, struct err *err)
 {
-	const struct zio_part whole = {.end = n};
-	return zio_compress_gzip_parts(to, p, &whole, 1, level, err);
+	return zio_compress_gzip(to, p, n, 1, err);
+}
+#else
+static int compress_fast(struct buf *to, const void *p, size_t n, struct err *err)
+{
+	if (n > UINT32_MAX)
+		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
+	CLEANUP(free_p) struct isal_zstream *z = xmalloc(sizeof(*z)); /* 83 KB */
+	CLEANUP(free_p) uint8_t *level_memory = xmalloc(ISAL_DEF_LVL1_DEFAULT);
+	isal_deflate_init(z);
+	z->level = 1;
+	z->level_buf = level_memory;
+	z->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
+	z->gzip_flag = IGZIP_GZIP;
+	z->end_of_stream = 1;
+	z->next_in = (uint8_t *)(uintptr_t)p;
+	z->avail_in = (uint32_t)n;
+	do {
+		z->next_out = (uint8_t *)buf_reserve(to, STEP);
+		z->avail_out = STEP;
+		if (isal_deflate(z) != COMP_OK)
+			return err_set(err, -EIO, "gzip failed");
+		to->n += STEP - z->avail_out;
+		to->p[to->n] = 0;
+	} while (z->internal_state.state != ZSTATE_END);
+	return 0;
+}
+#endif
+
+#define SMALL_BYTES ((size_t)512 << 10)
+
+int zio_compress_embedded(struct buf *to, const void *p, size_t n, struct err *err)
+{
+	return n > SMALL_BYTES ? compress_fast(to, p, n, err) : zio_compress_gzip(to, p, n, 6, err);
 }

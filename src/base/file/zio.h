@@ -28,15 +28,9 @@ uint32_t zio_crc32(const void *p, size_t n);
 /* @level: 1 (fast) to 9 (small). */
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err);
 /*
- * The same of bytes in parts. In one that has_runs only runs of equal bytes are matched: columns of
- * numbers without order have little else, and are compressed two to three times as fast, often to
- * fewer bytes.
+ * gzip for data inside of a page or picture: as zlib's level 6, above 512 KiB by ISA-L, 5 to 20 times as
+ * fast, to up to a sixth more bytes. Its bytes may differ between builds and processors.
  */
-struct zio_part {
-	size_t end; /* of the bytes; parts follow each other */
-	bool has_runs;
-};
-int zio_compress_gzip_parts(struct buf *to, const void *p, const struct zio_part *parts, size_t nr,
-			    int level, struct err *err);
+int zio_compress_embedded(struct buf *to, const void *p, size_t n, struct err *err);
 
 #endif

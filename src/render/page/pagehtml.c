@@ -10,8 +10,6 @@
 #include "base/text/base64.h"
 #include "render/page/pagepack.h"
 
-#define PACK_FAST_BYTES (8u << 20) /* above, speed matters more than size */
-
 static void add_head(struct buf *to, const struct page *page)
 {
 	buf_add_str(to,
@@ -48,29 +46,21 @@ static void add_static(struct buf *to, const struct page *page, const struct pag
 	buf_add_str(to, "</main>\n");
 }
 
-static void add_zipped_parts(struct buf *to, struct sv bytes, const struct zio_part *parts,
-			     size_t nr)
-{
-	CLEANUP(buf_release) struct buf z = {0};
-	int level = bytes.n > PACK_FAST_BYTES ? 1 : 6;
-	bool is_zipped = !zio_compress_gzip_parts(&z, bytes.p, parts, nr, level, NULL);
-	base64_add(to, is_zipped ? buf_sv(&z) : bytes);
-}
-
 static void add_zipped(struct buf *to, struct sv bytes)
 {
-	const struct zio_part whole = {.end = bytes.n};
-	add_zipped_parts(to, bytes, &whole, 1);
+	CLEANUP(buf_release) struct buf z = {0};
+	bool is_zipped = !zio_compress_embedded(&z, bytes.p, bytes.n, NULL);
+	base64_add(to, is_zipped ? buf_sv(&z) : bytes);
 }
 
 static void add_rows(struct buf *to, const struct page *page, const char *input)
 {
-	CLEANUP(pagepack_release) struct pagepack packed = {0};
+	CLEANUP(buf_release) struct buf packed = {0};
 	pagepack_write(&packed, page);
 	buf_add_str(to, "<script type=\"application/x-assay-page\" id=\"data\" data-input=\"");
 	escape_xml(to, sv_from_str(input ? input : ""));
 	buf_add_str(to, "\">");
-	add_zipped_parts(to, buf_sv(&packed.bytes), packed.parts.p, packed.parts.n);
+	add_zipped(to, buf_sv(&packed));
 	buf_add_str(to, "</script>\n");
 }
 
@@ -197,12 +187,10 @@ void pagehtml_add_data(struct buf *to, const struct page *page, const char *inpu
 
 void pagehtml_add_recording(struct buf *to, struct sv recording, struct sv rows)
 {
-	/* Rows are in columns, where runs are nearly all that repeats. */
-	const struct zio_part part = {.end = rows.n, .has_runs = true};
 	buf_add_str(to, "<script type=\"application/x-assay-recording\">");
 	base64_add(to, recording);
 	buf_add_str(to, "</script>\n<script type=\"application/x-assay-rows\">");
-	add_zipped_parts(to, rows, &part, 1);
+	add_zipped(to, rows);
 	buf_add_str(to, "</script>\n");
 }
 

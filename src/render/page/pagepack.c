@@ -224,24 +224,12 @@ static void add_texts(struct packer *k)
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-/* What was added since the last call. */
-static void end_part(struct pagepack *to, bool has_runs)
-{
-	if (to->parts.n && vec_last(&to->parts)->has_runs == has_runs)
-		vec_last(&to->parts)->end = to->bytes.n;
-	else
-		vec_push(&to->parts, (struct zio_part){to->bytes.n, has_runs});
-}
-
-#define ADD_COLUMN(to, c, s, value, has_runs)       \
+#define ADD_COLUMN(to, c, s, value)                 \
 	do {                                        \
 		for (size_t i = 0; i < (s)->n; i++) \
 			numcolumn_add(c, value);    \
-		numcolumn_end(&(to)->bytes, c);     \
-		end_part(to, has_runs);             \
+		numcolumn_end(to, c);               \
 	} while (0)
-
-enum { MATCHES = false, RUNS = true };
 
 /* ---- nodes: a table of those that rows have, and each row's index in it, byte by byte ------------ */
 
@@ -275,13 +263,12 @@ static size_t count_leaves(struct leaf *leaves, size_t nr_nodes, const struct pa
  * The frequent ones first, so that the upper bytes of indexes are mostly small; those that are about as
  * frequent in the order of the tree, so that rows of one thread have neighbours.
  */
-static void add_nodes(struct packer *k, struct pagepack *pack, const struct page_stream *s)
+static void add_nodes(struct packer *k, struct buf *to, const struct page_stream *s)
 {
 	size_t nr_nodes = k->page->tree->nr_nodes;
 	struct leaf *leaves CLEANUP(free_p) = xcalloc(nr_nodes + 1, sizeof(*leaves));
 	uint32_t *index CLEANUP(free_p) = xcalloc(nr_nodes + 1, sizeof(*index));
 	size_t n = count_leaves(leaves, nr_nodes, s);
-	struct buf *to = &pack->bytes;
 	CLEANUP(buf_release) struct buf b = {0};
 	for (size_t i = 0; i < n; i++) {
 		buf_add_zigzag(&b, (int64_t)leaves[i].node - (i ? leaves[i - 1].node : 0));
@@ -294,14 +281,12 @@ static void add_nodes(struct packer *k, struct pagepack *pack, const struct page
 	while (n > 1 && (uint64_t)(n - 1) >> 8 * nr_bytes)
 		nr_bytes++;
 	buf_add_uleb(to, (uint64_t)nr_bytes * s->n);
-	end_part(pack, MATCHES);
 	for (unsigned byte = 0; byte < nr_bytes; byte++) {
 		char *at = buf_reserve(to, s->n);
 		for (size_t i = 0; i < s->n; i++)
 			at[i] = (char)(index[s->node[i]] >> 8 * byte);
 		to->n += s->n;
 	}
-	end_part(pack, RUNS);
 }
 
 #define SHAPE_LEVELS 63 /* of the weights of bins */
@@ -326,8 +311,7 @@ static void add_shape(struct numcolumn columns[4], const struct waitbin *bins, s
 }
 
 /* In the order in which rows use them; all rows of a shape are neighbours. */
-static void add_shapes(struct pagepack *to, const struct waitbins *bins,
-		       const struct page_stream *s)
+static void add_shapes(struct buf *to, const struct waitbins *bins, const struct page_stream *s)
 {
 	struct numcolumn columns[4] = {0};
 	for (size_t i = 0; i < s->n;) {
@@ -343,44 +327,42 @@ static void add_shapes(struct pagepack *to, const struct waitbins *bins,
 		i = end;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-		numcolumn_end(&to->bytes, &columns[i]);
+		numcolumn_end(to, &columns[i]);
 		numcolumn_release(&columns[i]);
 	}
-	end_part(to, RUNS);
 }
 
-static void add_rows(struct packer *k, struct pagepack *to, const struct page_stream *s)
+static void add_rows(struct packer *k, struct buf *to, const struct page_stream *s)
 {
 	CLEANUP(numcolumn_release) struct numcolumn c = {0};
 	if (s->time_ms) {
-		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0), MATCHES);
-		ADD_COLUMN(to, &c, s, s->len_ms[i], MATCHES);
+		ADD_COLUMN(to, &c, s, s->time_ms[i] - (i ? s->time_ms[i - 1] : 0));
+		ADD_COLUMN(to, &c, s, s->len_ms[i]);
 	}
 	add_nodes(k, to, s);
-	ADD_COLUMN(to, &c, s, s->thread[i], MATCHES);
-	ADD_COLUMN(to, &c, s, s->count[i], RUNS);
-	ADD_COLUMN(to, &c, s, s->weight[i], RUNS);
+	ADD_COLUMN(to, &c, s, s->thread[i]);
+	ADD_COLUMN(to, &c, s, s->count[i]);
+	ADD_COLUMN(to, &c, s, s->weight[i]);
 	if (s->state) {
-		ADD_COLUMN(to, &c, s, s->state[i], MATCHES);
-		ADD_COLUMN(to, &c, s, s->log2_ns[i] == LOG2_NONE ? 0 : s->log2_ns[i] + 1u, MATCHES);
-		ADD_COLUMN(to, &c, s, k->text_id[s->object[i]], MATCHES);
-		ADD_COLUMN(to, &c, s, k->text_id[s->waker[i]], MATCHES);
+		ADD_COLUMN(to, &c, s, s->state[i]);
+		ADD_COLUMN(to, &c, s, s->log2_ns[i] == LOG2_NONE ? 0 : s->log2_ns[i] + 1u);
+		ADD_COLUMN(to, &c, s, k->text_id[s->object[i]]);
+		ADD_COLUMN(to, &c, s, k->text_id[s->waker[i]]);
 		ADD_COLUMN(to, &c, s,
 			   !s->shape[i]                          ? 0u
 			   : i && s->shape[i] == s->shape[i - 1] ? 1u
-								 : 2u,
-			   MATCHES);
+								 : 2u);
 	}
 	if (s->state)
 		add_shapes(to, k->page->bins, s);
 }
 
-static void add_places(struct pagepack *to, const struct page_stream *s)
+static void add_places(struct buf *to, const struct page_stream *s)
 {
 	CLEANUP(numcolumn_release) struct numcolumn c = {0};
 	if (!s->place)
 		return;
-	ADD_COLUMN(to, &c, s, s->place[i], RUNS);
+	ADD_COLUMN(to, &c, s, s->place[i]);
 }
 
 static void add_block(struct buf *to, const struct buf *block)
@@ -389,13 +371,7 @@ static void add_block(struct buf *to, const struct buf *block)
 	buf_add_sv(to, buf_sv(block));
 }
 
-void pagepack_release(struct pagepack *k)
-{
-	buf_release(&k->bytes);
-	vec_release(&k->parts);
-}
-
-void pagepack_write(struct pagepack *to, const struct page *page)
+void pagepack_write(struct buf *to, const struct page *page)
 {
 	CLEANUP(buf_release) struct buf header = {0};
 	CLEANUP(buf_release) struct buf tree = {0};
@@ -412,10 +388,9 @@ void pagepack_write(struct pagepack *to, const struct page *page)
 	add_texts(&k);
 	json_end(&k.json);
 	flame_pack(&tree, &k.flame);
-	buf_add_str(&to->bytes, PAGE_MAGIC);
-	add_block(&to->bytes, &header);
-	add_block(&to->bytes, &tree);
-	end_part(to, MATCHES);
+	buf_add_str(to, PAGE_MAGIC);
+	add_block(to, &header);
+	add_block(to, &tree);
 	vec_foreach(s, &page->streams)
 		add_rows(&k, to, s);
 	vec_foreach(s, &page->streams)

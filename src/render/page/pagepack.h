@@ -36,17 +36,9 @@
 #include "analyze/page/pagedata.h"
 #include "base/base.h"
 #include "base/buf.h"
-#include "base/file/zio.h"
-#include "base/vec.h"
 
 #define PAGE_MAGIC "assay-page-2\n"
 
-/* The bytes, and how they compress best. */
-struct pagepack {
-	struct buf bytes;
-	VEC(struct zio_part) parts;
-};
-void pagepack_release(struct pagepack *k);
-void pagepack_write(struct pagepack *to, const struct page *page);
+void pagepack_write(struct buf *to, const struct page *page);
 
 #endif

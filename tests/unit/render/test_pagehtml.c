@@ -65,8 +65,8 @@ TEST(pagehtml_keeps_the_lines_of_its_text)
 
 TEST(pagepack_has_one_value_for_a_column_of_equal_ones)
 {
-	CLEANUP(pagepack_release) struct pagepack few = {0};
-	CLEANUP(pagepack_release) struct pagepack many = {0};
+	CLEANUP(buf_release) struct buf few = {0};
+	CLEANUP(buf_release) struct buf many = {0};
 	for (int k = 0; k < 2; k++) {
 		CLEANUP(profile_free_p) struct profile *p = profile_new();
 		uint32_t t = made_table(p, "cycles", 2);
@@ -78,6 +78,6 @@ TEST(pagepack_has_one_value_for_a_column_of_equal_ones)
 		pagepack_write(k ? &many : &few, &page);
 		page_release(&page);
 	}
-	CHECK(!memcmp(few.bytes.p, PAGE_MAGIC, strlen(PAGE_MAGIC)));
-	CHECK(many.bytes.n < few.bytes.n + 64); /* not 990 rows more */
+	CHECK(!memcmp(few.p, PAGE_MAGIC, strlen(PAGE_MAGIC)));
+	CHECK(many.n < few.n + 64); /* not 990 rows more */
 }
