@@ -9,6 +9,7 @@ root, perf, redis, nginx, postgres, sqlite3, g++, libbpf-tools, bpftrace.
 import os
 import sys
 
+import bench_convert
 import bench_cpu
 import bench_folded
 import bench_heap
@@ -19,7 +20,7 @@ import bench_stacks
 import bench_waits
 from benchlib import WORK
 
-MODULES = (bench_cpu, bench_folded, bench_heap, bench_heapfiles, bench_html, bench_waits, bench_stacks, bench_real)
+MODULES = (bench_convert, bench_cpu, bench_folded, bench_heap, bench_heapfiles, bench_html, bench_waits, bench_stacks, bench_real)
 
 
 def main():
