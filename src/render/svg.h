@@ -4,7 +4,8 @@
  * a details line. It works on the packed tree (flame.h), which also contains the frames that are
  * too narrow to draw.
  *
- * The same report and options give the same bytes. Nothing in the file refers to another file.
+ * The same report and options give the same bytes, as far as zio_compress_embedded does. Nothing in
+ * the file refers to another file.
  */
 #ifndef ASSAY_RENDER_SVG_H
 #define ASSAY_RENDER_SVG_H
