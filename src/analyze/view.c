@@ -455,10 +455,11 @@ void view_note_incomplete(struct report *r, const struct profile *p)
 		report_note(r, "the recording is damaged: %s", damaged);
 		return;
 	}
-	report_note(r, "the recording is incomplete: %s%s%s",
-		    p->losses.nr[LOSS_DISK]
-			    ? "the disk was full"
-			    : "assay was killed, or the file is truncated or damaged",
+	report_note(r, "the recording is incomplete%s%s%s",
+		    p->losses.nr[LOSS_DISK] ? ": the disk was full"
+		    : profile_get_fact(p, FACT_PROBLEM)
+			    ? ""
+			    : ": assay was killed, or the file is truncated or damaged",
 		    w.to_ns ? to : "",
 		    tables_has_rows(p, TABLE_OFF_CPU) || tables_has_rows(p, TABLE_ON_CPU)
 			    ? "; waits that had not ended by then are missing"

@@ -434,6 +434,8 @@ int folded_read(struct profile *p, const struct format_input *in,
 			       r.is_first_bad_long ? "longer than 64 MiB"
 						   : "expected 'frame;frame count'");
 	profile_fact(p, FACT_SOURCE, "folded");
+	if (to.is_open) /* other programs than perf's scripts may omit it */
+		profile_fact(p, FACT_PROBLEM, "the file may be truncated: " FORMAT_OPEN_LINE);
 	profile_fact_nr(p, FACT_FOLDED_ROUNDED, r.nr_rounded);
 	profile_fact_nr(p, FACT_FOLDED_BAD_LINE, r.first_bad_nr);
 	return 0;

@@ -267,11 +267,12 @@ int format_input_text(const struct format_input *in, struct buf *all, struct sv 
 	return 0;
 }
 
-int format_input_lines(const struct format_input *in, const struct format_lines *to,
-		       struct err *err)
+int format_input_lines(const struct format_input *in, struct format_lines *to, struct err *err)
 {
-	if (!in->rest)
+	if (!in->rest) {
+		to->is_open = in->head.n && in->head.p[in->head.n - 1] != '\n';
 		return to->take(to->ctx, in->head);
+	}
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_sv(&b, in->head);
 	for (size_t nr_seen = 0;;) {
@@ -287,10 +288,18 @@ int format_input_lines(const struct format_input *in, const struct format_lines 
 		ssize_t n = instream_read(in->rest, buf_reserve(&b, to->step), to->step, err);
 		if (n < 0)
 			return (int)n;
+		to->is_open = !n && b.n;
 		if (!n)
 			return b.n ? to->take(to->ctx, buf_sv(&b)) : 0;
 		b.n += (size_t)n;
 	}
+}
+
+void format_truncated(struct profile *p, const char *evidence)
+{
+	p->is_incomplete = true;
+	if (!profile_get_fact(p, FACT_PROBLEM))
+		profile_factf(p, FACT_PROBLEM, "the file is truncated: %s", evidence);
 }
 
 void format_bad_line(struct profile *p, uint64_t line_nr, uint64_t *first_nr)

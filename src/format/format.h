@@ -148,7 +148,7 @@ int format_input_text(const struct format_input *in, struct buf *all, struct sv 
 		      struct err *err);
 /*
  * Reads an input in pieces of about step bytes and calls take() with the complete lines of each;
- * only the last line may lack its newline. Lines longer than line_max are truncated. Stops if
+ * only the last line may lack its newline, which is_open says. Lines longer than line_max are truncated. Stops if
  * take() does not return 0, and returns its result; or with format_check_room of @p and the bytes
  * that held() returns (NULL: 0), which the reader itself has in memory.
  */
@@ -159,9 +159,15 @@ struct format_lines {
 	int (*take)(void *ctx, struct sv lines);
 	uint64_t (*held)(const void *ctx);
 	void *ctx;
+	bool is_open; /* set: the last line has no newline */
 };
-int format_input_lines(const struct format_input *in, const struct format_lines *to,
-		       struct err *err);
+int format_input_lines(const struct format_input *in, struct format_lines *to, struct err *err);
+/*
+ * Marks a profile as incomplete and stores the evidence, unless there is a problem already: "the
+ * file is truncated: its last line has no newline". Readers call it for each end that is missing.
+ */
+void format_truncated(struct profile *p, const char *evidence);
+#define FORMAT_OPEN_LINE "its last line has no newline"
 /* Counts a line that cannot be parsed; *first_nr is set to the first such line's number. */
 void format_bad_line(struct profile *p, uint64_t line_nr, uint64_t *first_nr);
 

@@ -184,8 +184,13 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 		rc = load_events(ret_p, &in, options, err);
 	else
 		rc = load_stacks(ret_p, path, &in, options, err);
+	bool is_cut = instream_is_cut(in.rest);
+	if (rc && is_cut)
+		err_hint(err, "the file is truncated: its compressed data have no end");
 	if (rc)
 		return err_wrap(err, "reading '%s'", path);
+	if (is_cut)
+		format_truncated(*ret_p, "its compressed data have no end");
 	ignore_implausible(*ret_p);
 	if ((*ret_p)->is_incomplete)
 		livesofar_add(*ret_p);

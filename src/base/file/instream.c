@@ -22,6 +22,7 @@ struct instream {
 	uint64_t nr_stored;
 	uint64_t nr_plain;
 	bool is_ended;
+	bool is_cut;
 };
 
 /* The stored bytes, including those read to find the kind. */
@@ -91,6 +92,7 @@ ssize_t instream_read(struct instream *s, void *to, size_t n, struct err *err)
 	CLEANUP(err_release) struct err why = {0};
 	ssize_t got = zio_reader_some(s->packed, to, n, &why);
 	s->is_ended = got <= 0;
+	s->is_cut = got == -ENODATA;
 	if (got == -ENODATA && s->nr_plain)
 		return 0; /* truncated: what it contains is used */
 	if (got < 0)
@@ -108,6 +110,11 @@ uint64_t instream_stored(const struct instream *s)
 bool instream_is_packed(const struct instream *s)
 {
 	return s->packed != NULL;
+}
+
+bool instream_is_cut(const struct instream *s)
+{
+	return s->is_cut;
 }
 
 int instream_fd(const struct instream *s)

@@ -7,7 +7,8 @@
  * one holds is in proportion to its own size. More than 256 MiB + 4096 times the stored size is an
  * error here; what may stay in memory is limited by format_check_room (format/format.h).
  *
- * A compressed stream that ends too early gives what could be read. Not thread safe.
+ * A compressed stream that ends too early gives what could be read; instream_is_cut says so
+ * afterwards. Not thread safe.
  */
 #ifndef ASSAY_BASE_FILE_INSTREAM_H
 #define ASSAY_BASE_FILE_INSTREAM_H
@@ -28,6 +29,8 @@ DEFINE_FREE_P(instream, struct instream)
 ssize_t instream_read(struct instream *s, void *to, size_t n, struct err *err);
 uint64_t instream_stored(const struct instream *s);
 bool instream_is_packed(const struct instream *s);
+/* Whether compressed data ended before the end that their format has; known at the end. */
+bool instream_is_cut(const struct instream *s);
 /* The descriptor, borrowed. */
 int instream_fd(const struct instream *s);
 

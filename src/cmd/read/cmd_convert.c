@@ -378,9 +378,7 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 	share_apply(&o->share, &p);
 	if (o->has_no_idle)
 		remove_idle(p);
-	if (p->is_incomplete)
-		log_note(
-			"the input is incomplete: the capture was killed, or the file is truncated or damaged");
+	inputs_note_incomplete(p);
 	bool is_flame = true;
 	for (size_t i = 0; i < nr; i++)
 		is_flame &= !outputs[i].format;

@@ -111,8 +111,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 		return cmd_fail(&err);
 	if (inputs_need_events(p, "script", &err))
 		return cmd_fail(&err);
-	if (p->is_incomplete)
-		log_note("the input is incomplete: the capture was killed, or the file is damaged");
+	inputs_note_incomplete(p);
 	uint64_t nr_lost = p->losses.nr[LOSS_LOST];
 	if (nr_lost)
 		log_note("lost while recording: %s", num_noun(nr_lost, "samples").s);

@@ -118,6 +118,15 @@ void inputs_note_event(const struct profile *p, const char *event)
 			t->columns[t->weight_column].unit == UNIT_NS ? "nanoseconds" : name);
 }
 
+void inputs_note_incomplete(const struct profile *p)
+{
+	const char *problem = profile_get_fact(p, FACT_PROBLEM);
+	if (p->is_incomplete)
+		log_note("the input is incomplete: %s",
+			 problem ? problem
+				 : "the capture was killed, or the file is truncated or damaged");
+}
+
 int inputs_need_events(const struct profile *p, const char *what, struct err *err)
 {
 	const char *recording = profile_get_fact(p, FACT_PAGE_OF);

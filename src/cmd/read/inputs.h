@@ -47,6 +47,9 @@ void inputs_note_event(const struct profile *p, const char *event);
  */
 int inputs_need_events(const struct profile *p, const char *what, struct err *err);
 
+/* Notes on stderr that the input has no end, and what is known of the cause. */
+void inputs_note_incomplete(const struct profile *p);
+
 /* Appends the path beside an input: "dir/redis.html" for "dir/redis.folded.gz" and ".html". */
 void inputs_add_output(struct buf *to, const char *input, const char *extension);
 

@@ -9,6 +9,7 @@
  *	a <size> <stack>                 an allocation info: size and stack
  *	+ <a>   - <a>                    an allocation, a free, by the number of its info
  *	c <ms>  R <pages>                the time, the resident set
+ *	# strings: <n>  # ips: <n>       the end: without it the file is truncated
  *
  * All numbers are exact: "allocated" and "freed" per second, "live" at the end, "peak" at the
  * maximum of live bytes (the first one, if there are several), temporary allocations by heaptrack's
@@ -110,6 +111,7 @@ struct reader {
 	uint32_t live_table;
 	uint32_t peak_table;
 	uint32_t memory;
+	bool has_end; /* the counts that heaptrack writes last */
 	uint64_t line_nr;
 	uint64_t first_bad_nr;
 };
@@ -571,8 +573,10 @@ static bool take_line(struct reader *r, struct sv line)
 	case 'x':
 	case 'm':
 		return refuse_raw(r);
-	case 'S': /* leak suppressions */
 	case '#':
+		r->has_end |= sv_has_prefix(s, SV(" ips:"));
+		return true;
+	case 'S': /* leak suppressions */
 		return true;
 	}
 	return false;
@@ -707,6 +711,11 @@ int heaptrack_read(struct profile *p, const struct format_input *in,
 	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, held, &r};
 	TRY(format_input_lines(in, &to, err));
 	finish(&r);
+	if (to.is_open)
+		format_truncated(p, FORMAT_OPEN_LINE);
+	else if (!r.has_end)
+		format_truncated(p, "the counts ('# strings', '# ips') that heaptrack writes last "
+				    "are missing");
 	return 0;
 }
 

@@ -578,5 +578,7 @@ int heaptrack_write(struct format_output *to, const struct profile *p,
 	if (!rc)
 		rc = write_pairs(&w, true, err);
 	advance(&w, w.rows.end_ns / MS_NS);
+	if (!p->is_incomplete) /* the end of a file that is whole */
+		buf_addf(&to->buf, "# strings: %u\n# ips: %u\n", w.nr_strings, w.nr_ips);
 	return rc;
 }

@@ -19,8 +19,9 @@
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 
 struct node {
-	loc_id loc;       /* 0: the tree's root */
-	uint64_t nr_left; /* bytes not in the children read so far */
+	loc_id loc;           /* 0: the tree's root */
+	uint64_t nr_left;     /* bytes not in the children read so far */
+	uint64_t nr_children; /* that are not read yet */
 };
 
 struct reader {
@@ -32,7 +33,8 @@ struct reader {
 	uint32_t live;
 	uint32_t peak;
 
-	bool is_open; /* the following lines belong to a snapshot */
+	bool is_open;  /* the following lines belong to a snapshot */
+	bool has_kind; /* its last pair: which tree follows */
 	bool has_tree;
 	bool is_peak;
 	uint64_t time_ns;
@@ -114,9 +116,8 @@ static bool take_digits(struct sv *s, uint64_t *ret_v)
 static bool parse_node(struct reader *r, struct sv s, bool is_root, struct node *ret_n)
 {
 	struct node n = {0};
-	uint64_t nr_children;
 	s = sv_from_idx(s, 1);
-	if (!take_digits(&s, &nr_children) || !sv_has_prefix(s, SV(": ")))
+	if (!take_digits(&s, &n.nr_children) || !sv_has_prefix(s, SV(": ")))
 		return false;
 	s = sv_from_idx(s, 2);
 	if (!take_digits(&s, &n.nr_left))
@@ -155,6 +156,7 @@ static bool take_node(struct reader *r, struct sv line)
 		struct node *parent = vec_last(&r->path);
 		bool is_more = n.nr_left > parent->nr_left; /* more than the parent: malformed */
 		parent->nr_left = is_more ? 0 : parent->nr_left - n.nr_left;
+		parent->nr_children -= parent->nr_children > 0;
 	}
 	vec_push(&r->path, n);
 	return true;
@@ -185,7 +187,7 @@ static void open_snapshot(struct reader *r)
 {
 	close_snapshot(r);
 	r->is_open = true;
-	r->is_peak = r->has_tree = false;
+	r->is_peak = r->has_tree = r->has_kind = false;
 	r->nr_extra = 0;
 	memset(r->values, 0, sizeof(r->values));
 }
@@ -194,6 +196,7 @@ static bool take_tree(struct reader *r, struct sv kind)
 {
 	r->is_peak = sv_eq(kind, SV("peak"));
 	r->has_tree = r->is_peak || sv_eq(kind, SV("detailed"));
+	r->has_kind = true;
 	if (r->has_tree)
 		r->last_first = r->p->tables.p[r->snapshots].n;
 	return r->has_tree || sv_eq(kind, SV("empty"));
@@ -272,6 +275,15 @@ static bool take_line(struct reader *r, struct sv line)
 			 sv_trim(sv_from_idx(line, (size_t)equals + 1)));
 }
 
+/* Whether the file ends within a snapshot or its tree. */
+static bool is_within_snapshot(const struct reader *r)
+{
+	vec_foreach(n, &r->path)
+		if (n->nr_children)
+			return true;
+	return r->is_open && (!r->has_kind || (r->has_tree && !r->path.n));
+}
+
 /* The last tree becomes "live": it is the latest information about live blocks. */
 static void copy_last_tree(struct reader *r)
 {
@@ -317,6 +329,9 @@ int massif_read(struct profile *p, const struct format_input *in,
 	p->start_ns = p->end_ns = START_NS;
 	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, NULL, &r};
 	TRY(format_input_lines(in, &to, err));
+	if (to.is_open || is_within_snapshot(&r))
+		format_truncated(p,
+				 to.is_open ? FORMAT_OPEN_LINE : "its last snapshot is incomplete");
 	close_snapshot(&r);
 	if (!r.nr_snapshots)
 		return err_set(err, -EINVAL, "it has no snapshots");

@@ -81,7 +81,8 @@ struct reader {
 	bool has_anchors; /* an event line had cpu or time: then all must have it */
 	VEC(struct known_event) events;
 
-	bool is_open; /* the following lines belong to a sample */
+	bool has_blank_lines; /* after the stacks */
+	bool is_open;         /* the following lines belong to a sample */
 	bool is_skipped;
 	struct sample sample;
 	VEC(struct item) items; /* leaf first */
@@ -467,6 +468,7 @@ static void take_line(struct reader *r, struct sv line)
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
 	if (!line.n || is_all_blank(line)) {
+		r->has_blank_lines |= r->is_open;
 		close_sample(r);
 		return;
 	}
@@ -542,6 +544,11 @@ int perfscript_read(struct profile *p, const struct format_input *in,
 	r.slots = xcalloc(r.nr_slots, sizeof(*r.slots));
 	struct format_lines to = {p, READ_STEP, LINE_MAX_BYTES, take_lines, held, &r};
 	TRY(format_input_lines(in, &to, err));
+	if (to.is_open)
+		format_truncated(p, FORMAT_OPEN_LINE);
+	else if (r.is_open && r.has_blank_lines && r.items.n)
+		profile_fact(p, FACT_PROBLEM,
+			     "the file may be truncated: no blank line follows its last stack");
 	close_sample(&r);
 	profile_fact(p, FACT_SOURCE, "perf script");
 	if (!p->losses.nr[LOSS_WRITTEN] && !p->losses.nr[LOSS_FILTERED] && r.first_bad_nr)
