@@ -27,13 +27,9 @@ static void descend(int depth);
 		descend(depth - 1);                              \
 		sink++; /* no tail call */                       \
 	}
-WAY(0)
-WAY(1)
-WAY(2)
-WAY(3)
-WAY(4)
-WAY(5)
-WAY(6) WAY(7)
+/* clang-format off */
+WAY(0) WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7)
+	/* clang-format on */
 
 	static void (*const ways[])(int) = {way_0, way_1, way_2, way_3, way_4, way_5, way_6, way_7};
 
