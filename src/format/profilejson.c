@@ -174,6 +174,10 @@ static void add_tag(struct json *j, const struct profile *p, const struct tag *t
 		json_put_u64(j, "other_task", t->other);
 	if (t->other_stack)
 		json_put_u64(j, "other_stack", t->other_stack);
+	if (t->direct)
+		json_put_u64(j, "direct_task", t->direct);
+	if (t->direct_stack)
+		json_put_u64(j, "direct_stack", t->direct_stack);
 	json_end(j);
 }
 

@@ -41,7 +41,8 @@ struct pending_row {
 	uint64_t user_ref;
 	uint64_t kernel_ref;
 	uint64_t other_ref;
-	struct tag tag; /* without other_stack */
+	uint64_t direct_ref;
+	struct tag tag; /* without other_stack and direct_stack */
 	int64_t values[TABLE_COLUMNS_MAX];
 };
 
@@ -401,6 +402,7 @@ static bool has_stacks(const struct builder *b, const struct pending_row *row)
 {
 	return stackrefs_has_user(&b->refs, row->user_ref) &&
 	       stackrefs_has_user(&b->refs, row->other_ref) &&
+	       stackrefs_has_user(&b->refs, row->direct_ref) &&
 	       stackrefs_has_kernel(&b->refs, row->kernel_ref);
 }
 
@@ -414,6 +416,7 @@ static void write_row(struct builder *b, const struct pending_row *row)
 	stack_id stack = stackrefs_stack(&b->refs, row->user_ref, row->kernel_ref, &loss);
 	struct tag tag = row->tag;
 	tag.other_stack = stackrefs_user(&b->refs, row->other_ref, &other_loss);
+	tag.direct_stack = stackrefs_user(&b->refs, row->direct_ref, &other_loss);
 	if (b->p->tables.p[t->table - 1].has_tags)
 		profile_tagged_sample(b->p, t->table - 1, row->time_ns, stack, row->task, row->cpu,
 				      profile_tag(b->p, &tag), row->values);
@@ -447,6 +450,7 @@ static void on_aggregate(struct builder *b, const struct event *ev)
 		.user_ref = y->user_ref,
 		.kernel_ref = y->kernel_ref,
 		.other_ref = y->other_ref,
+		.direct_ref = y->direct_ref,
 		.tag = {.reason = y->reason,
 			.evidence = y->evidence,
 			.log2_ns = y->log2_ns,
@@ -456,7 +460,10 @@ static void on_aggregate(struct builder *b, const struct event *ev)
 			.detail = text_of(b, y->detail),
 			.other = y->other_tid
 					 ? past_task(b, y->other_pid, y->other_tid, ev->time_ns)
-					 : 0},
+					 : 0,
+			.direct = y->direct_tid
+					  ? past_task(b, y->direct_pid, y->direct_tid, ev->time_ns)
+					  : 0},
 	};
 	memcpy(row.values, y->values,
 	       b->p->tables.p[t->table - 1].nr_columns * sizeof(*row.values));

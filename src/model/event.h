@@ -107,7 +107,10 @@ struct event_aggregate {
 	const char *detail;  /* NULL = none */
 	int32_t other_pid;   /* other thread, e.g. the waker; 0 = none */
 	int32_t other_tid;
-	uint64_t other_ref;    /* reference of its user stack */
+	uint64_t other_ref; /* reference of its user stack */
+	int32_t direct_pid; /* struct tag.direct; 0 = none */
+	int32_t direct_tid;
+	uint64_t direct_ref;   /* reference of its user stack */
 	const int64_t *values; /* one per column of the table */
 };
 

@@ -185,6 +185,8 @@ static void merge_tags(struct merge *m)
 		tag.detail = text(m, tag.detail);
 		tag.other = m->task[tag.other];
 		tag.other_stack = m->stack[tag.other_stack];
+		tag.direct = m->task[tag.direct];
+		tag.direct_stack = m->stack[tag.direct_stack];
 		m->tag[i] = profile_tag(m->to, &tag);
 	}
 }

@@ -424,7 +424,8 @@ static bool is_same_tag(const struct tag *a, const struct tag *b)
 	return a->reason == b->reason && a->evidence == b->evidence && a->log2_ns == b->log2_ns &&
 	       a->syscall == b->syscall && a->object == b->object && a->detail == b->detail &&
 	       a->other == b->other && a->other_stack == b->other_stack &&
-	       a->size_class == b->size_class;
+	       a->size_class == b->size_class && a->direct == b->direct &&
+	       a->direct_stack == b->direct_stack;
 }
 
 uint32_t profile_tag(struct profile *p, const struct tag *tag)
@@ -433,6 +434,8 @@ uint32_t profile_tag(struct profile *p, const struct tag *tag)
 				      (uint64_t)tag->log2_ns << 16 | (uint16_t)tag->syscall,
 			      (uint64_t)tag->object << 32 | tag->detail);
 	h = hash_mix(h ^ tag->size_class, (uint64_t)tag->other << 32 | tag->other_stack);
+	if (tag->direct)
+		h = hash_mix(h, (uint64_t)tag->direct << 32 | tag->direct_stack);
 	for (;; h++) {
 		bool is_new;
 		uint32_t *id = map_put(&p->tag_index, h, &is_new);

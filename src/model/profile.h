@@ -164,6 +164,9 @@ struct tag {
 	task_id other;    /* the waker; in TABLE_BLAME the thread that was waited for */
 	stack_id other_stack; /* call stack of that thread at the time */
 	uint16_t size_class;  /* of memory blocks (model/heap.h), 0 = none */
+	/* In TABLE_BLAME: the thread that was waited for directly, if it waited for `other`; else 0. */
+	task_id direct;
+	stack_id direct_stack; /* where that waited */
 };
 
 /* What the time of a table's rows means. */

@@ -15,8 +15,11 @@
 #include "analyze/view.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/blametag.h"
+
+struct waitframes;
 
 struct blame_row {
 	stack_id waiter_stack;
@@ -27,6 +30,8 @@ struct blame_row {
 	stack_id blocker_stack;  /* where it ended the wait, or where it was blocked itself */
 	enum wait_reason doing;  /* WAIT_ON_CPU: it was running */
 	uint8_t nr_steps;        /* 1: the waiter waited for the blamed thread directly */
+	task_id direct;          /* whom it waited for directly; 0: not known */
+	stack_id direct_stack;   /* where that one waited or ended the wait */
 	bool is_convoy;          /* threads hand one lock around, and none of them dominates */
 	uint64_t nr_waits;
 	uint64_t ns; /* time waited */
@@ -56,6 +61,12 @@ struct blame {
  */
 struct blametag blame_tag_of(const struct profile *p, struct reasons *reasons,
 			     const struct tag *tag);
+/*
+ * Appends what a thread waited for that was waited for: "waits for db in query (sleep)". @tag: of the row;
+ * @doing: what its blamed thread did.
+ */
+void blame_add_chain(struct buf *to, const struct profile *p, struct waitframes *wf,
+		     const struct tag *tag, enum wait_reason doing);
 /*
  * Makes the rows, in the arena. -ENODATA: the recording has no table "blame". Else as select_run.
  */

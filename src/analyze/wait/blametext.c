@@ -18,36 +18,48 @@ static const char *doing_text(struct arena *a, const struct blame_row *row)
 	return wait_key(row->doing);
 }
 
-static const char *blocker_name(struct buf *to, const struct profile *p,
-				const struct blame_row *row)
+static const char *name_of(struct buf *to, const struct profile *p, task_id task)
 {
-	if (!row->blocker)
-		return "[not seen]";
-	return threads_name(to, p, row->blocker);
+	return task ? threads_name(to, p, task) : "[not seen]";
+}
+
+void blame_add_chain(struct buf *to, const struct profile *p, struct waitframes *wf,
+		     const struct tag *tag, enum wait_reason doing)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	if (!tag->other || doing == WAIT_UNKNOWN) {
+		buf_add_str(to, "waits for a thread that was not recorded");
+		return;
+	}
+	struct waitframe f = waitframe_of(wf, tag->other_stack);
+	buf_addf(to, "waits for %s in %s (%s)", name_of(&name, p, tag->other),
+		 waitframe_name(p, &f), doing == WAIT_ON_CPU ? "on CPU" : wait_text(doing));
 }
 
 /* By what blamed threads were doing and their function; by waiter and blamed thread. */
 static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",
-	.note = "function, call: of the lock holder or waker; cause: what it did during the wait; "
+	.note = "function, call: of the blamed thread, the lock holder or waker, or whom that waited for in "
+		"turn; cause: what it did during the wait; "
 		"on_cpu: it ran, the function is that of the wake-up, not what it computed; run_queue: "
 		"it waited for a CPU; idle: who waited for its pipe or socket may have waited for work; convoy: several threads take the same lock in turn; %: of the waiting shown; "
 		"waits: those of which this was the longest part",
 	.texts = {{"doing", "cause"},
 		  {"function", "function (on_cpu: released in)"},
 		  {"in", "call"},
-		  {"culprit", "holder or waker"}},
+		  {"culprit", "blamed thread"}},
 	.other_at = 1,
 	.flags = WAITGROUPS_THREADS,
 };
 static const struct waitgroups_table pairs = {
 	.key = "blame_pairs",
-	.title = "waiting threads and lock holders",
+	.title = "waiting threads and whom they wait for",
+	.note = "waits for: the lock holder or waker; cause: what it did, or whom it waited for in turn",
 	.texts = {{"waiter", "waiter"},
 		  {"waits_in", "waiting in"},
-		  {"culprit", "holder"},
-		  {"function", "holder in"},
+		  {"culprit", "waits for"},
+		  {"function", "which is in"},
 		  {"doing", "cause"}},
 	.other_at = 1,
 };
@@ -113,33 +125,56 @@ static void note_share(struct report *r, const struct blame *b)
 			    num_ns(b->unknown_ns).s);
 }
 
+/* Names the thread as in another process if it has the waiter's name. */
+static const char *other_name(struct arena *a, const struct profile *p, task_id task,
+			      const struct blame_row *row, const char *waiter)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	const char *name = name_of(&text, p, task);
+	if (p->tasks.p[task].pid != p->tasks.p[row->waiter].pid && !strcmp(waiter, name))
+		return arena_fmt(a, "another %s", name);
+	return arena_strdup(a, name);
+}
+
+/* Who waits, and for whom directly. */
+static void add_pair(struct arena *a, struct waitgroups *g, const struct profile *p,
+		     struct waitframes *wf, const struct blame_row *row, const char *doing)
+{
+	CLEANUP(buf_release) struct buf waiter = {0};
+	CLEANUP(buf_release) struct buf chain = {0};
+	struct waitframe waits = waitframe_of(wf, row->waiter_stack);
+	struct waitframe does = waitframe_of(wf, row->direct_stack);
+	threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
+	if (row->nr_steps > 1)
+		blame_add_chain(&chain, p, wf, &p->tags.p[row->tag], row->doing);
+	/* Recordings before format 1.4 have only the end of a chain. */
+	bool is_known = row->direct || row->nr_steps <= 1;
+	add_row(g,
+		(const char *[]){buf_str(&waiter), waitframe_name(p, &waits),
+				 is_known ? other_name(a, p, row->direct, row, buf_str(&waiter))
+					  : "[not stored]",
+				 is_known ? waitframe_name(p, &does) : "",
+				 row->nr_steps > 1 ? buf_str(&chain) : doing},
+		row);
+}
+
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(waitgroups_release) struct waitgroups of_causes = waitgroups_new(&a, &causes);
 	CLEANUP(waitgroups_release) struct waitgroups of_pairs = waitgroups_new(&a, &pairs);
-	CLEANUP(buf_release) struct buf blocker_text = {0};
-	CLEANUP(buf_release) struct buf waiter = {0};
+	CLEANUP(buf_release) struct buf blocker = {0};
 	const struct profile *p = b->sel.p;
 	struct waitframes *wf = waitframes_new(&a, p);
 	for (size_t i = 0; i < b->nr_rows; i++) {
 		const struct blame_row *row = &b->rows[i];
-		struct waitframe waits = waitframe_of(wf, row->waiter_stack);
 		struct waitframe does = waitframe_of(wf, row->blocker_stack);
-		const char *blocker = blocker_name(&blocker_text, p, row);
 		const char *doing = doing_text(&a, row);
-		const char *other = blocker;
-		const char *function = waitframe_name(p, &does);
-		threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
-		if (p->tasks.p[row->blocker].pid != p->tasks.p[row->waiter].pid &&
-		    !strcmp(buf_str(&waiter), blocker))
-			other = arena_fmt(&a, "another %s", blocker);
 		add_row(&of_causes,
-			(const char *[]){doing, function, profile_text(p, does.via), blocker}, row);
-		add_row(&of_pairs,
-			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), other,
-					 function, doing},
+			(const char *[]){doing, waitframe_name(p, &does), profile_text(p, does.via),
+					 name_of(&blocker, p, row->blocker)},
 			row);
+		add_pair(&a, &of_pairs, p, wf, row, doing);
 	}
 	waitgroups_report(r, &of_causes, b->of_ns, limits);
 	waitgroups_report(r, &of_pairs, b->of_ns, limits);
@@ -161,7 +196,7 @@ void blame_add_to_tree(struct calltree *ct, const struct blame *b)
 		struct calltree_part *parts = arena_calloc(&a, PARTS_MAX, sizeof(*parts));
 		size_t n = 0;
 		parts[n++].stack = waitframes_user_part(p, row->waiter_stack);
-		parts[n++].text = arena_fmt(&a, "[blamed on] %s", blocker_name(&name, p, row));
+		parts[n++].text = arena_fmt(&a, "[blamed on] %s", name_of(&name, p, row->blocker));
 		if (row->is_convoy)
 			parts[n++].text = "[convoy]";
 		parts[n].is_whole = true;

@@ -240,6 +240,18 @@ static const char *held_by(const struct findings *f, const union cell *lock)
 			 lock[10].text[0] ? " in " : "", lock[10].text);
 }
 
+/* ", which waits for thread t in f", or what else the holder was doing. */
+static const char *holder_did(const struct findings *f, const union cell *lock)
+{
+	static const char chain[] = "waits for ";
+	bool is_chain = lock[9].text[0] && !strncmp(lock[11].text, chain, strlen(chain));
+	if (!lock[11].text[0])
+		return "";
+	return arena_fmt(
+		&f->r->arena, "%s %s",
+		is_chain ? ", which" : "; meanwhile the lock holder was doing:", lock[11].text);
+}
+
 static void find_locks(struct findings *f)
 {
 	const struct report_table *locks = table_of(f->r, "locks");
@@ -262,11 +274,7 @@ static void find_locks(struct findings *f)
 			     : "",
 		      is_one ? top[8].text : "",
 		      is_gil ? " (CPython's GIL: one thread runs Python code at a time)" : "",
-		      is_one ? held_by(f, top) : "",
-		      is_one && top[11].text[0]
-			      ? arena_fmt(&f->r->arena, "; meanwhile the lock holder was doing: %s",
-					  top[11].text)
-			      : ""));
+		      is_one ? held_by(f, top) : "", is_one ? holder_did(f, top) : ""));
 }
 
 /* ---- by reason ------------------------------------------------------------------------------ */

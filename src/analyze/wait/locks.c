@@ -17,7 +17,14 @@
 #define WHOLE_PCT 99.5 /* it is all */
 
 /* Texts of a lock; the one with most wait time is shown. */
-enum about { ABOUT_WAITS_IN, ABOUT_LOCKED_BY, ABOUT_HELD_IN, ABOUT_HELD_BY, ABOUT_NR };
+enum about {
+	ABOUT_WAITS_IN,
+	ABOUT_LOCKED_BY,
+	ABOUT_HELD_IN,
+	ABOUT_HELD_BY,
+	ABOUT_CHAIN, /* whom the holder waited for */
+	ABOUT_NR
+};
 
 struct lock {
 	const char *name;
@@ -27,6 +34,8 @@ struct lock {
 	uint64_t best_ns[ABOUT_NR];
 	uint32_t nr_kinds[ABOUT_NR]; /* number of distinct texts */
 	uint64_t holder_ns[WAIT_NR]; /* what lock holders were doing during the waits */
+	uint64_t chain_ns;           /* they waited for another thread; not in holder_ns */
+	uint64_t held_ns;            /* of the waiting, the part of which the holder is known */
 	uint64_t convoy_ns;          /* part of it: threads hand the lock around */
 	uint64_t open_ns;            /* waits that nobody ended before the capture did */
 };
@@ -128,6 +137,54 @@ static void add_wait(struct locks *l, const struct select_tagged *row)
 	lock->open_ns += tag->evidence & EVIDENCE_OPEN && !tag->other ? ns : 0;
 }
 
+/* Who held the lock during a part of a wait, and where it waited or released it; 0: not known. */
+struct holder {
+	task_id task;
+	stack_id stack;
+	bool has_waited; /* for the blamed thread of the row */
+};
+
+/*
+ * A thread that waits for a lock whose waiters park has been waited for directly also while it waited for
+ * that lock itself. It did not hold it then.
+ */
+static struct holder holder_of(struct locks *l, stack_id stack, const struct tag *tag,
+			       unsigned nr_steps)
+{
+	const struct holder end = {tag->other, tag->other_stack, false};
+	if (nr_steps <= 1)
+		return end;
+	if (reason_of_frames(l->sel->reasons, stack) == SYNC_LOCK_BY_PARK && tag->direct &&
+	    reason_of_frames(l->sel->reasons, tag->direct_stack) == SYNC_LOCK_BY_PARK)
+		return end;
+	return (struct holder){tag->direct, tag->direct_stack, true};
+}
+
+static void add_holder(struct locks *l, uint32_t id, const struct select_tagged *row,
+		       const struct profile *p, struct reasons *reasons)
+{
+	const struct tag *tag = &p->tags.p[row->tag];
+	struct blametag b = blame_tag_of(p, reasons, tag);
+	struct holder h = holder_of(l, row->stack, tag, b.nr_steps);
+	struct lock *lock = &l->locks.p[id];
+	uint64_t ns = (uint64_t)MAX(row->values[1], 0);
+	lock->convoy_ns += b.is_convoy ? ns : 0;
+	if (h.has_waited) {
+		lock->chain_ns += ns;
+		buf_clear(&l->text);
+		blame_add_chain(&l->text, p, l->frames, tag, b.doing);
+		add_text(l, id, ABOUT_CHAIN, buf_str(&l->text), ns);
+	} else {
+		lock->holder_ns[b.doing] += ns;
+	}
+	if (!h.task || (b.doing == WAIT_UNKNOWN && !h.has_waited))
+		return;
+	lock->held_ns += ns;
+	if (h.stack) /* an owner that did not release it ran where it was not seen */
+		add_text(l, id, ABOUT_HELD_IN, own_function(l, h.stack), ns);
+	add_text(l, id, ABOUT_HELD_BY, threads_name(&l->text, p, h.task), ns);
+}
+
 static void add_blame(struct locks *l, const struct selection *blame)
 {
 	for (size_t i = 0; i < blame->nr_tagged; i++) {
@@ -135,18 +192,8 @@ static void add_blame(struct locks *l, const struct selection *blame)
 		uint32_t text = intern_add_str(&l->texts, lock_name(l, row->stack,
 								    &blame->p->tags.p[row->tag]));
 		uint32_t *at = map_get(&l->index, text);
-		if (!at || row->reason != WAIT_LOCK)
-			continue;
-		const struct tag *tag = &blame->p->tags.p[row->tag];
-		struct blametag b = blame_tag_of(blame->p, blame->reasons, tag);
-		uint64_t ns = (uint64_t)MAX(row->values[1], 0);
-		l->locks.p[*at].holder_ns[b.doing] += ns;
-		l->locks.p[*at].convoy_ns += b.is_convoy ? ns : 0;
-		if (b.doing == WAIT_UNKNOWN || !tag->other)
-			continue;
-		if (tag->other_stack) /* an owner that did not release it ran where it was not seen */
-			add_text(l, *at, ABOUT_HELD_IN, own_function(l, tag->other_stack), ns);
-		add_text(l, *at, ABOUT_HELD_BY, threads_name(&l->text, blame->p, tag->other), ns);
+		if (at && row->reason == WAIT_LOCK)
+			add_holder(l, *at, row, blame->p, blame->reasons);
 	}
 }
 
@@ -163,12 +210,13 @@ static const struct report_column columns[] = {
 	{"lock", "lock", CELL_TEXT, "address of the lock word, or the function that locks it"},
 	{"waits_in", "waiters in", CELL_TEXT, "function of the program that waited longest"},
 	{"held_by", "held by", CELL_TEXT,
-	 "thread that held the lock for most of the waiting, and for how much, as --blame has it"},
+	 "thread that held the lock for most of the waiting, and for how much"},
 	{"held_in", "in", CELL_TEXT,
 	 "function in which the lock was released, or its holder was blocked, for most of the waiting, and "
 	 "for how much"},
 	{"holder", "holder was doing", CELL_TEXT,
-	 "what the lock holder was doing during the waits; convoy: several threads take the lock in "
+	 "what the lock holder was doing during the waits, or whom it waited for, who waited in turn "
+	 "(--blame has all); convoy: several threads take the lock in "
 	 "turn, none holds it for most of the time",
 	 .is_prose = true},
 };
@@ -184,7 +232,7 @@ static int by_time(const void *x, const void *y)
 /* The part of the waiting of which it is known what the holder did. */
 static uint64_t known_ns(const struct lock *lock)
 {
-	uint64_t ns = 0;
+	uint64_t ns = lock->chain_ns;
 	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
 		ns += w == WAIT_UNKNOWN ? 0 : lock->holder_ns[w];
 	return ns;
@@ -197,36 +245,61 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 		return "";
 	const char *text = intern_str(&l->texts, lock->best[about]);
 	bool has_shares = about == ABOUT_HELD_BY || about == ABOUT_HELD_IN;
-	double pct = view_pct(lock->best_ns[about], known_ns(lock));
+	double pct = view_pct(lock->best_ns[about], lock->held_ns);
 	if (lock->nr_kinds[about] == 1 || (has_shares && pct >= WHOLE_PCT))
 		return text;
 	if (has_shares)
 		return arena_fmt(&r->arena, "%s (%s %%)", text, num_double(pct, 0).s);
-	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);
+	return arena_fmt(&r->arena, "%s (+%s)", text,
+			 num_noun(lock->nr_kinds[about] - 1, "others").s);
+}
+
+/* What holders were doing, with its part of the waiting. */
+struct activity {
+	const char *text;
+	uint64_t ns;
+};
+
+static int by_ns(const void *x, const void *y)
+{
+	const struct activity *a = x;
+	const struct activity *b = y;
+	return COMPARE(b->ns, a->ns) ?: strcmp(a->text, b->text);
+}
+
+/* Returns how many, largest first. */
+static size_t activities(const struct locks *l, const struct lock *lock,
+			 struct activity ret_all[WAIT_NR + 2])
+{
+	size_t n = 0;
+	for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
+		if (w != WAIT_UNKNOWN && lock->holder_ns[w])
+			ret_all[n++] = (struct activity){w == WAIT_ON_CPU ? "on CPU" : wait_text(w),
+							 lock->holder_ns[w]};
+	uint64_t best_ns = lock->best_ns[ABOUT_CHAIN];
+	if (best_ns)
+		ret_all[n++] =
+			(struct activity){intern_str(&l->texts, lock->best[ABOUT_CHAIN]), best_ns};
+	if (lock->chain_ns > best_ns)
+		ret_all[n++] =
+			(struct activity){"waits for other threads", lock->chain_ns - best_ns};
+	qsort(ret_all, n, sizeof(*ret_all), by_ns);
+	return n;
 }
 
 /*
  * Returns "on CPU 62 %, fsync 38 %", up to three parts, and of how much of the waiting that is known
  * if it is not nearly all.
  */
-static const char *holder_text(struct report *r, const struct lock *lock)
+static const char *holder_text(struct report *r, const struct locks *l, const struct lock *lock)
 {
 	CLEANUP(buf_release) struct buf b = {0};
+	struct activity all_of[WAIT_NR + 2];
 	uint64_t all = known_ns(lock);
-	bool is_reported[WAIT_NR] = {0};
-	for (int n = 0; n < 3; n++) {
-		enum wait_reason best = WAIT_NONE;
-		for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
-			if (w != WAIT_UNKNOWN && !is_reported[w] &&
-			    lock->holder_ns[w] > lock->holder_ns[best])
-				best = w;
-		if (best == WAIT_NONE || view_pct(lock->holder_ns[best], all) < 1)
-			break;
-		is_reported[best] = true;
-		buf_addf(&b, "%s%s %s %%", b.n ? ", " : "",
-			 best == WAIT_ON_CPU ? "on CPU" : wait_text(best),
-			 num_double(view_pct(lock->holder_ns[best], all), 0).s);
-	}
+	size_t nr = activities(l, lock, all_of);
+	for (size_t i = 0; i < nr && i < 3 && view_pct(all_of[i].ns, all) >= 1; i++)
+		buf_addf(&b, "%s%s %s %%", b.n ? ", " : "", all_of[i].text,
+			 num_double(view_pct(all_of[i].ns, all), 0).s);
 	double known = view_pct(all, lock->q.ns_all);
 	if (b.n && lock->convoy_ns > all / 2)
 		buf_addf(&b, "; convoy");
@@ -265,7 +338,7 @@ static void add_row(struct report *r, struct report_table *t, const struct locks
 		{.text = best_text(r, l, lock, ABOUT_WAITS_IN)},
 		{.text = best_text(r, l, lock, ABOUT_HELD_BY)},
 		{.text = best_text(r, l, lock, ABOUT_HELD_IN)},
-		{.text = holder_text(r, lock)},
+		{.text = holder_text(r, l, lock)},
 	};
 	report_add_row(r, t, cells);
 }

@@ -160,11 +160,13 @@ static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts
 	}
 	const struct blame_part *parts = blamehistory_parts(&bc->h, e);
 	struct blame_culprit unknown = {0};
+	struct blame_culprit direct = {c->tgid, c->tid, e->v.user_ref, true};
 	if (parts && is_blamed(bc, parts, e->nr_parts, to->waiter_tid, start_ns, end_ns))
 		blameparts_add(to, c, start_ns, end_ns, (enum wait_reason)e->v.reason,
 			       e->v.user_ref);
 	else if (parts)
-		blameparts_add_clipped(to, parts, e->nr_parts, e->is_merged, start_ns, end_ns, 1);
+		blameparts_add_clipped(to, parts, e->nr_parts, e->is_merged, start_ns, end_ns,
+				       &direct);
 	else
 		blameparts_add(to, &unknown, start_ns, end_ns, WAIT_UNKNOWN, 0);
 }
@@ -367,7 +369,8 @@ static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, 
 	for (uint64_t s = first; s <= last && !is_one; s++) {
 		uint64_t to_ns = s == last ? v->woken_ns : bc->epoch_ns + (s + 1) * NS_PER_SEC;
 		blameparts_clear(some);
-		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, from_ns, to_ns, 0);
+		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, from_ns, to_ns,
+				       NULL);
 		blameparts_merge(some);
 		at.second = (uint32_t)s;
 		vec_foreach(p, &some->v)
@@ -377,7 +380,7 @@ static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, 
 	if (first < last) { /* a wait counts where it ended, for its longest cause */
 		blameparts_clear(some);
 		blameparts_add_clipped(some, parts, e->nr_parts, e->is_merged, v->off_ns,
-				       v->woken_ns, 0);
+				       v->woken_ns, NULL);
 		blameparts_merge(some);
 		some->v.p[0].ns = 0;
 		blamerows_add(&bc->rows, &at, &some->v.p[0], 1);

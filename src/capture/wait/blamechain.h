@@ -56,6 +56,10 @@ struct blamechain_row {
 	uint64_t culprit_ref;
 	int32_t culprit_tgid;
 	int32_t culprit_tid; /* 0: not known */
+	/* The thread that the waiter waited for directly, and where that waited; 0: the culprit. */
+	uint64_t direct_ref;
+	int32_t direct_tgid;
+	int32_t direct_tid;
 
 	/*
 	 * A wait counts once: in the row of its longest part, in the second in which it ended. So

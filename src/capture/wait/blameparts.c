@@ -22,7 +22,9 @@ void blamecauses_release(struct blamecauses *c)
 
 static bool is_same(const struct blame_cause *a, const struct blame_cause *b)
 {
-	return a->ref == b->ref && a->tid == b->tid && a->doing == b->doing && a->tgid == b->tgid;
+	return a->ref == b->ref && a->tid == b->tid && a->doing == b->doing && a->tgid == b->tgid &&
+	       a->direct_ref == b->direct_ref && a->direct_tid == b->direct_tid &&
+	       a->direct_tgid == b->direct_tgid;
 }
 
 static uint32_t add_cause(struct blamecauses *c, const struct blame_cause *cause)
@@ -37,6 +39,8 @@ uint32_t blamecauses_number(struct blamecauses *c, const struct blame_cause *cau
 	if (!c->all.n)
 		(void)add_cause(c, &(struct blame_cause){.doing = WAIT_UNKNOWN});
 	uint64_t hash = hash_mix(cause->ref, (uint64_t)(uint32_t)cause->tid << 8 | cause->doing);
+	if (cause->direct_tid)
+		hash = hash_mix(hash ^ cause->direct_ref, (uint32_t)cause->direct_tid);
 	for (;; hash++) {
 		bool is_new;
 		uint32_t *at = map_put(&c->number_of, hash, &is_new);
@@ -70,7 +74,8 @@ void blameparts_add(struct blameparts *to, const struct blame_culprit *c, uint64
 {
 	if (start_ns >= end_ns)
 		return;
-	struct blame_cause cause = {ref, c->tgid, c->tid, (uint8_t)doing};
+	struct blame_cause cause = {
+		.ref = ref, .tgid = c->tgid, .tid = c->tid, .doing = (uint8_t)doing};
 	vec_push(&to->v, (struct blame_part){start_ns, end_ns, end_ns - start_ns,
 					     blamecauses_number(to->causes, &cause), 1});
 }
@@ -109,9 +114,22 @@ static bool clip(struct blame_part *p, uint64_t start_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds what the parts have in [start, end), with @nr_steps more steps; their sum is exact. */
+/* Makes the part one of a thread that waited for @direct, which waited for the part's thread. */
+static void add_step(struct blameparts *to, struct blame_part *p,
+		     const struct blame_culprit *direct)
+{
+	struct blame_cause cause = to->causes->all.p[p->cause];
+	cause.direct_ref = direct->ref;
+	cause.direct_tgid = direct->tgid;
+	cause.direct_tid = direct->tid;
+	p->cause = blamecauses_number(to->causes, &cause);
+	p->nr_steps = (uint8_t)MIN(p->nr_steps + 1, UINT8_MAX);
+}
+
+/* Adds what the parts have in [start, end); their sum is exact. */
 void blameparts_add_clipped(struct blameparts *to, const struct blame_part *from, uint32_t nr,
-			    bool is_merged, uint64_t start_ns, uint64_t end_ns, unsigned nr_steps)
+			    bool is_merged, uint64_t start_ns, uint64_t end_ns,
+			    const struct blame_culprit *direct)
 {
 	size_t first = to->v.n;
 	size_t i = is_merged ? 0 : upper_bound(from, nr, end_ns, start_ns);
@@ -122,7 +140,8 @@ void blameparts_add_clipped(struct blameparts *to, const struct blame_part *from
 		struct blame_part p = from[i];
 		if (!clip(&p, start_ns, end_ns))
 			continue;
-		p.nr_steps = (uint8_t)MIN(p.nr_steps + nr_steps, UINT8_MAX);
+		if (direct)
+			add_step(to, &p, direct);
 		vec_push(&to->v, p);
 	}
 	struct blame_culprit unknown = {0};

@@ -10,11 +10,17 @@
 #include "base/vec.h"
 #include "wait_reason.h"
 
-/* What one thread did. */
+/*
+ * What one thread did. If the waiter waited for a thread that waited for this one in turn, the direct
+ * thread is the one it waited for; else 0.
+ */
 struct blame_cause {
-	uint64_t ref; /* stack of the thread, 0 = unknown */
+	uint64_t ref;        /* stack of the thread, 0 = unknown */
+	uint64_t direct_ref; /* where the direct thread waited */
 	int32_t tgid;
-	int32_t tid;   /* 0 = not known */
+	int32_t tid; /* 0 = not known */
+	int32_t direct_tgid;
+	int32_t direct_tid;
 	uint8_t doing; /* enum wait_reason; WAIT_ON_CPU, WAIT_UNKNOWN */
 };
 
@@ -64,11 +70,13 @@ void blameparts_clear(struct blameparts *p);
 void blameparts_add(struct blameparts *to, const struct blame_culprit *c, uint64_t start_ns,
 		    uint64_t end_ns, enum wait_reason doing, uint64_t ref);
 /*
- * Adds what the parts @from, sorted by start, have in [start, end), with @nr_steps more steps.
- * @is_merged: they may overlap. Times that no part has are WAIT_UNKNOWN.
+ * Adds what the parts @from, sorted by start, have in [start, end). @is_merged: they may overlap. Times
+ * that no part has are WAIT_UNKNOWN. @direct: the parts are those of a wait of this thread, for which
+ * the waiter waited: each has one more step; NULL: of the waiter's own wait.
  */
 void blameparts_add_clipped(struct blameparts *to, const struct blame_part *from, uint32_t nr,
-			    bool is_merged, uint64_t start_ns, uint64_t end_ns, unsigned nr_steps);
+			    bool is_merged, uint64_t start_ns, uint64_t end_ns,
+			    const struct blame_culprit *direct);
 /*
  * Merges parts of equal cause, wherever they are; the first one is the longest then. If there are
  * very many causes, the shortest become unknown.

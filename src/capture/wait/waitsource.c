@@ -229,6 +229,9 @@ static int emit(struct waits *w, const struct waitsums_row *r, const char *detai
 	ev.aggregate.other_pid = r->other_tgid;
 	ev.aggregate.other_tid = k->other_tid;
 	ev.aggregate.other_ref = k->other_ref;
+	ev.aggregate.direct_pid = r->direct_tgid;
+	ev.aggregate.direct_tid = r->direct_tid;
+	ev.aggregate.direct_ref = r->direct_ref;
 	return w->sink->event(w->sink->ctx, &ev, err);
 }
 
@@ -258,6 +261,9 @@ static int emit_blame_row(void *ctx, const struct blamechain_row *b)
 			.object_kind = b->object_kind,
 			.dev = b->dev},
 		.other_tgid = b->culprit_tgid,
+		.direct_tgid = b->direct_tgid,
+		.direct_tid = b->direct_tid,
+		.direct_ref = b->direct_ref,
 		.kernel_ref = b->kernel_ref,
 		.count = b->count,
 		.ns = b->ns,

@@ -49,6 +49,9 @@ const char *waitsums_detail_text(enum waitsums_detail detail);
 struct waitsums_row {
 	struct waitsums_key key;
 	int32_t other_tgid;
+	int32_t direct_tgid; /* of blame, see struct blamechain_row; else 0 */
+	int32_t direct_tid;
+	uint64_t direct_ref;
 	uint64_t kernel_ref;
 	int64_t count;
 	int64_t ns;

@@ -50,6 +50,8 @@ static const struct assayfile_field tag_fields[] = {
 	{FIELD(tag, other), DELTA, .ref = SECTION_TASKS},
 	{FIELD(tag, other_stack), DELTA, .ref = SECTION_STACKS},
 	{FIELD(tag, size_class), .is_optional = true}, /* not in version 1.1 */
+	{FIELD(tag, direct), DELTA, .ref = SECTION_TASKS, .is_optional = true}, /* since 1.4 */
+	{FIELD(tag, direct_stack), DELTA, .ref = SECTION_STACKS, .is_optional = true},
 };
 
 static const struct assayfile_field mark_fields[] = {

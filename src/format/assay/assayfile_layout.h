@@ -12,7 +12,7 @@
 #define ASSAYFILE_MAGIC      "ASSAY\r\n\x1a" /* 8 bytes; conversion of line ends changes them */
 #define ASSAYFILE_MAGIC_LEN  8
 #define ASSAYFILE_MAJOR      1           /* a reader refuses a greater one */
-#define ASSAYFILE_MINOR      3           /* a reader skips sections of a greater one */
+#define ASSAYFILE_MINOR      4           /* a reader skips sections of a greater one */
 #define ASSAYFILE_CHUNK_MARK 0x4b484379u /* "yCHK" */
 
 enum assayfile_state {

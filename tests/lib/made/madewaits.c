@@ -42,6 +42,8 @@ void madewait(struct profile *p, const struct madewait *w)
 		.detail = profile_cstr(p, w->detail ? w->detail : ""),
 		.other = w->other ? task_of(p, w->pid, w->other_tid, w->other) : 0,
 		.other_stack = w->other_stack ? made_stack(p, w->other_stack) : 0,
+		.direct = w->direct ? task_of(p, w->pid, w->direct_tid, w->direct) : 0,
+		.direct_stack = w->direct_stack ? made_stack(p, w->direct_stack) : 0,
 	};
 	int64_t values[3] = {w->nr, ns, each};
 	stack_id stack = w->stack ? made_stack(p, w->stack) : 0;

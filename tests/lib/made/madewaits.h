@@ -27,6 +27,9 @@ struct madewait {
 	const char *other; /* thread's name; other_tid is its number */
 	int32_t other_tid;
 	const char *other_stack;
+	const char *direct; /* thread's name, direct_tid is its number */
+	int32_t direct_tid;
+	const char *direct_stack;
 	int64_t nr;
 	int64_t ms; /* total of all nr waits */
 	int64_t us; /* added to ms */

@@ -342,6 +342,80 @@ TEST(findings_name_who_held_a_lock_not_who_released_it_last)
 		       "meanwhile the lock holder was doing: sleep 100 %"));
 }
 
+/* "web" holds the lock and waits for an answer of "db", which never takes it. */
+TEST(findings_name_who_holds_a_lock_not_whom_the_holder_waits_for)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct madewait w = {.comm = "web",
+			     .tid = 2,
+			     .stack = MUTEX,
+			     .reason = WAIT_SYNC,
+			     .object = "lock 0x1000",
+			     .other = "web",
+			     .other_tid = 3,
+			     .other_stack = "main app;look_up app;pthread_mutex_unlock libc.so.6",
+			     .nr = 10,
+			     .ms = 600};
+	madewait(p, &w);
+	w.table = "blame";
+	w.detail = "on_cpu/1";
+	w.ms = 12;
+	madewait(p, &w);
+	w.other = "db";
+	w.other_tid = 4;
+	w.other_stack = "serve app;usleep libc.so.6";
+	w.detail = "sleep/2";
+	w.direct = "web";
+	w.direct_tid = 3;
+	w.direct_stack = "main app;look_up app;fetch app;read libc.so.6";
+	w.ms = 588;
+	madewait(p, &w);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(
+		r, "for one lock, waiters in look_up; held longest by web in fetch (98 %), which "
+		   "waits for db in serve (sleep) 98 %, on CPU 2 %"));
+	CHECK(has_row(r, "locks", "web"));
+	CHECK(!has_row(r, "locks", "db"));
+}
+
+/*
+ * A recording before format 1.4 has only the end of the chain, which is not called the holder; of a lock
+ * whose waiters park, a chain is the queue of its waiters, and the end is its holder.
+ */
+TEST(findings_call_the_end_of_a_chain_no_holder_unless_it_is_a_queue)
+{
+	static const char parked[] =
+		"main app;app::get app;parking_lot::raw_mutex::RawMutex::lock_slow app;"
+		"parking_lot_core::parking_lot::park app";
+	for (int i = 0; i < 2; i++) {
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+		struct madewait w = {.comm = "web",
+				     .tid = 2,
+				     .stack = i ? parked : MUTEX,
+				     .reason = WAIT_SYNC,
+				     .object = "lock 0x1000",
+				     .nr = 10,
+				     .ms = 600};
+		madewait(p, &w);
+		w.table = "blame";
+		w.other = "db";
+		w.other_tid = 4;
+		w.other_stack = "serve app;usleep libc.so.6";
+		w.detail = "sleep/2";
+		w.direct = i ? "web" : NULL;
+		w.direct_tid = 3;
+		w.direct_stack = i ? parked : NULL;
+		madewait(p, &w);
+		CLEANUP(report_free_p) struct report *r = page_of(p);
+		CHECK(has_note(
+			r, i ? "held longest by db in serve; meanwhile the lock holder was doing: "
+			       "sleep 100 %"
+			     : "meanwhile the lock holder was doing: waits for db in serve (sleep) "
+			       "100 %"));
+		CHECK(has_row(r, "locks", "db") == !!i);
+	}
+}
+
 /* An owner that computes does so where the wait does not show it: its row has no stack. */
 TEST(findings_name_who_keeps_a_lock_for_the_whole_capture)
 {

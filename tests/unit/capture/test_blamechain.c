@@ -123,9 +123,14 @@ TEST(blamechain_passes_waits_on)
 	CHECK_U64(sum(&g, 1, 3, WAIT_ON_CPU), 2 * NS_PER_MS);
 	CHECK_U64(sum(&g, 1, 2, WAIT_ON_CPU), 2 * NS_PER_MS);
 	CHECK_U64(sum(&g, 2, 3, WAIT_FSYNC), 4 * NS_PER_MS);
-	for (size_t i = 0; i < g.n; i++)
-		CHECK_U64(g.rows[i].nr_steps,
-			  g.rows[i].tid == 1 && g.rows[i].culprit_tid == 3 ? 2 : 1);
+	for (size_t i = 0; i < g.n; i++) {
+		bool is_passed = g.rows[i].tid == 1 && g.rows[i].culprit_tid == 3;
+		CHECK_U64(g.rows[i].nr_steps, is_passed ? 2 : 1);
+		/* 1 waits for 2, which is at its own wait. */
+		CHECK_U64((uint64_t)g.rows[i].direct_tid, is_passed ? 2 : 0);
+		CHECK_U64((uint64_t)g.rows[i].direct_tgid, is_passed ? 1 : 0);
+		CHECK_U64(g.rows[i].direct_ref, is_passed ? 20 : 0);
+	}
 }
 
 TEST(blamechain_does_not_blame_what_a_thread_did_before_it_took_the_lock)

@@ -150,7 +150,9 @@ static void synth_waits(struct synth *s, task_id task, task_id other)
 				  .object = has_file ? profile_cstr(p, object) : 0,
 				  .detail = i % 4 ? 0 : profile_cstr(p, "woken"),
 				  .other = i % 2 ? other : 0,
-				  .other_stack = i % 2 ? synth_stack(s) : 0};
+				  .other_stack = i % 2 ? synth_stack(s) : 0,
+				  .direct = i % 3 ? task : 0,
+				  .direct_stack = i % 3 ? synth_stack(s) : 0};
 		int64_t nr = 1 + (int64_t)rnd(s, 100);
 		int64_t v[3] = {nr, nr * 5000, 9000};
 		profile_tagged_sample(p, s->waits, s->now_ns, synth_stack(s), task, -1,
@@ -292,6 +294,8 @@ static void check_tags(const struct profile *x, const struct profile *y)
 		SAME(detail);
 		SAME(other);
 		SAME(other_stack);
+		SAME(direct);
+		SAME(direct_stack);
 	}
 }
 
@@ -586,7 +590,7 @@ TEST(newer_files_are_read_as_far_as_they_may_be)
 	h.crc = zio_crc32(&h, offsetof(struct assayfile_header, crc));
 	memcpy(b.p, &h, sizeof(h));
 	CHECK(assayfile_read(&no, NULL, b.p, n, &err) == -ENOTSUP);
-	CHECK_STR(err_msg(&err), "recording format 2.3, this assay reads 1.x");
+	CHECK_STR(err_msg(&err), "recording format 2.4, this assay reads 1.x");
 	CHECK(err.hint != NULL);
 }
 
