@@ -186,6 +186,7 @@ struct chart {
 	const char *subtitle; /* NULL = none */
 	const char *note;     /* a second line: the verdict; NULL = none */
 	const uint64_t *ns;   /* time of the points since the start, ascending */
+	const char *x_unit;   /* what these count; NULL: ns */
 	size_t nr_points;
 	struct chart_series series[CHART_SERIES_MAX];
 	size_t nr_series;

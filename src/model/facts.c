@@ -24,7 +24,8 @@ static const struct {
 	const char *key;
 	enum detail detail;
 	const char *usual; /* of DETAIL_IF_USUAL */
-	const char *shown; /* of times in ns: the key without its unit */
+	const char *shown; /* of numbers of ns or bytes: the key without its unit */
+	bool is_bytes;
 } facts[FACT_NR] = {
 	[FACT_RECORDER] = {"recorder", DETAIL_SECOND},
 	[FACT_KIND] = {"kind", DETAIL_SECOND},
@@ -62,17 +63,19 @@ static const struct {
 	[FACT_NO_ANSWER] = {"did not answer within 2 s"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
 	[FACT_HEAP_METHOD] = {"heap method", DETAIL_SECOND},
-	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER},
+	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER,
+				.shown = "heap sampling, a block per", .is_bytes = true},
 	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL_ALWAYS},
-	[FACT_HEAP_SLICES] = {"heap slices", DETAIL_ALWAYS},
-	[FACT_HEAP_TICK] = {"heap tick", DETAIL_ALWAYS},
+	[FACT_HEAP_SLICES] = {"heap slices", DETAIL_ALWAYS, .shown = "heap recorded from"},
+	[FACT_HEAP_TICK] = {"heap tick", DETAIL_ALWAYS, .shown = "heap resolution of ages"},
 	[FACT_HEAP_ENDED] = {"heap ended", DETAIL_ALWAYS},
 	[FACT_HEAP_PROGRAMS_ENDED] = {"heap programs ended", DETAIL_ALWAYS},
 	[FACT_HEAP_KILLED] = {"heap processes killed", DETAIL_ALWAYS},
 	[FACT_HEAP_DUMP] = {"heap dump"},
 	[FACT_HEAP_DUMP_BAD_LINE] = {"heap dump first bad line"},
 	[FACT_HEAP_ALLOCATIONS] = {"heap allocations counted", DETAIL_ALWAYS},
-	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL_ALWAYS},
+	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL_ALWAYS,
+			     .shown = "heap allocated, counted", .is_bytes = true},
 	[FACT_HEAP_FREES] = {"heap frees counted", DETAIL_ALWAYS},
 	[FACT_HEAP_FULL_FOR] = {"heap recorded in full", DETAIL_ALWAYS},
 	[FACT_HEAP_SIZES] = {"heap allocations counted by size", DETAIL_ALWAYS},
@@ -87,16 +90,18 @@ static const struct {
 	[FACT_HEAP_LONGEST_STOP] = {"heap longest stop"},
 	[FACT_HEAP_RING_READING] = {"heap ring reading", DETAIL_ALWAYS},
 	[FACT_HEAP_LONGEST_GAP] = {"heap rings not drained for"},
-	[FACT_HEAP_TABLE_BYTES] = {"heap table bytes", DETAIL_ALWAYS},
+	[FACT_HEAP_TABLE_BYTES] = {"heap table bytes", DETAIL_ALWAYS,
+				   .shown = "heap block tables of assay", .is_bytes = true},
 	[FACT_HEAP_PROBES] = {"heap probes"},
 	[FACT_GROWTH] = {"growth"},
-	[FACT_MEMORY_MACHINE] = {"machine memory"},
-	[FACT_MEMORY_LIMIT] = {"memory limit"},
+	[FACT_MEMORY_MACHINE] = {"machine memory", .shown = "machine memory", .is_bytes = true},
+	[FACT_MEMORY_LIMIT] = {"memory limit", .shown = "memory limit", .is_bytes = true},
 	[FACT_MEMORY_PEAK] = {"memory peak"},
 	[FACT_AT_LIMIT] = {"at the limit"},
 	[FACT_OUT_OF_MEMORY] = {"out of memory"},
-	[FACT_OOM_KILL] = {"OOM kill ns", DETAIL_ALWAYS},
-	[FACT_MEMORY_PEAK_RSS] = {"memory peak RSS", DETAIL_ALWAYS},
+	[FACT_OOM_KILL] = {"OOM kill ns", DETAIL_ALWAYS, .shown = "last OOM kill after"},
+	[FACT_MEMORY_PEAK_RSS] = {"memory peak RSS", DETAIL_ALWAYS, .shown = "memory peak RSS",
+				  .is_bytes = true},
 	[FACT_MEMORY_REFUSED] = {"memory refused"},
 	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL_ALWAYS},
 	[FACT_MEMORY_PARTS] = {"memory parts", DETAIL_ALWAYS},
@@ -182,11 +187,11 @@ const char *fact_shown(const char *key, const char *value, struct num_text *scra
 		       const char **ret_value)
 {
 	enum fact_id id = fact_from_key(key);
-	uint64_t ns;
+	uint64_t nr;
 	*ret_value = value;
-	if (id == FACT_NR || !facts[id].shown || !sv_to_u64(sv_from_str(value), &ns))
+	if (id == FACT_NR || !facts[id].shown || !sv_to_u64(sv_from_str(value), &nr))
 		return key;
-	*scratch = num_ns(ns);
+	*scratch = facts[id].is_bytes ? num_bytes(nr) : num_ns(nr);
 	*ret_value = scratch->s;
 	return facts[id].shown;
 }

@@ -141,8 +141,8 @@ bool fact_is_detail(const char *key, const char *value);
 bool fact_is_second(const char *key, const char *value);
 
 /*
- * Facts that are stored as a number of ns: sets what to show for key and value, "throttled by CPU quota" and
- * "12.3 ms"; else the texts themselves. *ret_value is borrowed from @scratch or @value.
+ * Facts that are stored as a number of ns or bytes: sets what to show for key and value, "throttled by CPU
+ * quota" and "12.3 ms"; else the texts themselves. *ret_value is borrowed from @scratch or @value.
  */
 const char *fact_shown(const char *key, const char *value, struct num_text *scratch,
 		       const char **ret_value);

@@ -77,6 +77,22 @@ void heap_slices_set(struct profile *p, uint64_t first_ns)
 	profile_fact_nr(p, FACT_HEAP_TICK, HEAP_TICK_NS);
 }
 
+const char *heap_time_unit(const struct profile *p)
+{
+	const char *unit = profile_get_fact(p, FACT_MASSIF_UNIT);
+	if (!unit || !strcmp(unit, "ms"))
+		return NULL;
+	return !strcmp(unit, "i")   ? "instructions"
+	       : !strcmp(unit, "B") ? "allocated bytes"
+				    : "ticks";
+}
+
+struct num_text heap_time_text(const struct profile *p, uint64_t ns)
+{
+	const char *unit = heap_time_unit(p);
+	return unit ? num_noun(ns, unit) : num_ns(ns);
+}
+
 /* ---- ages --------------------------------------------------------------------------------- */
 
 static uint64_t step_of(uint64_t passed_ns, uint64_t tick_ns)

@@ -39,6 +39,7 @@
 #define ASSAY_MODEL_HEAP_H
 
 #include "base/base.h"
+#include "base/text/num.h"
 
 /*
  * Slices of time of TABLE_ALLOCATED, TABLE_FREED, TABLE_FREED_PREEXISTING and TABLE_MAPPED: rows have
@@ -60,6 +61,17 @@ struct heap_slices heap_slices_of(const struct profile *p);
 uint64_t heap_slices_end(const struct heap_slices *s, uint64_t time_ns);
 /* Sets the start of the first slice, and that ages are in ticks. The profile's start_ns is set. */
 void heap_slices_set(struct profile *p, uint64_t first_ns);
+
+/*
+ * What times of a profile count: NULL: nanoseconds; else "instructions", "allocated bytes" (massif's
+ * --time-unit=i and B), of which the reader takes one for a nanosecond. They are never shown as times,
+ * and rates are not computed.
+ */
+const char *heap_time_unit(const struct profile *p);
+struct num_text heap_time_text(const struct profile *p, uint64_t ns);
+
+/* The frame of the sites that massif sums up in a tree, each below its threshold. */
+#define HEAP_BELOW "[below massif's threshold]"
 
 /*
  * Ages of live blocks: recorders keep the time of an allocation in ticks, and write rows of TABLE_LIVE

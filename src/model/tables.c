@@ -176,6 +176,18 @@ static size_t nr_columns_of(const struct table_kind *k)
 	return n;
 }
 
+void table_move_row(struct table *t, size_t to, size_t from)
+{
+	t->time_ns[to] = t->time_ns[from];
+	t->stack[to] = t->stack[from];
+	t->task[to] = t->task[from];
+	t->cpu[to] = t->cpu[from];
+	if (t->has_tags)
+		t->tag[to] = t->tag[from];
+	memmove(&t->values[to * t->nr_columns], &t->values[from * t->nr_columns],
+		t->nr_columns * sizeof(*t->values));
+}
+
 uint32_t tables_add(struct profile *p, enum table_id id, unsigned flags)
 {
 	const struct table_kind *k = table_kind(id);

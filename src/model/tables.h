@@ -149,6 +149,8 @@ enum tables_add_flags {
 	TABLES_NO_TEMPORARY = 1 << 1, /* TABLE_ALLOCATED without the columns of temporary blocks */
 };
 
+/* Copies a row over another one: removing rows of a table moves those that stay to its front. */
+void table_move_row(struct table *t, size_t to, size_t from);
 /* Finds or adds the table of a kind that has a key. Returns its index in p->tables. */
 uint32_t tables_add(struct profile *p, enum table_id id, unsigned flags);
 /* Determines the kind of a table from its name (shape->event) and columns. */

@@ -186,7 +186,10 @@ static void add_x_axis(struct draw *d)
 		uint64_t ns = (uint64_t)llround(MAX(t, 0.0) * 1e9);
 		double x = x_of(d, ns);
 		add_line(d, "axis", x, BOTTOM, x, BOTTOM + 4);
-		add_text(d, "tick", x, BOTTOM + 18, "middle", ns ? num_ns(ns).s : "0");
+		add_text(d, "tick", x, BOTTOM + 18, "middle",
+			 !ns         ? "0"
+			 : c->x_unit ? num_count(ns).s
+				     : num_ns(ns).s);
 	}
 	add_line(d, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
 }

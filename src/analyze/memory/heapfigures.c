@@ -328,6 +328,21 @@ static void choose_vias(struct heapfigures *f)
 		f->functions.rows.p[i].frame.via = most[i]->frame.via;
 }
 
+/* Whether massif summed up sites, and a function has nothing in a tree that is not empty. */
+static bool has_merged(const struct heapfigures *f)
+{
+	const struct heap_sum *all = f->total.of;
+	bool has_below = false;
+	bool has_gap = false;
+	vec_foreach(g, &f->functions.rows) {
+		const struct heap_sum *of = g->f.of;
+		has_below |= !strcmp(heapframe_name(f->p, &g->frame), HEAP_BELOW);
+		has_gap |= (all[HEAP_SUM_PEAK].bytes && !of[HEAP_SUM_PEAK].bytes) ||
+			   (all[HEAP_SUM_LIVE].bytes && !of[HEAP_SUM_LIVE].bytes);
+	}
+	return has_below && has_gap;
+}
+
 /* ---- all ----------------------------------------------------------------------------------- */
 
 int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
@@ -355,6 +370,7 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 		TRY(add_table(f, parts[i].table, parts[i].part, spec, err));
 	shrink_all(f);
 	choose_vias(f);
+	f->has_merged = has_merged(f);
 	return 0;
 }
 

@@ -79,11 +79,12 @@ struct heapfigures {
 	struct heap_groups sites; /* key: stack node of the function */
 	struct heap_groups threads;
 	struct heap_groups sizes;
-	uint64_t peak_ns;          /* time of the peak of live bytes; 0: not known */
-	uint64_t together_bytes;   /* several: what was live at one time at most, by slices */
-	size_t nr_peaks;           /* number of processes, each with a peak of its own */
-	bool is_sampled;           /* numbers are estimates from samples */
-	bool is_exact;             /* sampled, but what was allocated is scaled to exact counts */
+	uint64_t peak_ns;        /* time of the peak of live bytes; 0: not known */
+	uint64_t together_bytes; /* several: what was live at one time at most, by slices */
+	size_t nr_peaks;         /* number of processes, each with a peak of its own */
+	bool has_merged; /* massif's trees: a function without a row may be below its threshold */
+	bool is_sampled; /* numbers are estimates from samples */
+	bool is_exact;   /* sampled, but what was allocated is scaled to exact counts */
 	int64_t not_sampled_bytes; /* of the allocations of sizes of which none was sampled */
 };
 

@@ -87,7 +87,7 @@ static void add_total(const struct page *g, struct report_table *to, const struc
 static struct num_text moment(const struct profile *p, uint64_t time_ns)
 {
 	struct window w = window_of_profile(p);
-	return num_ns(time_ns > w.from_ns ? time_ns - w.from_ns : 0);
+	return heap_time_text(p, time_ns > w.from_ns ? time_ns - w.from_ns : 0);
 }
 
 static const char *peak_note(const struct heapfigures *f)
@@ -361,19 +361,25 @@ static void note_cut(struct report *r, const struct profile *p)
 			"--dump -p PID");
 }
 
-/* massif's --time-unit i and B: the reader takes one for a nanosecond. */
 static void note_unit(struct report *r, const struct profile *p)
 {
-	const char *unit = profile_get_fact(p, FACT_MASSIF_UNIT);
-	if (!unit || !strcmp(unit, "ms"))
-		return;
-	const char *what = !strcmp(unit, "i")   ? "instructions"
-			   : !strcmp(unit, "B") ? "allocated bytes"
-						: unit;
-	report_note(r,
-		    "all times are numbers of %s, 1 ns for each (massif's time unit '%s'); "
-		    "valgrind --tool=massif --time-unit=ms writes times",
-		    what, unit);
+	const char *unit = heap_time_unit(p);
+	if (unit)
+		report_note(
+			r,
+			"positions in the recording are numbers of %s, not times (massif's time "
+			"unit '%s'); valgrind --tool=massif --time-unit=ms writes times",
+			unit, profile_get_fact(p, FACT_MASSIF_UNIT));
+}
+
+static void note_merged(const struct page *g)
+{
+	if (g->f->has_merged)
+		report_note(
+			g->r,
+			"a site without a number at the peak or at the end ('-') is not in massif's "
+			"tree of that moment: it had none, or is part of '" HEAP_BELOW
+			"' (below 1 %% of the heap, or massif's --threshold)");
 }
 
 static void note_suppressed(struct report *r, const struct selection *sel)
@@ -455,7 +461,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	r->has_no_samples = sel->weight && !sel->nr_samples; /* a source that knows only bytes */
 	r->is_estimated = sel->variance != NULL; /* else every block shown was recorded */
 	if (view_duration_ns(sel))
-		report_fact(r, FACT_DURATION, num_ns(view_duration_ns(sel)).s);
+		report_fact(r, FACT_DURATION, heap_time_text(p, view_duration_ns(sel)).s);
 	note_sampling(r, p);
 	note_dropped(r, p);
 	note_suppressed(r, sel);
@@ -559,6 +565,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
 	const struct heap_sum *of = g->f->total.of;
 	note_not_sampled(g);
+	note_merged(g);
 	add_totals(g);
 	heapviews_functions(g->r, g->f, limits);
 	if (!heap_sum_is_none(&of[HEAP_SUM_LEAKED]))
@@ -600,7 +607,7 @@ static int open_page(struct page *g, struct heapfigures *f, struct arena *a, str
 	TRY(heapfigures_collect(f, a, p, spec, err));
 	*g = (struct page){.r = r,
 			   .f = f,
-			   .seconds = (double)view_duration_ns(&sel) / 1e9,
+			   .seconds = heap_time_unit(p) ? 0 : (double)view_duration_ns(&sel) / 1e9,
 			   .scope = select_scope(spec)};
 	heapsum_begin(r, p, &sel);
 	if (f->is_exact && sel.id == TABLE_ALLOCATED) /* scaled to the exact counts */

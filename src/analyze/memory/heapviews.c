@@ -156,8 +156,10 @@ static union cell cell_of(const struct heapfigures *f, const struct heap_column 
 	const struct heap_sum *s = &g->f.of[c->of];
 	const struct heap_sum *all = &f->total.of[c->of];
 	switch (c->measure) {
-	case BYTES:
-		return heap_cell_bytes(s);
+	case BYTES: /* below the threshold of the tree of that moment: not known */
+		return f->has_merged && !s->bytes
+			       ? (union cell){.estimate = {.value = CELL_NO_ESTIMATE}}
+			       : heap_cell_bytes(s);
 	case COUNT:
 		return heap_cell_count(s);
 	case EXACT_BYTES:

@@ -536,12 +536,35 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 	return 0;
 }
 
-void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event)
+/* Removes the rows that are not of the weight. */
+static void keep_weight(const struct profile *p, struct table *t, enum heap_weight w,
+			const struct leak_limit *leaks)
 {
+	size_t n = 0;
+	for (size_t i = 0; i < t->n; i++)
+		if (w == HEAP_WEIGHT_LEAKED ? leaks_has(leaks, t->time_ns[i])
+					    : is_of_weight(p, w, t, i))
+			table_move_row(t, n++, i);
+	t->n = n;
+}
+
+int heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event, struct err *err)
+{
+	struct leak_limit leaks;
+	TRY(leaks_limit(p, NULL, &leaks, err));
+	const char *why = w == HEAP_WEIGHT_LEAKED && leaks.why_unknown ? leaks.why_unknown
+			  : heap_weight_has_rows(p, w)                 ? NULL
+								       : weights[w].empty;
+	if (why)
+		return err_set(err, -EINVAL, "nothing has weight '%s': %s", weights[w].key, why);
 	*ret_event = table_key(weights[w].table);
-	vec_foreach(t, &p->tables)
-		if (t->id == weights[w].table && weights[w].column < t->nr_columns)
-			t->weight_column = weights[w].column;
+	vec_foreach(t, &p->tables) {
+		if (t->id != weights[w].table || weights[w].column >= t->nr_columns)
+			continue;
+		t->weight_column = weights[w].column;
+		keep_weight(p, t, w, &leaks);
+	}
+	return 0;
 }
 
 bool heapweights_is_memory(const struct selection *sel)

@@ -66,8 +66,11 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 bool heapweights_is_memory(const struct selection *sel);
 /* True for amounts that grow with the duration of the capture; also for all but memory. */
 bool heapweights_is_flow(const struct selection *sel);
-/* Makes @w the weight column of its table, for writers of rows; *ret_event: name of the table. */
-void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event);
+/*
+ * For writers of rows: makes @w the weight column of its table, which keeps only rows of that weight;
+ * *ret_event: name of the table. -EINVAL: there is none.
+ */
+int heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event, struct err *err);
 
 /*
  * Iterates over the rows of one table that pass the filters. Fields for which the table has no

@@ -226,6 +226,7 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 	if (!t.start_ns)
 		t.start_ns = t.rows[0].time_ns;
 	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
+	t.time_unit = heap_time_unit(p);
 	t.is_live_whole = t.has_live && !(attached && !strcmp(attached, "attach"));
 	find_peak(&t, p);
 	*ret_t = t;
@@ -328,6 +329,8 @@ static void add_snapshots(struct report *r, const struct memtime *m, uint64_t ma
 	struct report_column columns[NR_TIME_COLUMNS] = {
 		{"time_ns", "time", CELL_NS, "since the capture's start"}};
 	size_t nr_columns = 1;
+	if (m->time_unit)
+		columns[0] = (struct report_column){"position", m->time_unit, CELL_COUNT, NULL};
 	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
 		if (is_shown(m, parts[k].of))
 			columns[nr_columns++] = parts[k].column;
@@ -384,7 +387,8 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 		return;
 	struct memslope s = memslope_of(times, values, n);
 	union cell growth = {.estimate = {.change = CELL_NO_CHANGE}};
-	if (s.is_known) {
+	bool is_long = n && times[n - 1] - times[0] >= MEMVERDICT_SPAN_MIN_NS;
+	if (s.is_known && is_long && !m->time_unit) { /* as the verdict */
 		growth.estimate.change = llround(s.per_s * 60);
 		growth.estimate.error = (uint64_t)llround((s.high - s.low) * 30);
 	}

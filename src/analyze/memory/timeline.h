@@ -36,8 +36,9 @@ struct memtime {
 	size_t nr_rows;
 	size_t peak_idx; /* of live bytes, else of RSS */
 	uint32_t nr_processes;
-	uint64_t start_ns; /* origin of times */
-	bool is_stale;     /* the last reading is not of the end: see memtime_is_stale */
+	uint64_t start_ns;     /* origin of times */
+	const char *time_unit; /* heap_time_unit */
+	bool is_stale;         /* the last reading is not of the end: see memtime_is_stale */
 	bool has_live;
 	bool is_live_whole; /* live bytes are the whole heap: recorded from the start of the program */
 	bool has_pss;       /* of some readings */

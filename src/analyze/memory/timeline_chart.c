@@ -63,13 +63,14 @@ static const char *subtitle(struct arena *a, const struct profile *p, const stru
 {
 	const char *target = profile_get_fact(p, FACT_TARGET);
 	const uint64_t *peak = m->rows[m->peak_idx].bytes;
-	return arena_fmt(a, "%s%s%s%s, %s %s%s", target ? target : "", target ? ", " : "",
+	return arena_fmt(a, "%s%s%s%s, %s %s%s%s%s", target ? target : "", target ? ", " : "",
 			 num_noun(m->nr_rows, "readings").s,
 			 m->nr_processes > 1 ? arena_fmt(a, " of %u processes", m->nr_processes)
 					     : "",
 			 m->has_live ? "peak live heap" : "peak RSS",
 			 num_bytes(peak[m->has_live ? HEAP_MEMORY_LIVE : HEAP_MEMORY_RSS]).s,
-			 m->has_live && !m->is_live_whole ? ", allocated in the capture" : "");
+			 m->has_live && !m->is_live_whole ? ", allocated in the capture" : "",
+			 m->time_unit ? ", by number of " : "", m->time_unit ? m->time_unit : "");
 }
 
 int memtime_chart(struct arena *a, const struct profile *p, const char *title, struct chart *ret_c,
@@ -86,6 +87,7 @@ int memtime_chart(struct arena *a, const struct profile *p, const char *title, s
 		.title = title ? title : "memory over time",
 		.subtitle = subtitle(a, p, &m),
 		.ns = ns,
+		.x_unit = m.time_unit,
 		.nr_points = m.nr_rows,
 		.marks = peak,
 		.nr_marks = 1,

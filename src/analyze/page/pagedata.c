@@ -559,7 +559,8 @@ int page_make(struct page *page, const struct profile *p, const char *input,
 	page->tree_report = report_new();
 	struct window all = window_of_profile(p);
 	page->start_ns = all.from_ns;
-	page->duration_ms = (all.to_ns - all.from_ns + NS_PER_MS - 1) / NS_PER_MS;
+	if (!heap_time_unit(p)) /* else nothing of it is over time */
+		page->duration_ms = (all.to_ns - all.from_ns + NS_PER_MS - 1) / NS_PER_MS;
 	struct job job = {.page = page, .p = p, .input = input, .code = code};
 	work_run(pool, ARRAY_LEN(job.rc), run_item, &job);
 	int rc = 0;

@@ -6,7 +6,9 @@
 #include "base/base.h"
 #include "analyze/stacks/callers.h"
 
+#include "analyze/memory/heapweights.h"
 #include "analyze/select/match.h"
+#include "base/buf.h"
 #include "base/text/num.h"
 
 struct state {
@@ -69,6 +71,29 @@ static struct state *search_stacks(struct arena *a, const struct search *q)
 	return states;
 }
 
+static bool has_row_of(const struct table *t, const uint8_t *has)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (has[t->stack[i]])
+			return true;
+	return false;
+}
+
+/* The function is in the profile, but not in the rows shown: says where it is. */
+static void note_elsewhere(struct report *r, struct arena *a, const struct search *q,
+			   const char *pattern)
+{
+	CLEANUP(buf_release) struct buf in = {0};
+	const struct profile *p = q->sel->p;
+	const uint8_t *has = match_stacks(a, p, q->match);
+	vec_foreach(t, &p->tables)
+		if (strcmp(profile_text(p, t->event), q->sel->event) != 0 && has_row_of(t, has))
+			buf_addf(&in, "%s'%s'", in.n ? ", " : "", profile_text(p, t->event));
+	report_note(r, "no row shown by '%s' has a stack with '%s'%s%s%s", q->sel->event, pattern,
+		    in.n ? ": it is in " : "", buf_str(&in),
+		    in.n ? (heapweights_is_memory(q->sel) ? " (--weight)" : " (--event)") : "");
+}
+
 static void add_table(struct report *r, struct arena *a, const struct search *q,
 		      const char *pattern, const struct view_limits *limits)
 {
@@ -101,6 +126,8 @@ static void add_table(struct report *r, struct arena *a, const struct search *q,
 		.flags = VIEW_MODULE | VIEW_OF_ALL,
 	};
 	view_add_table(r, q->sel, &spec, items, g->n, &by_self);
+	if (!of.weight)
+		note_elsewhere(r, a, q, pattern);
 }
 
 int callers_report(struct report *r, const struct selection *sel, const struct callers_spec *spec,

@@ -5,17 +5,6 @@
 #include "analyze/wait/reason.h"
 #include "base/arena.h"
 
-static void move_row(struct table *t, size_t to, size_t from)
-{
-	t->time_ns[to] = t->time_ns[from];
-	t->stack[to] = t->stack[from];
-	t->task[to] = t->task[from];
-	t->cpu[to] = t->cpu[from];
-	t->tag[to] = t->tag[from];
-	memmove(&t->values[to * t->nr_columns], &t->values[from * t->nr_columns],
-		t->nr_columns * sizeof(*t->values));
-}
-
 static struct idlewaits remove_of(struct profile *p, struct table *t, struct reasons *reasons)
 {
 	struct idlewaits removed = {0};
@@ -23,7 +12,7 @@ static struct idlewaits remove_of(struct profile *p, struct table *t, struct rea
 	for (size_t i = 0; i < t->n; i++) {
 		const int64_t *v = &t->values[i * t->nr_columns];
 		if (!wait_is_idle(reason_of(reasons, t->stack[i], &p->tags.p[t->tag[i]]))) {
-			move_row(t, n++, i);
+			table_move_row(t, n++, i);
 			continue;
 		}
 		removed.nr += (uint64_t)MAX(v[0], 0);

@@ -55,7 +55,7 @@ static const struct opt convert_opts[] = {
 		"samples of this event (default: all, or the first if the format holds one)"),
 	OPT_STR(0, "weight", struct convert_opts, weight, "COLUMN",
 		"value to write, if the event has several columns: samples, period, time, calls, "
-		"bytes; of memory live, peak, allocated, calls, freed (default: what reports add "
+		"bytes; of memory live, peak, leaked, held, allocated, calls, freed (default: what reports add "
 		"up, of memory what was allocated; the period if the samples' periods vary)"),
 	OPT_FLAG(
 		0, "no-idle", struct convert_opts, has_no_idle,
@@ -324,9 +324,7 @@ static int choose_outputs(struct output *outputs, size_t nr, const struct conver
 	return EXIT_OK;
 }
 
-/*
- * Applies --weight. Some weights of memory are no column of a table: only flame graphs take them.
- */
+/* Applies --weight; flame graphs select their rows by it themselves. */
 static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struct err *err)
 {
 	enum heap_weight w;
@@ -337,13 +335,7 @@ static int weigh(struct convert_opts *o, struct profile *p, bool is_flame, struc
 	o->heap_weight = o->weight;
 	if (is_flame)
 		return 0;
-	if (w == HEAP_WEIGHT_LEAKED || !tables_find_rows(p, heap_weight_table(w))) {
-		err_set(err, -EINVAL, "cannot convert weight '%s': the profile has no table of it",
-			o->weight);
-		return err_hint(err, "to draw it: assay flame --weight %s", o->weight);
-	}
-	heapweights_set(p, w, &o->event);
-	return 0;
+	return heapweights_set(p, w, &o->event, err);
 }
 
 static void remove_idle(struct profile *p)

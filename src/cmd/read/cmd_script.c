@@ -123,8 +123,8 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	enum heap_weight weight;
 	bool is_heap = filter->weight && views_find(p, &spec)->has_weights &&
 		       heap_weight_from_key(filter->weight, &weight);
-	if (is_heap)
-		heapweights_set(p, weight, &spec.event);
+	if (is_heap && heapweights_set(p, weight, &spec.event, &err))
+		return cmd_refuse(&err);
 	if (filter_weigh(filter, p, &err) || compile(&row_filters, p, &spec, &err))
 		return cmd_refuse(&err);
 	int rc = write_script(o, p, &row_filters, &err);

@@ -136,7 +136,7 @@ static bool parse_node(struct reader *r, struct sv s, bool is_root, struct node 
 		bool is_below = sv_has_prefix(s, SV("in "));
 		CLEANUP(buf_release) struct buf name = {0};
 		buf_add_sv(&name, s);
-		n.loc = profile_pseudo_location(r->p, is_below ? MASSIF_BELOW : buf_str(&name));
+		n.loc = profile_pseudo_location(r->p, is_below ? HEAP_BELOW : buf_str(&name));
 	}
 	*ret_n = n;
 	return true;

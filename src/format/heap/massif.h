@@ -27,6 +27,4 @@
 #ifndef ASSAY_FORMAT_HEAP_MASSIF_H
 #define ASSAY_FORMAT_HEAP_MASSIF_H
 
-#define MASSIF_BELOW "[below massif's threshold]"
-
 #endif

@@ -58,7 +58,7 @@ struct writer {
 	struct branches branches;
 	uint64_t unit_ns;
 	double threshold_bytes; /* of the tree that is written */
-	loc_id below;           /* MASSIF_BELOW of a profile that came from massif, or 0 */
+	loc_id below;           /* HEAP_BELOW of a profile that came from massif, or 0 */
 };
 
 static void writer_release(struct writer *w)
@@ -509,8 +509,7 @@ static void find_below(struct writer *w)
 	for (size_t i = 1; i < w->p->locations.n; i++) {
 		const struct location *l = &w->p->locations.p[i];
 		if (l->nr_frames && w->p->modules.p[l->module].kind == MODULE_PSEUDO &&
-		    !strcmp(profile_frame_name(w->p, &w->p->frames.p[l->first_frame]),
-			    MASSIF_BELOW))
+		    !strcmp(profile_frame_name(w->p, &w->p->frames.p[l->first_frame]), HEAP_BELOW))
 			w->below = (loc_id)i;
 	}
 }

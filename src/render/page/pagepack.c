@@ -67,9 +67,12 @@ static void add_about(struct packer *k)
 		const char *key = intern_str(&r->names, f->key);
 		const char *value = intern_str(&r->names, f->value);
 		json_arr(j);
+		struct num_text scratch;
+		bool is_detail = fact_is_detail(key, value);
+		key = fact_shown(key, value, &scratch, &value);
 		json_str(j, key);
 		json_str(j, value);
-		json_u64(j, fact_is_detail(key, value));
+		json_u64(j, is_detail);
 		json_end(j);
 	}
 	json_end(j);

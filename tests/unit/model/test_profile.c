@@ -129,6 +129,9 @@ TEST(facts_of_times_are_shown_with_their_unit)
 	CHECK_STR(value, "10.0 ms");
 	CHECK_STR(fact_shown(key, "unknown", &scratch, &value), key);
 	CHECK_STR(value, "unknown");
+	key = fact_key(FACT_MEMORY_PEAK_RSS);
+	CHECK_STR(fact_shown(key, "43835392", &scratch, &value), "memory peak RSS");
+	CHECK_STR(value, "41.8 MiB");
 	CHECK_STR(fact_shown("a key", "12", &scratch, &value), "a key");
 	CHECK_STR(value, "12");
 }
