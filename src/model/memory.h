@@ -150,8 +150,9 @@ static inline const char *memmaps_path(const struct memmaps *m, const struct mem
 struct memheap {
 	bool is_known;
 	uint32_t nr_arenas;
-	uint64_t total_bytes;  /* address space of the heaps, without large blocks */
-	uint64_t walked_bytes; /* of these */
+	uint64_t total_bytes;       /* address space of the heaps, without large blocks */
+	uint64_t walked_bytes;      /* of these */
+	uint64_t main_unread_bytes; /* of these, the main heap if its arena was not found */
 	uint64_t used_bytes; /* chunks in use, with their headers and those in caches of threads */
 	uint64_t free_bytes; /* free chunks, also those in fastbins and the top */
 	uint64_t fast_bytes; /* of these, in fastbins */

@@ -231,6 +231,8 @@ static void read_heaps(struct memwatch *w, const struct memmaps *m)
 			blocks.used_bytes += one->anon.of[owners[i]].used_bytes;
 		}
 	}
+	if (w->heap.main_unread_bytes) /* what is in use in it is not known */
+		return;
 	uint64_t resident = w->heap.resident_bytes + blocks.resident_bytes;
 	w->stats = (struct memallocator){
 		.is_known = true,

@@ -75,6 +75,16 @@ static void add_heap(struct report *r, const struct memheap *h)
 	if (!h || !h->is_known)
 		return;
 	double walked = 100.0 * (double)h->walked_bytes / (double)MAX(h->total_bytes, (uint64_t)1);
+	if (h->main_unread_bytes) {
+		report_note(
+			r,
+			"malloc's main heap ([heap], %s of addresses) was not walked, because its "
+			"arena was not found: what is in use in it is not known; in %s of threads, "
+			"without large blocks, %s of %s are in use",
+			num_bytes(h->main_unread_bytes).s, num_noun(h->nr_arenas, "arenas").s,
+			num_bytes(h->used_bytes).s, num_bytes(h->resident_bytes).s);
+		return;
+	}
 	uint64_t unused = h->resident_bytes - MIN(h->resident_bytes, h->used_bytes);
 	report_note(r,
 		    "malloc's heaps (%s, without large blocks, %s %% walked): %s resident, %s "

@@ -26,6 +26,7 @@
 #define FAST_LINKS   2048u /* longer lists are not followed */
 #define DATA_MAX     ((uint64_t)64 << 20)
 #define PAGE_WORDS   (PAGEHEAD_PAGE / sizeof(uint64_t))
+#define TOP_TRIES    16u /* reads of a top that changes meanwhile */
 
 /* Offsets in struct malloc_state. */
 #define STATE_FAST   0x10u
@@ -297,26 +298,49 @@ static bool read_arena(const struct pagehead_reader *r, uint64_t state, struct h
 	return state % 8 == 0 && pagehead_copy(r, state, ret_a->words, sizeof(ret_a->words));
 }
 
+/* The main heap. It may have grown since its mapping was read, at most up to the next mapping. */
+struct main_heap {
+	uint64_t start;
+	uint64_t end;
+	uint64_t limit;
+};
+
 /* Whether a word is the top of an arena's state, by the words behind it. @state: its address. */
-static bool is_state(const uint64_t *top, uint64_t state, const struct memmap *heap)
+static bool is_state(const uint64_t *top, uint64_t state, const struct main_heap *heap)
 {
 	uint64_t next = top[(STATE_NEXT - STATE_TOP) / 8];
 	uint64_t system = top[(STATE_SYSTEM - STATE_TOP) / 8];
-	return *top >= heap->start && *top < heap->end && *top % 16 == 0 && system &&
+	return *top >= heap->start && *top < heap->limit && *top % 16 == 0 && system &&
 	       system % PAGE == 0 &&
 	       (next == state || next % ARENA_ALIGN == 0x20 || next % ARENA_ALIGN == 0x30);
 }
 
-static bool is_top(const struct pagehead_reader *r, uint64_t top)
+/* Reads the arena and the end of its heap, that of the top chunk. Both change as the program allocates. */
+static bool read_main(const struct pagehead_reader *r, uint64_t state, struct main_heap *heap,
+		      struct heap_arena *ret_a)
 {
-	uint64_t head;
-	return pagehead_copy(r, top + 8, &head, sizeof(head)) && head & PREV_IN_USE &&
-	       (top + (head & ~FLAG_BITS)) % PAGE == 0;
+	for (unsigned i = 0; i < TOP_TRIES; i++) {
+		uint64_t head, again;
+		if (!read_arena(r, state, ret_a) ||
+		    !is_state(ret_a->words + STATE_TOP / 8, state, heap))
+			return false;
+		uint64_t top = arena_word(ret_a, STATE_TOP);
+		if (!pagehead_copy(r, top + 8, &head, sizeof(head)) ||
+		    !pagehead_copy(r, state + STATE_TOP, &again, sizeof(again)) || again != top)
+			continue;
+		uint64_t nr_bytes = head & ~FLAG_BITS;
+		if (head & PREV_IN_USE && nr_bytes <= heap->limit - top &&
+		    (top + nr_bytes) % PAGE == 0) {
+			heap->end = top + nr_bytes;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Finds the main arena in a binary's data: a variable that points to the top of the heap. */
 static bool find_arena_in(const struct pagehead_reader *r, const struct memmap *data,
-			  const struct memmap *heap, struct heap_arena *ret_a)
+			  struct main_heap *heap, struct heap_arena *ret_a)
 {
 	uint64_t words[2 * PAGE_WORDS]; /* a page, and the next one for a state that begins in it */
 	uint64_t end = MIN(data->end, data->start + DATA_MAX);
@@ -328,8 +352,7 @@ static bool find_arena_in(const struct pagehead_reader *r, const struct memmap *
 			memset(words + PAGE_WORDS, 0, PAGE);
 		for (size_t k = 0; has_page && k < PAGE_WORDS; k++) {
 			uint64_t state = at + k * 8 - STATE_TOP;
-			if (is_state(words + k, state, heap) && is_top(r, words[k]) &&
-			    read_arena(r, state, ret_a))
+			if (is_state(words + k, state, heap) && read_main(r, state, heap, ret_a))
 				return true;
 		}
 		memcpy(words, words + PAGE_WORDS, PAGE);
@@ -339,7 +362,7 @@ static bool find_arena_in(const struct pagehead_reader *r, const struct memmap *
 }
 
 static bool find_main_arena(const struct pagehead_reader *r, const struct memmaps *m,
-			    const struct memmap *heap, struct heap_arena *ret_a)
+			    struct main_heap *heap, struct heap_arena *ret_a)
 {
 	for (size_t i = 0; i < m->list.n; i++)
 		if (memanon_is_data(m, i) && find_arena_in(r, &m->list.p[i], heap, ret_a))
@@ -350,16 +373,23 @@ static bool find_main_arena(const struct pagehead_reader *r, const struct memmap
 static void walk_main(struct walk *w, const struct memmaps *m)
 {
 	struct heap_arena a;
-	struct memmap heap = {0};
+	struct main_heap heap = {0};
 	/* What a process adds after a fork is a mapping of its own. */
 	vec_foreach(one, &m->list)
 		if (one->kind == MEMMAP_HEAP && (!heap.end || one->start == heap.end)) {
 			heap.start = heap.end ? heap.start : one->start;
 			heap.end = one->end;
+			heap.limit = heap.end + SEGMENT_MAX;
+		} else if (heap.end && one->start >= heap.end) {
+			heap.limit = MIN(heap.limit, one->start);
 		}
-	if (!heap.end || !find_main_arena(w->r, m, &heap, &a) ||
-	    !open_segment(w, heap.start, heap.end))
+	if (!heap.end)
 		return;
+	if (!find_main_arena(w->r, m, &heap, &a) || !open_segment(w, heap.start, heap.end)) {
+		w->sum.main_unread_bytes = heap.end - heap.start;
+		w->sum.total_bytes += heap.end - heap.start;
+		return;
+	}
 	w->arena = &a;
 	w->is_main = true;
 	w->sum.nr_arenas++;

@@ -14,8 +14,9 @@
  *
  * The process runs on, so every size is checked: it must fit the heap, and behind a free chunk its
  * size must stand again. Where that fails even after reading again, the walk continues at the next
- * 16 chunks in a row that fit. memheap.walked_bytes says how much was walked. Only resident pages
- * are read.
+ * 16 chunks in a row that fit. memheap.walked_bytes says how much was walked, and
+ * main_unread_bytes that the main heap was not, because its arena was not found. Only resident pages are
+ * read.
  */
 #ifndef ASSAY_HOST_MEMORY_MALLOCHEAP_H
 #define ASSAY_HOST_MEMORY_MALLOCHEAP_H

@@ -23,6 +23,7 @@ struct shape {
 	size_t nr_bytes; /* of a block */
 	size_t keep;     /* one block of so many is kept */
 	bool is_thread;  /* in the arena of a thread */
+	bool grows;      /* the heap, after its mappings were read */
 };
 
 struct truth {
@@ -75,6 +76,13 @@ static void run_child(const struct shape *s, int to, int from)
 	}
 	t.info = mallinfo2();
 	write_truth(to, &t);
+	if (s->grows) {
+		if (read(from, &go, 1) != 1)
+			_exit(1);
+		make_holes((void *)s);
+		t.info = mallinfo2();
+		write_truth(to, &t);
+	}
 	if (read(from, &go, 1) != 1)
 		_exit(1);
 	uint64_t before = anon_bytes();
@@ -106,6 +114,9 @@ static void check_shape(const struct shape *s)
 	CLEANUP(memmaps_release) struct memmaps m = {0};
 	CHECK(!memmaps_read(&m, pid, NULL, NULL));
 	memanon_classify_all(&m, pid);
+	if (s->grows)
+		CHECK(write(down[1], "x", 1) == 1 &&
+		      read(up[0], &t, sizeof(t)) == (ssize_t)sizeof(t));
 	bool is_read = mallocheap_read(&h, &m, pid);
 	CHECK(write(down[1], "x", 1) == 1 && read(up[0], &t, sizeof(t)) == (ssize_t)sizeof(t));
 	(void)kill(pid, SIGKILL);
@@ -130,6 +141,41 @@ TEST(mallocheap_tells_free_chunks_from_chunks_in_use)
 TEST(mallocheap_finds_chunks_in_fastbins)
 {
 	check_shape(&(struct shape){.nr_bytes = 100, .keep = 50});
+}
+
+TEST(mallocheap_finds_a_heap_that_grows)
+{
+	check_shape(&(struct shape){.nr_bytes = 1000, .keep = 50, .grows = true});
+}
+
+TEST(mallocheap_counts_a_main_heap_that_it_cannot_walk)
+{
+#ifndef __SANITIZE_ADDRESS__
+	int up[2], down[2];
+	struct truth t;
+	struct memheap h = {0};
+	const struct shape in_thread = {.nr_bytes = 1500, .keep = 20, .is_thread = true};
+	CHECK(!pipe(up) && !pipe(down));
+	pid_t pid = fork();
+	if (!pid)
+		run_child(&in_thread, up[1], down[0]);
+	CHECK(read(up[0], &t, sizeof(t)) == (ssize_t)sizeof(t));
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	CHECK(!memmaps_read(&m, pid, NULL, NULL));
+	memanon_classify_all(&m, pid);
+	vec_foreach(one, &m.list) { /* it has no top there */
+		if (one->kind != MEMMAP_HEAP)
+			continue;
+		one->start = one->end + 4096;
+		one->end = one->start + (64u << 20);
+	}
+	bool is_read = mallocheap_read(&h, &m, pid);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	CHECK(is_read);
+	CHECK_U64(h.main_unread_bytes, 64u << 20);
+	CHECK_U64(h.total_bytes - h.walked_bytes, 64u << 20);
+#endif
 }
 
 TEST(mallocheap_walks_the_arenas_of_threads)
