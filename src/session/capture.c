@@ -563,7 +563,8 @@ static void symbolize_rest(struct capture *c)
 static void add_peak(struct capture *c)
 {
 	uint64_t bytes = memstat_command_peak(c->child.peak_rss_bytes, c->child_before_bytes);
-	if (c->options->tables & TABLE_SET(MEMORY) &&
+	bool is_recorded = c->child.peak_is_own || c->options->takes_children;
+	if (c->options->tables & TABLE_SET(MEMORY) && is_recorded &&
 	    bytes > profile_get_fact_nr(c->p, FACT_MEMORY_PEAK_RSS))
 		profile_fact_nr(c->p, FACT_MEMORY_PEAK_RSS, bytes);
 }

@@ -9,9 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/process/stop.h"
+#include "base/sv.h"
 
 static void child(char *const argv[], int (*before_exec)(void), int start_fd,
 		  int status_fd) NORETURN;
@@ -92,6 +94,25 @@ static uint64_t timeval_ns(const struct timeval *t)
 }
 
 /*
+ * The kernel's peak of a process covers the children that it waited for; whether there were any is
+ * seen in their page faults (proc_pid_stat(5), cminflt), which no process is without.
+ */
+static bool has_waited_for_none(pid_t pid)
+{
+	CLEANUP(buf_release) struct buf stat = {0};
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", pid);
+	uint64_t nr_faults;
+	if (file_read(&stat, path, 1 << 16, NULL))
+		return false;
+	ssize_t end = sv_rindex(buf_sv(&stat), ')');
+	struct sv rest =
+		end < 0 ? (struct sv){0} : sv_trim(sv_from_idx(buf_sv(&stat), (size_t)end + 1));
+	for (unsigned field = 3; field < 11; field++)
+		(void)sv_split(&rest, ' ');
+	return sv_to_u64(sv_split(&rest, ' '), &nr_faults) && !nr_faults;
+}
+
+/*
  * Waits for the end of the child only. A child that assay traces (remote/patch/launch.h) also has
  * ptrace stops; a plain waitpid would report and consume those instead of the tracer's.
  */
@@ -105,6 +126,7 @@ static bool reap(struct spawn *s, int flags)
 		if (si.si_code == CLD_EXITED || si.si_code == CLD_KILLED ||
 		    si.si_code == CLD_DUMPED) {
 			struct rusage used = {0};
+			s->peak_is_own = has_waited_for_none(s->pid);
 			if (wait4(s->pid, &status, 0, &used) != s->pid)
 				return false;
 			s->cpu_ns = timeval_ns(&used.ru_utime) + timeval_ns(&used.ru_stime);

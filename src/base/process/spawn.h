@@ -18,9 +18,8 @@ struct spawn {
 	int status_fd; /* read end of a pipe with the errno of a failed exec */
 	bool is_reaped;
 	int wait_status;
-	uint64_t
-		peak_rss_bytes; /* once reaped: of it or of a child that it waited for; also before its
-				    exec */
+	uint64_t peak_rss_bytes; /* once reaped; also before its exec */
+	bool peak_is_own;        /* else it may be that of a child that it waited for */
 	uint64_t
 		cpu_ns; /* once reaped: its CPU time, with that of the children that it waited for */
 };

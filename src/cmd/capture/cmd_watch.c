@@ -496,7 +496,8 @@ static int finish_recording(struct run *r)
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct procend end = end_of(r);
-	if (r->child && r->child->is_reaped)
+	if (r->child && r->child->is_reaped &&
+	    (r->child->peak_is_own || r->o->target.takes_children))
 		r->page.end_peak_bytes =
 			memstat_command_peak(r->child->peak_rss_bytes, r->before_exec_bytes);
 	if (r->page.end_peak_bytes)
