@@ -234,6 +234,12 @@ static const struct report_column byte_columns[] = {
 	{"what", "memory", CELL_TEXT, NULL},
 };
 
+/* The recorder's memory in a process counts towards RLIMIT_DATA. */
+static bool has_recorder(const struct profile *p)
+{
+	return p && profile_get_fact(p, FACT_HEAP_METHOD);
+}
+
 static void add_memory(struct report *r, const struct limit_result *e)
 {
 	const struct limit_outcome *s = e->outcome;
@@ -249,7 +255,10 @@ static void add_memory(struct report *r, const struct limit_result *e)
 		{true, true, "limit", limit},
 		{n->limit_above_bytes < limit, true, "limit of the parent cgroups",
 		 n->limit_above_bytes},
-		{!has_group, true, "highest reading: private writable memory, which is limited",
+		{!has_group, true,
+		 has_recorder(e->profile)
+			 ? "highest reading: private writable memory and the recorder's, which is limited"
+			 : "highest reading: private writable memory, which is limited",
 		 s->data_bytes},
 		{true, has_group, has_group ? "peak" : "peak RSS, which is not limited",
 		 n->peak_bytes},
@@ -411,10 +420,11 @@ static void note_rlimit(struct report *r, const struct limit_result *e)
 	else
 		report_note(
 			r,
-			"the command's private memory was %s %% of the limit at most, when it was "
+			"the command's private memory%s was %s %% of the limit at most, when it was "
 			"read; whether more was asked for and refused is not counted by the "
 			"kernel%s%s",
-			num_pct(pct).s, end ? "; it was " : "", end ? end : "");
+			has_recorder(e->profile) ? ", with the recorder's," : "", num_pct(pct).s,
+			end ? "; it was " : "", end ? end : "");
 }
 
 static void add_notes(struct report *r, const struct limit_result *e)

@@ -330,10 +330,24 @@ static bool is_space_memory(void)
 	       text.p[0] == '2';
 }
 
+/* Slots in a small part of what RLIMIT_DATA leaves: their memory counts towards it. */
+static uint32_t slots_in_data(int32_t pid, const struct memstat *m)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	(void)prlimit(pid, RLIMIT_DATA, NULL, &limit);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		return SLOTS_MANY;
+	uint64_t left = limit.rlim_cur > m->data_bytes ? limit.rlim_cur - m->data_bytes : 0;
+	uint32_t nr = SLOTS_MIN;
+	while (nr < SLOTS_MANY && 2ull * nr * SLOT_BYTES < left / 16)
+		nr *= 2;
+	return nr;
+}
+
 /*
  * Number of slots: plenty, as unused slots cost only address space and programs start threads. Only
  * for the present threads if address space is limited, or the process locks its mappings
- * (mlockall).
+ * (mlockall), and fewer if its private memory is limited.
  */
 static uint32_t slots_for(int32_t pid)
 {
@@ -342,7 +356,7 @@ static uint32_t slots_for(int32_t pid)
 	(void)prlimit(pid, RLIMIT_AS, NULL, &limit);
 	(void)memstat_read(&m, pid, MEMSTAT_COUNTERS, NULL, NULL);
 	if (limit.rlim_cur == RLIM_INFINITY && !m.locked_bytes && !is_space_memory())
-		return SLOTS_MANY;
+		return slots_in_data(pid, &m);
 	uint64_t left = limit.rlim_cur > m.virtual_bytes ? limit.rlim_cur - m.virtual_bytes : 0;
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	(void)proc_threads(&tids, pid, NULL);
@@ -350,7 +364,7 @@ static uint32_t slots_for(int32_t pid)
 	/* well below heapspace_check_limit's limit of a quarter */
 	while (nr < SLOTS_MANY && nr < 2 * tids.pids.n && 2ull * nr * SLOT_BYTES < left / 8)
 		nr *= 2;
-	return nr;
+	return MIN(nr, slots_in_data(pid, &m));
 }
 
 int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec *spec,

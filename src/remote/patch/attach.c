@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -386,6 +387,13 @@ void heapattach_unmap_stale(const struct heapinject *h, struct heapcode_ops *l)
 	}
 }
 
+static bool is_data_limited(int32_t pid)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	(void)prlimit(pid, RLIMIT_DATA, NULL, &limit);
+	return limit.rlim_cur != RLIM_INFINITY;
+}
+
 static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_NR], struct err *err)
 {
 	CLEANUP(vec_free_p) struct heapcode_ops l = {0};
@@ -426,10 +434,14 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 	mark_closed(&l, theirs);
 	vec_foreach(op, &l.v) {
 		if (op->nr == SYS_mmap && op->result != (int64_t)op->args[0])
-			return err_set(err, op->result < 0 ? (int)op->result : -EEXIST,
-				       "cannot map the recorder's memory in pid %d: %s", h->pid,
-				       op->result < 0 ? strerror((int)-op->result)
-						      : "the address was taken meanwhile");
+			return err_set(
+				err, op->result < 0 ? (int)op->result : -EEXIST,
+				"cannot map the recorder's memory in pid %d: %s", h->pid,
+				op->result >= 0 ? "the address was taken meanwhile"
+				: op->result == -ENOMEM && is_data_limited(h->pid)
+					? "its private memory is limited (RLIMIT_DATA, ulimit -d), "
+					  "with no room for a recorder"
+					: strerror((int)-op->result));
 	}
 	return rc;
 }

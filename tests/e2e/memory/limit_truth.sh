@@ -89,6 +89,9 @@ $ASSAY limit -m 64M -- ./no-such-command 2> err
 $ASSAY limit -m 32M --rlimit -- "$TARGETS/eats" 256 > out 2> err || fail "--rlimit: $(cat err)"
 [ "$(awk '$1 == "grew" { print $2 }' out)" -le $((32 << 10)) ] || fail "--rlimit did not limit: $(cat out)"
 cat out err | tr '\n' ' ' | grep -q 'reached 9[5-9.]* %.*fails with ENOMEM' || fail "the limit is not said: $(cat out err)"
+# the recorder finds room in the limit, which counts its memory, too
+$ASSAY limit -m 64M --rlimit --heap -o r.assay -- "$TARGETS/eats" 16 > out 2> err || fail "--rlimit --heap: $(cat err)"
+cat out err | tr -s ' \n' ' ' | grep -q 'live at the end: 1[5-9].*by big' || fail "--rlimit --heap: $(cat out err)"
 $ASSAY limit -m 32M --rlimit -- sh -c 'sleep 0.1; kill -SEGV $$' > out 2> err && fail "a killed command succeeded"
 cat out err | tr -s ' \n' ' ' | grep -q 'of the limit at most.*it was killed by SIGSEGV' || fail "SIGSEGV is not said: $(cat out err)"
 if [ -x /bin/su ]; then
