@@ -363,7 +363,7 @@ static const struct report_column growth_columns[] = {
 	{"last_bytes", "last", CELL_BYTES, NULL},
 	{"peak_bytes", "peak", CELL_BYTES, NULL},
 	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
-	 "median of the slopes between all pairs of readings"},
+	 "median of the slopes between all pairs of readings; -: its interval is wider than what was read"},
 };
 
 static void add_growth_row(struct report *r, struct report_table *t, const struct memtime *m,
@@ -372,7 +372,7 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 	CLEANUP(arena_release) struct arena a = {0};
 	uint64_t *times = arena_calloc(&a, m->nr_rows, sizeof(*times));
 	double *values = arena_calloc(&a, m->nr_rows, sizeof(*values));
-	uint64_t first = 0, last = 0, peak = 0;
+	uint64_t first = 0, last = 0, peak = 0, least = UINT64_MAX;
 	size_t n = 0;
 	for (size_t i = 0; i < m->nr_rows; i++) {
 		if (m->rows[i].bytes[of] == CELL_NO_BYTES)
@@ -380,6 +380,7 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 		last = m->rows[i].bytes[of];
 		first = n ? first : last;
 		peak = MAX(peak, last);
+		least = MIN(least, last);
 		times[n] = m->rows[i].time_ns;
 		values[n++] = (double)last;
 	}
@@ -387,8 +388,11 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 		return;
 	struct memslope s = memslope_of(times, values, n);
 	union cell growth = {.estimate = {.change = CELL_NO_CHANGE}};
-	bool is_long = n && times[n - 1] - times[0] >= MEMVERDICT_SPAN_MIN_NS;
-	if (s.is_known && is_long && !m->time_unit) { /* as the verdict */
+	uint64_t span_ns = n ? times[n - 1] - times[0] : 0;
+	double widest =
+		(s.high - s.low) / 2 * (double)span_ns / 1e9; /* change within the interval */
+	bool is_bounded = span_ns >= MEMVERDICT_SPAN_MIN_NS && widest <= (double)(peak - least);
+	if (s.is_known && is_bounded && !m->time_unit) { /* as the verdict */
 		growth.estimate.change = llround(s.per_s * 60);
 		growth.estimate.error = (uint64_t)llround((s.high - s.low) * 30);
 	}

@@ -211,3 +211,25 @@ TEST(heapsum_of_resident_memory_knows_whether_it_is_of_the_end)
 	row = row_named(ended, "RSS, last reading");
 	CHECK(row && row[0].estimate.value == 250 && strstr(row[5].text, "after 2.00 s"));
 }
+
+/* Of six readings, one step: the pairs of readings allow for any slope. */
+TEST(growth_per_minute_needs_readings_that_bound_it)
+{
+	for (int is_steep = 0; is_steep < 2; is_steep++) {
+		CLEANUP(profile_free_p) struct profile *p = profile_new();
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(arena_release) struct arena a = {0};
+		struct memtime m;
+		p->start_ns = START;
+		for (int64_t i = 0; i < 6; i++)
+			add_memory(p, 7, (uint64_t)i * 2 * SECOND,
+				   is_steep ? (i == 3 ? 100 << 20 : 1 << 20) : (1 + i) << 20,
+				   1 << 19);
+		profile_seal(p);
+		CHECK(!memtime_make(&a, p, &m, NULL));
+		memtime_growth_report(r, &m);
+		const struct report_table *t = &r->tables.p[0];
+		CHECK(!strcmp(t->cells[0].text, "RSS"));
+		CHECK((t->cells[4].estimate.change == CELL_NO_CHANGE) == is_steep);
+	}
+}
