@@ -15,20 +15,21 @@
 #include "base/text/num.h"
 
 /* Thresholds, as shares of non-idle thread time. */
-#define IDLE_PCT       95.0 /* of total thread time */
-#define IDLE_THREADS   0.25 /* more threads than that are not idle on average: it is at work */
-#define IDLE_OF_THREAD 75.0 /* idle share of a thread that works now and then */
-#define ON_CPU_PCT     50.0
-#define STARVED_PCT    10.0 /* in the run queue */
-#define STARVED_WALL   5.0  /* in the run queue, as a share of the duration */
-#define TOP_LOCK_PCT   40.0 /* one lock's share of lock wait time */
-#define WAIT_PCT       10.0
-#define UNCLEAR_PCT    5.0              /* share of waits that may be for locks or not */
-#define EXECUTOR_PCT   1.0              /* below the poll of an async task */
-#define AFTER_OTHERS   0.5              /* order of a statement on waits that may be idle */
-#define COVERED_PCT    50               /* of thread time, at least, for statements on its shares */
-#define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
-#define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
+#define IDLE_PCT            95.0 /* of total thread time */
+#define IDLE_THREADS        0.25 /* more threads than that are not idle on average: it is at work */
+#define IDLE_OF_THREAD      75.0 /* idle share of a thread that works now and then */
+#define ON_CPU_PCT          50.0
+#define STARVED_PCT         10.0 /* in the run queue */
+#define STARVED_WALL        5.0  /* in the run queue, as a share of the duration */
+#define TOP_LOCK_PCT        40.0 /* one lock's share of lock wait time */
+#define WAIT_PCT            10.0
+#define UNCLEAR_PCT         5.0  /* share of waits that may be for locks or not */
+#define EXECUTOR_PCT        1.0  /* below the poll of an async task */
+#define AFTER_OTHERS        0.5  /* order of a statement on waits that may be idle */
+#define IDLE_FOR_OTHERS_PCT 50.0 /* of idle time, at least, to name whom it is for */
+#define COVERED_PCT         50   /* of thread time, at least, for statements on its shares */
+#define EVIDENCE_NS         (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
+#define EVIDENCE_WAITS      200              /* ... unless there are that many waits */
 
 struct finding {
 	double pct; /* of non-idle thread time: the order on the page */
@@ -179,6 +180,8 @@ static bool is_idle(const struct findings *f)
 	       (double)(f->active_ns - queue_ns) <= IDLE_THREADS * (double)f->l->window_ns;
 }
 
+static const char *idle_for_others(const struct findings *f);
+
 static int find_idle(struct findings *f, struct err *err)
 {
 	const struct breakdown_row *total = &f->l->total;
@@ -193,7 +196,7 @@ static int find_idle(struct findings *f, struct err *err)
 		    "park, poll, sleep or waits for children%s%s",
 		    is_all ? "" : "what is selected was ", pct_text(idle).s,
 		    is_all ? "thread time" : "its thread time", most,
-		    is_all ? "; record under load to see what slows the program down" : ""));
+		    is_all ? idle_for_others(f) : ""));
 	return 0;
 }
 
@@ -209,7 +212,7 @@ static void find_cpu(struct findings *f)
 								   : "; assay cpu shows where"));
 }
 
-static void find_shortage(struct findings *f)
+static void find_shortage(struct findings *f, bool is_all_idle)
 {
 	double starved = share_of(f, WAIT_RUN_QUEUE, STARVED_PCT);
 	uint64_t window_ns = f->l->window_ns;
@@ -217,6 +220,9 @@ static void find_shortage(struct findings *f)
 	if (!starved || view_pct(starved_ns, window_ns) < STARVED_WALL)
 		return;
 	uint64_t held_ns = profile_get_fact_nr(f->p, FACT_THROTTLED_NS);
+	bool is_little = view_pct(f->active_ns, breakdown_sum_ns(&f->l->total)) < 100 - IDLE_PCT;
+	if (is_all_idle && is_little && held_ns < EVIDENCE_NS)
+		return; /* a large share of next to nothing */
 	const char *quota = "";
 	if (f->scope == SELECT_ALL && held_ns >= EVIDENCE_NS)
 		quota = arena_fmt(&f->r->arena,
@@ -304,7 +310,9 @@ static unsigned find_waits(struct findings *f, const struct waits_kind *kinds, s
 
 /*
  * Who takes a permit returns it, so threads that wait for permits also end such waits. A semaphore
- * whose waiters never post it passes on work or results.
+ * whose waiters never post it passes on work or results. Where each waiter sleeps on a word of its own
+ * (Python's Semaphore), the object is not the semaphore: there who posts waits at the
+ * same function, or posts from within it (it may never wait, while others do).
  */
 #define ENDED_BY_WAITER 1u
 #define ENDED_BY_OTHER  2u
@@ -319,23 +327,52 @@ static uint64_t key_of(const struct tag *tag, task_id task)
 	return (uint64_t)tag->object << 32 | task;
 }
 
+/* Whether the program's function that waits is on the stack of who ended the wait. */
+static bool is_within(const struct profile *p, struct waitframes *wf, stack_id waiter,
+		      stack_id other)
+{
+	str_id own = waitframe_of(wf, waiter).own;
+	for (stack_id s = own ? other : 0; s; s = p->stacks.p[s].parent) {
+		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
+		for (uint32_t i = 0; i < l->nr_frames; i++) {
+			const struct frame *f = &p->frames.p[l->first_frame + i];
+			if (p->functions.p[f->func].name == own)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Threads that wait for permits, by the function of the program that waits. */
+static uint64_t key_at(struct waitframes *wf, stack_id stack, task_id task)
+{
+	return (uint64_t)waitframe_of(wf, stack).own << 32 | task;
+}
+
 /* By object: who ended the waits for it. */
 static void fill_ended(const struct findings *f, struct map *ended)
 {
+	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(map_release) struct map waiters = {0};
+	CLEANUP(map_release) struct map waiters_at = {0};
+	struct waitframes *wf = waitframes_new(&a, f->p);
 	for (size_t i = 0; i < f->sel->nr_tagged; i++) {
 		const struct select_tagged *row = &f->sel->tagged[i];
 		const struct tag *tag = &f->p->tags.p[row->tag];
-		if (is_permit(row, tag))
-			(void)map_put(&waiters, key_of(tag, row->task), NULL);
+		if (!is_permit(row, tag))
+			continue;
+		(void)map_put(&waiters, key_of(tag, row->task), NULL);
+		(void)map_put(&waiters_at, key_at(wf, row->stack, row->task), NULL);
 	}
 	for (size_t i = 0; i < f->sel->nr_tagged; i++) {
-		const struct tag *tag = &f->p->tags.p[f->sel->tagged[i].tag];
-		if (!is_permit(&f->sel->tagged[i], tag) || !tag->other)
+		const struct select_tagged *row = &f->sel->tagged[i];
+		const struct tag *tag = &f->p->tags.p[row->tag];
+		if (!is_permit(row, tag) || !tag->other)
 			continue;
-		*map_put(ended, tag->object, NULL) |= map_get(&waiters, key_of(tag, tag->other))
-							      ? ENDED_BY_WAITER
-							      : ENDED_BY_OTHER;
+		bool is_waiter = map_get(&waiters, key_of(tag, tag->other)) ||
+				 map_get(&waiters_at, key_at(wf, row->stack, tag->other)) ||
+				 is_within(f->p, wf, row->stack, tag->other_stack);
+		*map_put(ended, tag->object, NULL) |= is_waiter ? ENDED_BY_WAITER : ENDED_BY_OTHER;
 	}
 }
 
@@ -461,7 +498,8 @@ struct culprit {
 	uint64_t ns;
 };
 
-static uint64_t top_culprit(const struct findings *f, const struct blame *b,
+/* @is_idle: of idle waits, else of the others that are not for locks. */
+static uint64_t top_culprit(const struct findings *f, const struct blame *b, bool is_idle,
 			    struct culprit *ret_top)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -474,8 +512,8 @@ static uint64_t top_culprit(const struct findings *f, const struct blame *b,
 	for (size_t i = 0; i < b->nr_rows; i++) {
 		const struct blame_row *row = &b->rows[i];
 		struct waitframe frame = waitframe_of(wf, row->blocker_stack);
-		if (row->reason == WAIT_LOCK || wait_is_idle(row->reason) || !row->blocker ||
-		    row->doing == WAIT_UNKNOWN || blame_is_for_work(row))
+		if (row->reason == WAIT_LOCK || wait_is_idle(row->reason) != is_idle ||
+		    !row->blocker || row->doing == WAIT_UNKNOWN || blame_is_for_work(row))
 			continue;
 		ns += row->ns;
 		struct culprit c = {
@@ -498,13 +536,39 @@ static uint64_t top_culprit(const struct findings *f, const struct blame *b,
 }
 
 /*
+ * What an idle program's sentence ends with: for whom it waits, if recorded threads ended most of its
+ * idle waits. Whether these were answers or new work is not known.
+ */
+static const char *idle_for_others(const struct findings *f)
+{
+	static const char no_load[] = "; record under load to see what slows the program down";
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec own = *f->spec;
+	struct blame b = {0};
+	struct culprit top = {0};
+	own.flags |= SELECT_IDLE;
+	if (!tables_has_rows(f->p, TABLE_BLAME) || blame_make(&a, f->p, &own, &b, NULL))
+		return no_load;
+	uint64_t ns = top_culprit(f, &b, true, &top);
+	double pct = view_pct(ns, breakdown_idle_ns(&f->l->total));
+	if (pct < IDLE_FOR_OTHERS_PCT || !top.ns)
+		return no_load;
+	return arena_fmt(
+		&f->r->arena,
+		"; threads of the recording ended %s %% of that, the largest part (%s %%) %s in %s "
+		"(%s): assay report --blame --idle",
+		pct_text(pct).s, pct_text(view_pct(top.ns, ns)).s, top.thread, top.function,
+		top.doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(top.doing));
+}
+
+/*
  * Waits other than for locks that other threads ended: for what those did. It explains waits that the
  * other sentences name, so it comes after them.
  */
 static void find_culprits(struct findings *f, const struct blame *b)
 {
 	struct culprit top = {0};
-	uint64_t ns = top_culprit(f, b, &top);
+	uint64_t ns = top_culprit(f, b, false, &top);
 	double pct = active_pct(f, ns);
 	bool is_clear = view_pct(b->reason_ns[WAIT_SYNC], b->of_ns) < UNCLEAR_PCT;
 	if (pct < WAIT_PCT || !top.ns || ns < EVIDENCE_NS)
@@ -578,10 +642,10 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 	unsigned nr_limits = find_limits(&f);
 	if (!nr_limits && is_idle(&f)) {
 		rc = find_idle(&f, err);
-		find_shortage(&f);
+		find_shortage(&f, true);
 	} else {
 		find_cpu(&f);
-		find_shortage(&f);
+		find_shortage(&f, false);
 		find_locks(&f);
 		find_others(&f);
 		find_pipes(&f, &b);

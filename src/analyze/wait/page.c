@@ -39,7 +39,9 @@ static void note_accuracy(const struct page *pg)
 	if (covered < 100 - CLOSES_PCT) /* an excess is noted with the breakdown */
 		report_note(pg->r, "the breakdown covers %s %% of total thread time",
 			    pct_text(covered).s);
-	uint64_t futex = l->total.ns[WAIT_SYNC] + l->total.ns[WAIT_LOCK] + l->total.ns[WAIT_PARK];
+	uint64_t futex = 0;
+	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
+		futex += wait_is_of_futex(w) ? l->total.ns[w] : 0;
 	double unreported = view_pct(l->total.ns[WAIT_SYNC], futex);
 	if (unreported >= 10 && l->total.ns[WAIT_SYNC] >= 50 * NS_PER_MS)
 		report_note(
