@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/stacks/hotpath.h"
 
+#include "analyze/select/funcglob.h"
 #include "analyze/stacks/calltree.h"
 #include "analyze/view.h"
 #include "base/buf.h"
@@ -58,10 +59,27 @@ static struct path path_of(const struct report *names, const struct report_tree 
 	}
 }
 
+static struct sv name_of(const struct path *path, uint32_t node)
+{
+	return intern_get(&path->names->names, path->t->nodes[node].name);
+}
+
+/* How threads begin and system calls enter the kernel is the same in every program. */
+static bool is_entry(const struct path *path, uint32_t node)
+{
+	return funcglob_is_like(
+		path->t->nodes[node].flags & TREE_KERNEL
+			? "entry_SYSCALL*|do_syscall_64|x64_sys_call|el0*|do_el0*|"
+			  "invoke_syscall*"
+			: "_start|__libc_start_*|start_thread|thread_start|clone|clone3|"
+			  "__clone|__clone3",
+		name_of(path, node));
+}
+
 static void add_name(struct buf *to, const struct path *path, uint32_t node)
 {
 	buf_add_str(to, to->n ? " > " : "");
-	shortname_add(to, intern_get(&path->names->names, path->t->nodes[node].name), NAME_COLUMNS);
+	shortname_add(to, name_of(path, node), NAME_COLUMNS);
 }
 
 /* The innermost user functions, and where the path ends in the kernel. */
@@ -70,10 +88,11 @@ static void add_path(struct buf *to, const struct path *path)
 	uint32_t shown[USER_SHOWN];
 	size_t n = 0;
 	for (uint32_t at = path->last_user; at && n < USER_SHOWN; at = path->t->nodes[at].parent)
-		shown[n++] = at;
+		if (!is_entry(path, at))
+			shown[n++] = at;
 	while (n > 0)
 		add_name(to, path, shown[--n]);
-	if (path->end == path->last_user)
+	if (path->end == path->last_user || is_entry(path, path->end))
 		return;
 	if (path->t->nodes[path->end].parent != path->last_user)
 		buf_add_str(to, to->n ? " > ..." : "...");
@@ -109,6 +128,8 @@ void hotpath_note(struct report *r, const struct selection *sel)
 		return;
 	double pct = pct_of(t, t->nodes[path.end].total);
 	add_path(&text, &path);
+	if (!text.n)
+		return;
 	add_parts(&text, &path);
 	report_finding(r, "hottest path: %s %% (+-%s) of %sCPU time in %s", num_double(pct, 0).s,
 		       num_pct(stat_share_pct_error(pct / 100 * effective, effective)).s,

@@ -56,6 +56,19 @@ TEST(hotpath_keeps_the_user_functions_of_a_path_into_the_kernel)
 		"hottest path: 100 % (+-0.94) of CPU time in main > run > put > write > ... > copy");
 }
 
+TEST(hotpath_leaves_out_how_threads_begin_and_enter_the_kernel)
+{
+	CHECK_STR(PATH_OF({.stack = "clone3;start_thread;cold", .nr = 500},
+			  {.stack = "clone3;start_thread;warm", .nr = 500}),
+		  "");
+	CHECK_STR(
+		PATH_OF({.stack = "clone3;start_thread;run;sendmsg;do_syscall_64 [k];a [k]",
+			 .nr = 500},
+			{.stack = "clone3;start_thread;run;sendmsg;do_syscall_64 [k];b [k]",
+			 .nr = 500}),
+		"hottest path: 100 % (+-0.19) of CPU time in run > sendmsg: 50 % in a, 50 % in b");
+}
+
 TEST(hotpath_is_not_named_without_samples_or_without_a_path)
 {
 	CHECK_STR(PATH_OF({.stack = "main;f", .nr = 99}), "");
