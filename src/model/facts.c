@@ -121,6 +121,7 @@ static const struct {
 	[FACT_INTERVALS] = {"single waits kept", DETAIL_ALWAYS},
 	[FACT_MASSIF_UNIT] = {"massif time unit"},
 	[FACT_MASSIF_OPTIONS] = {"massif options"},
+	[FACT_MASSIF_LAST_SITES] = {"massif's last snapshot with sites"},
 	[FACT_MASSIF_BAD_LINE] = {"massif first bad line"},
 	[FACT_HEAPTRACK_BAD_LINE] = {"heaptrack first bad line"},
 	[FACT_FOLDED_ROUNDED] = {"folded counts rounded"},

@@ -108,6 +108,7 @@ enum fact_id {
 	/* readers of files that other programs wrote */
 	FACT_MASSIF_UNIT,
 	FACT_MASSIF_OPTIONS,
+	FACT_MASSIF_LAST_SITES, /* the last snapshot with sites, if it is not the last one */
 	FACT_MASSIF_BAD_LINE,
 	FACT_HEAPTRACK_BAD_LINE,
 	FACT_FOLDED_ROUNDED,

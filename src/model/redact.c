@@ -82,6 +82,7 @@ static const enum fact_id harmless[] = {
 	FACT_NEVER_CALLED,
 	FACT_INTERVALS,
 	FACT_MASSIF_UNIT,
+	FACT_MASSIF_LAST_SITES,
 	FACT_FOLDED_ROUNDED,
 };
 

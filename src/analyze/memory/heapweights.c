@@ -142,7 +142,8 @@ bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
 enum heap_weight heap_weight_default(const struct profile *p)
 {
 	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
-	bool is_launched = attached && !strncmp(attached, "launch", strlen("launch"));
+	/* files of other programs do not say so: those with a peak are of launched programs */
+	bool is_launched = !attached || !strncmp(attached, "launch", strlen("launch"));
 	if (is_launched && tables_find_rows(p, TABLE_PEAK))
 		return HEAP_WEIGHT_PEAK;
 	for (int w = 0; w < HEAP_WEIGHT_NR; w++)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/text/lines.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 #include "format/format.h"
 #include "format/textframes.h"
@@ -41,7 +42,10 @@ struct reader {
 	int64_t values[HEAP_MEMORY_NR];
 	int64_t nr_extra;
 	VEC(struct node) path;
-	size_t last_first; /* rows of the last tree in "snapshots" */
+	size_t last_first;  /* rows of the last tree in "snapshots" */
+	int64_t last_bytes; /* live at the last snapshot */
+	uint64_t tree_nr;   /* number of the last snapshot with a tree, from 0 as massif's */
+	uint64_t nr_tree_bytes;
 	uint64_t nr_snapshots;
 	uint64_t line_nr;
 	uint64_t first_bad_nr;
@@ -170,6 +174,7 @@ static void close_snapshot(struct reader *r)
 	if (!r->is_open)
 		return;
 	r->is_open = false;
+	r->last_bytes = r->values[HEAP_MEMORY_LIVE];
 	r->nr_snapshots++;
 	int64_t anon = 0;
 	if (__builtin_add_overflow(r->values[HEAP_MEMORY_LIVE], r->values[HEAP_MEMORY_STACKS],
@@ -196,10 +201,13 @@ static bool take_tree(struct reader *r, struct sv kind)
 {
 	r->is_peak = sv_eq(kind, SV("peak"));
 	r->has_tree = r->is_peak || sv_eq(kind, SV("detailed"));
-	r->has_kind = true;
-	if (r->has_tree)
+	r->has_kind = r->has_tree || sv_eq(kind, SV("empty"));
+	if (r->has_tree) {
 		r->last_first = r->p->tables.p[r->snapshots].n;
-	return r->has_tree || sv_eq(kind, SV("empty"));
+		r->tree_nr = r->nr_snapshots;
+		r->nr_tree_bytes = (uint64_t)r->values[HEAP_MEMORY_LIVE];
+	}
+	return r->has_kind;
 }
 
 static bool take_pair(struct reader *r, struct sv key, struct sv value)
@@ -284,9 +292,28 @@ static bool is_within_snapshot(const struct reader *r)
 	return r->is_open && (!r->has_kind || (r->has_tree && !r->path.n));
 }
 
-/* The last tree becomes "live": it is the latest information about live blocks. */
-static void copy_last_tree(struct reader *r)
+/* Without a tree the last snapshot has only its sum; the last tree is of another time. */
+static void add_sum(struct reader *r)
 {
+	int64_t nr_bytes = r->last_bytes;
+	int64_t values[HEAP_BLOCK_NR] = {[HEAP_BYTES] = nr_bytes};
+	loc_id loc = profile_pseudo_location(r->p, "[no sites in the last snapshot]");
+	if (nr_bytes)
+		profile_sample(r->p, r->live, 0, profile_stack(r->p, 0, loc), r->task, -1, values);
+	if (r->p->tables.p[r->snapshots].n)
+		profile_factf(r->p, FACT_MASSIF_LAST_SITES,
+			      "number %" PRIu64
+			      ", %s live (sites at the end: valgrind --detailed-freq=1)",
+			      r->tree_nr, num_bytes(r->nr_tree_bytes).s);
+}
+
+/* The tree of the last snapshot becomes "live". */
+static void add_live(struct reader *r)
+{
+	if (!r->has_tree) {
+		add_sum(r);
+		return;
+	}
 	size_t n = r->p->tables.p[r->snapshots].n;
 	for (size_t i = r->last_first; i < n; i++) {
 		const struct table *t = &r->p->tables.p[r->snapshots];
@@ -322,8 +349,8 @@ int massif_read(struct profile *p, const struct format_input *in,
 {
 	(void)options;
 	CLEANUP(reader_release) struct reader r = {.p = p, .unit_ns = 1};
+	r.peak = tables_add(p, TABLE_PEAK, 0); /* first: what is converted by default */
 	r.live = tables_add(p, TABLE_LIVE, 0);
-	r.peak = tables_add(p, TABLE_PEAK, 0);
 	r.memory = tables_add(p, TABLE_MEMORY, 0);
 	r.snapshots = tables_add(p, TABLE_SNAPSHOTS, 0);
 	p->start_ns = p->end_ns = START_NS;
@@ -332,10 +359,12 @@ int massif_read(struct profile *p, const struct format_input *in,
 	if (to.is_open || is_within_snapshot(&r))
 		format_truncated(p,
 				 to.is_open ? FORMAT_OPEN_LINE : "its last snapshot is incomplete");
+	if (r.is_open && !r.has_kind) /* its last number may lack digits */
+		r.is_open = false;
 	close_snapshot(&r);
 	if (!r.nr_snapshots)
 		return err_set(err, -EINVAL, "it has no snapshots");
-	copy_last_tree(&r);
+	add_live(&r);
 	set_facts(&r);
 	return 0;
 }
