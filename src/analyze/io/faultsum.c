@@ -109,15 +109,22 @@ static uint64_t nr_minor(const struct tag_group *g)
 	return g->amounts[MINOR].nr;
 }
 
-static const char *most_text(struct report *r, const struct tag_groups *groups,
+/* The first of a ranking by faults: "most (84 %) in X". */
+static const char *most_text(struct report *r, const struct tag_groups *groups, const char *where,
 			     uint64_t (*nr)(const struct tag_group *g))
 {
 	const struct tag_group *most = NULL;
-	vec_foreach(g, &groups->groups)
+	uint64_t all = 0;
+	vec_foreach(g, &groups->groups) {
+		all += nr(g);
 		if (!most || nr(g) > nr(most))
 			most = g;
-	return most && most->texts[0] && *most->texts[0] ? view_name(r, most->texts[0])
-							 : "[unknown]";
+	}
+	double pct = all ? 100.0 * (double)nr(most) / (double)all : 0;
+	const char *name = most && most->texts[0] && *most->texts[0] ? view_name(r, most->texts[0])
+								     : "[unknown]";
+	return arena_fmt(&r->arena, "%s (%s %%) %s %s", view_most(pct), num_double(pct, 0).s, where,
+			 name);
 }
 
 /* Major faults wait for the disk, so they are named first, however few. */
@@ -129,17 +136,17 @@ static void add_answer(struct faultsum *s, const struct tag_groups *objects,
 		for (size_t i = 0; i < ARRAY_LEN(all); i++)
 			amount_merge(&all[i], &g->amounts[i]);
 	if (all[MAJOR].nr)
-		report_finding(s->r, "%s read pages from disk and took %s; most in %s, by %s",
+		report_finding(s->r, "%s read pages from disk and took %s; %s, %s",
 			       num_noun(all[MAJOR].nr, "major faults").s, num_ns(all[MAJOR].ns).s,
-			       most_text(s->r, objects, nr_major),
-			       most_text(s->r, functions, nr_major));
+			       most_text(s->r, objects, "in", nr_major),
+			       most_text(s->r, functions, "by", nr_major));
 	else
 		report_finding(s->r, "no major fault: no page was read from disk");
 	if (all[MINOR].nr)
-		report_finding(s->r, "%s (page new or in memory) took %s; most in %s, by %s",
+		report_finding(s->r, "%s (page new or in memory) took %s; %s, %s",
 			       num_noun(all[MINOR].nr, "minor faults").s, num_ns(all[MINOR].ns).s,
-			       most_text(s->r, objects, nr_minor),
-			       most_text(s->r, functions, nr_minor));
+			       most_text(s->r, objects, "in", nr_minor),
+			       most_text(s->r, functions, "by", nr_minor));
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */
