@@ -30,7 +30,7 @@ static const char details[] =
 	"counted, not the bytes of each request. Files mapped into memory are read by page "
 	"faults: see assay faults.\n"
 	"\n"
-	"While the capture runs, each of these calls costs about half a microsecond more in the "
+	"While the capture runs, each of these calls costs about a microsecond more in the "
 	"target and about 150 ns in other processes; every other system call of the machine "
 	"about 20 ns.\n"
 	"\n"
