@@ -113,6 +113,13 @@ static void add_parts(struct buf *to, const struct path *path)
 	}
 }
 
+/* Whether most of the stacks do not reach their thread's start: no path is known then. */
+static bool is_truncated(const struct report *scratch, const struct report_tree *t)
+{
+	uint32_t first = next_child(t, 0, 0);
+	return first && sv_eq(intern_get(&scratch->names, t->nodes[first].name), SV("[truncated]"));
+}
+
 void hotpath_note(struct report *r, const struct selection *sel)
 {
 	double effective = view_effective(sel, view_all(sel));
@@ -124,7 +131,7 @@ void hotpath_note(struct report *r, const struct selection *sel)
 	calltree_add(ct, sel);
 	const struct report_tree *t = calltree_finish(ct, "hotpath", "hottest path");
 	struct path path = path_of(scratch, t);
-	if (!path.end)
+	if (!path.end || is_truncated(scratch, t))
 		return;
 	double pct = pct_of(t, t->nodes[path.end].total);
 	add_path(&text, &path);

@@ -71,6 +71,8 @@ TEST(hotpath_leaves_out_how_threads_begin_and_enter_the_kernel)
 
 TEST(hotpath_is_not_named_without_samples_or_without_a_path)
 {
+	CHECK_STR(PATH_OF({.stack = "[truncated];leaf", .nr = 300}, {.stack = "a;f", .nr = 100}),
+		  "");
 	CHECK_STR(PATH_OF({.stack = "main;f", .nr = 99}), "");
 	CHECK_STR(PATH_OF({.stack = "a;f", .nr = 300}, {.stack = "b;f", .nr = 300},
 			  {.stack = "c;f", .nr = 300}),
