@@ -44,5 +44,6 @@ kill $target
 capture heap_command heap -- ./allocmix 2 20000
 capture cpu_command cpu -- ./allocmix 2 100000
 capture report report
+capture view view -o view.html
 echo "san-captures: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
