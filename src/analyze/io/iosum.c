@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "analyze/io/taggroups.h"
+#include "analyze/view.h"
 #include "analyze/wait/frames.h"
 #include "base/iocalls.h"
 #include "base/text/num.h"
@@ -248,10 +249,11 @@ static void add_answer(struct iosum *s)
 		return;
 	const struct amount *of = call->amounts;
 	report_finding(s->r,
-		       "%s in I/O calls, %s %% of it in %s (%s, %s on average); most (%s %%) "
+		       "%s in I/O calls, %s %% of it in %s (%s, %s on average); %s (%s %%) "
 		       "with %s",
 		       num_ns(ns).s, num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
 		       num_noun(of->nr, "calls").s, num_ns(of->nr ? of->ns / of->nr : 0).s,
+		       view_most(view_pct(time_of(file), ns)),
 		       num_double(view_pct(time_of(file), ns), 0).s,
 		       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
 							 : "files of unknown path");

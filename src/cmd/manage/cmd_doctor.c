@@ -149,11 +149,12 @@ static void add_jemalloc(struct report *r, struct report_table *t, const struct 
 			xasprintf("for --dump start it with %s=prof:true, as `assay env "
 				  "--jemalloc-prof -- CMD` does; not needed by `assay heap`",
 				  variable);
-		report_add_texts(r, t, "jemalloc's own profiler",
-				 word == JEMALLOCENV_OFF
-					 ? "built in, not enabled in its environment"
-					 : "built in; its environment cannot be read",
-				 how);
+		report_add_texts(
+			r, t, "jemalloc's own profiler",
+			word == JEMALLOCENV_OFF
+				? "built in, not enabled in its environment"
+				: "built in; its environment is empty (overwritten?) or cannot be read",
+			how);
 	}
 	report_add_texts(r, t, "allocator's statistics", j->mallctl ? "yes" : "no",
 			 j->mallctl ? "`assay heap --stats`"

@@ -261,8 +261,8 @@ static bool is_runnable(const struct reader *r)
 }
 
 /*
- * Waits for the answer to the last request until @until_ns; for longer, up to HOSTFILE_DEADLINE_MS
- * after the request, while the reader is runnable.
+ * Waits for the answer to the last request until @until_ns (0: not at all); for longer, up to
+ * HOSTFILE_DEADLINE_MS after the request, while the reader is runnable.
  */
 static int receive(struct reader *r, uint64_t until_ns, struct reader_answer *a, int *ret_fd)
 {
@@ -274,10 +274,12 @@ static int receive(struct reader *r, uint64_t until_ns, struct reader_answer *a,
 		int n = poll(&p, 1, (int)left_ms);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n == 0 && now < last_ns && left_ms && is_runnable(r)) {
+		if (n == 0 && until_ns && now < last_ns && is_runnable(r)) {
 			until_ns = MIN(clock_mono_ns() + RUNNABLE_NS, last_ns);
 			continue;
 		}
+		if (n == 0) /* it may have answered while its state was read */
+			n = poll(&p, 1, 0);
 		if (n <= 0)
 			return -EINPROGRESS;
 		if (fdpass_receive(r->fd, a, sizeof(*a), ret_fd, 1) != sizeof(*a)) {

@@ -7,7 +7,7 @@
  *	style, header and text (static) -> data block (pagepack.h; gzip, base64) -> script
  *
  * Scripts and styles are those of assets/page/, joined at build time. The same page gives the same
- * bytes.
+ * bytes with the same build on the same processor (zio.h: how large data are compressed).
  */
 #ifndef ASSAY_RENDER_PAGE_PAGEHTML_H
 #define ASSAY_RENDER_PAGE_PAGEHTML_H
