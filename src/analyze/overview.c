@@ -51,7 +51,10 @@ static const char *few_samples_cause(struct arena *a, const struct selection *se
 			 num_double(FEW_CPUS, 1).s, num_ns(ns).s);
 	else if (ns && ns < SHORT_NS)
 		buf_addf(&b, "; the capture lasted only %s", num_ns(ns).s);
-	if (ns && effective > 0 && effective < VIEW_FEW_SAMPLES)
+	/* rows of a heap that another format gave are no samples by time */
+	bool is_by_time = view_is_cpu_time(sel) || (sel->table < sel->p->tables.n &&
+						    sel->p->tables.p[sel->table].freq_hz > 0);
+	if (is_by_time && ns && effective > 0 && effective < VIEW_FEW_SAMPLES)
 		buf_addf(&b,
 			 "; for %s samples record about %s, or a higher rate (-F) in proportion",
 			 num_count(OVERVIEW_FEW_SAMPLES).s,

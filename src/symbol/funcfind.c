@@ -39,12 +39,16 @@ static void cut_parameters(struct buf *name, const char *pattern)
 /* Sets @shown to the name as displayed, without parameters unless the pattern has some. */
 static bool is_match(const char *pattern, const char *linkage, struct buf *shown)
 {
+	/* the default version of a symbol has its plain name */
+	const char *version = strstr(linkage, "@@");
+	size_t n = version ? (size_t)(version - linkage) : strlen(linkage);
 	buf_clear(shown);
 	if (linkage[0] != '_') {
-		buf_add_str(shown, linkage);
-		return func_matches(pattern, linkage);
+		buf_add(shown, linkage, n);
+		return func_matches(pattern, buf_str(shown)) ||
+		       (version && func_matches(pattern, linkage));
 	}
-	demangle(shown, sv_from_str(linkage), 0);
+	demangle(shown, sv_from(linkage, n), 0);
 	if (func_matches(pattern, linkage) || func_matches(pattern, buf_str(shown)))
 		return true;
 	cut_parameters(shown, pattern);

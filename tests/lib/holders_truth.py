@@ -30,7 +30,7 @@ import sys
 # What assay may say a holder did, by what it did. Threads with 'other' hold briefly and are not judged.
 CPU = {'on_cpu', 'run_queue', 'stolen'}
 DOING = {
-    'burn': CPU, 'preempt': CPU, 'sleep': CPU | {'sleep'}, 'minor': CPU | {'fault', 'mmap_lock', 'reclaim'},
+    'burn': CPU, 'preempt': CPU, 'sleep': CPU | {'sleep', 'idle (sleep)'}, 'minor': CPU | {'fault', 'mmap_lock', 'reclaim'},
     'fsync': CPU | {'fsync', 'file_write', 'file_read', 'file_other', 'disk'}, 'fault': CPU | {'fault', 'mmap_lock'},
     'timedwait': CPU | {'sleep', 'park', 'sync'}, 'latch': CPU | {'sleep', 'poll', 'fsync', 'file_write'},
 }
@@ -68,7 +68,7 @@ def score(report, truth, options):
             if row['waiter'] not in waiters:
                 continue
             whole += row['time_ns']
-            if row['doing'] == 'convoy':
+            if row['doing'].startswith('convoy'):
                 convoy += row['time_ns']
             elif row['culprit'] in holders and is_right(row, holders[row['culprit']], options):
                 got[row['waiter'], row['culprit']] += row['time_ns']

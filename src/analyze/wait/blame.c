@@ -43,7 +43,6 @@ static void add_row(struct maker *m, const struct select_tagged *row)
 {
 	const struct tag *tag = &m->p->tags.p[row->tag];
 	struct blametag b = blame_tag_of(m->p, m->b->sel.reasons, tag);
-	bool is_end = b.nr_steps <= 1;
 	vec_push(&m->rows, (struct blame_row){
 				   .waiter_stack = row->stack,
 				   .waiter = row->task,
@@ -53,8 +52,6 @@ static void add_row(struct maker *m, const struct select_tagged *row)
 				   .blocker_stack = tag->other_stack,
 				   .doing = b.doing,
 				   .nr_steps = (uint8_t)b.nr_steps,
-				   .direct = is_end ? tag->other : tag->direct,
-				   .direct_stack = is_end ? tag->other_stack : tag->direct_stack,
 				   .is_convoy = b.is_convoy && !wait_is_idle(row->reason),
 				   .nr_waits = (uint64_t)MAX(row->values[0], 0),
 				   .ns = (uint64_t)MAX(row->values[1], 0),
@@ -73,8 +70,6 @@ static int compare(const struct blame_row *a, const struct blame_row *b)
 		       ?: COMPARE(a->blocker, b->blocker)
 		       ?: COMPARE(a->blocker_stack, b->blocker_stack)
 		       ?: COMPARE(a->doing, b->doing)
-		       ?: COMPARE(a->direct, b->direct)
-		       ?: COMPARE(a->direct_stack, b->direct_stack)
 		       ?: COMPARE(a->is_convoy, b->is_convoy)
 		       ?: COMPARE(a->nr_steps, b->nr_steps);
 }

@@ -30,8 +30,6 @@ struct blame_row {
 	stack_id blocker_stack;  /* where it ended the wait, or where it was blocked itself */
 	enum wait_reason doing;  /* WAIT_ON_CPU: it was running */
 	uint8_t nr_steps;        /* 1: the waiter waited for the blamed thread directly */
-	task_id direct;          /* whom it waited for directly; 0: not known */
-	stack_id direct_stack;   /* where that one waited or ended the wait */
 	bool is_convoy;          /* threads hand one lock around, and none of them dominates */
 	uint64_t nr_waits;
 	uint64_t ns; /* time waited */

@@ -11,8 +11,10 @@
 
 static const char *doing_text(struct arena *a, const struct blame_row *row)
 {
-	if (row->is_convoy)
+	if (row->is_convoy && row->doing == WAIT_UNKNOWN)
 		return "convoy";
+	if (row->is_convoy)
+		return arena_fmt(a, "convoy (%s)", wait_key(row->doing));
 	if (blame_is_for_work(row))
 		return arena_fmt(a, "idle (%s)", wait_key(row->doing));
 	return wait_key(row->doing);
@@ -43,7 +45,7 @@ static const struct waitgroups_table causes = {
 	.note = "function, call: of the blamed thread, the lock holder or waker, or whom that waited for in "
 		"turn; cause: what it did during the wait; "
 		"on_cpu: it ran, the function is that of the wake-up, not what it computed; run_queue: "
-		"it waited for a CPU; idle: who waited for its pipe or socket may have waited for work; convoy: several threads take the same lock in turn; %: of the waiting shown; "
+		"it waited for a CPU; idle: who waited for its pipe or socket may have waited for work; convoy: several threads take the same lock in turn, and what its holder did meanwhile; %: of the waiting shown; "
 		"waits: those of which this was the longest part",
 	.texts = {{"doing", "cause"},
 		  {"function", "function (on_cpu: released in)"},
@@ -54,11 +56,12 @@ static const struct waitgroups_table causes = {
 };
 static const struct waitgroups_table pairs = {
 	.key = "blame_pairs",
-	.title = "waiting threads and whom they wait for",
-	.note = "waits for: the lock holder or waker; cause: what it did, or whom it waited for in turn",
+	.title = "waiting threads and the blamed ones",
+	.note = "blamed thread: the lock holder or waker, or whom that waited for in turn (--by lock has the "
+		"holders)",
 	.texts = {{"waiter", "waiter"},
 		  {"waits_in", "waiting in"},
-		  {"culprit", "waits for"},
+		  {"culprit", "blamed thread"},
 		  {"function", "which is in"},
 		  {"doing", "cause"}},
 	.other_at = 1,
@@ -136,25 +139,18 @@ static const char *other_name(struct arena *a, const struct profile *p, task_id 
 	return arena_strdup(a, name);
 }
 
-/* Who waits, and for whom directly. */
+/* Who waits, and who is blamed for it. */
 static void add_pair(struct arena *a, struct waitgroups *g, const struct profile *p,
 		     struct waitframes *wf, const struct blame_row *row, const char *doing)
 {
 	CLEANUP(buf_release) struct buf waiter = {0};
-	CLEANUP(buf_release) struct buf chain = {0};
 	struct waitframe waits = waitframe_of(wf, row->waiter_stack);
-	struct waitframe does = waitframe_of(wf, row->direct_stack);
+	struct waitframe does = waitframe_of(wf, row->blocker_stack);
 	threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
-	if (row->nr_steps > 1)
-		blame_add_chain(&chain, p, wf, &p->tags.p[row->tag], row->doing);
-	/* Recordings before format 1.4 have only the end of a chain. */
-	bool is_known = row->direct || row->nr_steps <= 1;
 	add_row(g,
 		(const char *[]){buf_str(&waiter), waitframe_name(p, &waits),
-				 is_known ? other_name(a, p, row->direct, row, buf_str(&waiter))
-					  : "[not stored]",
-				 is_known ? waitframe_name(p, &does) : "",
-				 row->nr_steps > 1 ? buf_str(&chain) : doing},
+				 other_name(a, p, row->blocker, row, buf_str(&waiter)),
+				 waitframe_name(p, &does), doing},
 		row);
 }
 

@@ -201,7 +201,7 @@ static void add_blame(struct locks *l, const struct selection *blame)
 
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "time waited for the lock"},
-	{"pct", "% of waits", CELL_PERCENT, "share of all lock wait time"},
+	{"pct", "% of locks", CELL_PERCENT, "share of all lock wait time"},
 	{"waits", "waits", CELL_COUNT, NULL},
 	{"mean_ns", "mean", CELL_NS, NULL},
 	{"p99_ns", "p99", CELL_NS, "interpolated within a power-of-two bucket"},

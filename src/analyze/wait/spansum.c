@@ -449,6 +449,14 @@ static void add_notes(struct spansum *s, const char *input)
 			"CPU shortage: %s %% of the time of the calls was spent runnable in the "
 			"run queue",
 			num_double(queue_pct, 0).s);
+	uint64_t nr_inside = s->p->losses.nr[LOSS_SPANS_INSIDE];
+	if (nr_inside)
+		report_note(
+			s->r,
+			"%s were made inside of a measured call of another span: they "
+			"are part of its time and not in the row of their own span, whose numbers "
+			"are of its other calls; measure such a function alone",
+			num_noun(nr_inside, "calls").s);
 	if (s->no_stack_ns)
 		report_note(s->r, "stacks are not known for %s of the waits within the calls",
 			    num_ns(s->no_stack_ns).s);

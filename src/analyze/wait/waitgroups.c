@@ -43,7 +43,7 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 {
 	struct report_column c[COLUMNS_MAX] = {
 		{"time_ns", "time", CELL_NS, "wait time"},
-		{"pct", "% of waits", CELL_PERCENT, "share of all waiting shown"},
+		{"pct", "% of waits", CELL_PERCENT, "share of the waiting shown"},
 		{"waits", "waits", CELL_COUNT, "waits that ended in the window"},
 		{"mean_ns", "mean", CELL_NS, NULL, WAITGROUPS_MEAN},
 		{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket",
@@ -53,6 +53,8 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 		{"longest_ns", "longest", CELL_NS, NULL, WAITGROUPS_QUANTILES},
 		{"threads", "threads", CELL_COUNT, "threads that waited", WAITGROUPS_THREADS},
 	};
+	if (table->share)
+		c[1].title = table->share;
 	size_t nr_texts = nr_texts_of(table);
 	for (size_t i = 0; i < nr_texts; i++)
 		c[NUMBERS + i] = (struct report_column){table->texts[i].key, table->texts[i].title,

@@ -22,6 +22,8 @@ struct waitgroups_table {
 	const char *key;
 	const char *title;
 	const char *note; /* or NULL */
+	/* Title of the column of shares; NULL: "% of waits", of the waiting without the run queue. */
+	const char *share;
 	struct {
 		const char *key;
 		const char *title;

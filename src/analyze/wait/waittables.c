@@ -53,12 +53,16 @@ static bool texts_of_function(struct maker *m, const struct select_tagged *row,
 	return true;
 }
 
-/* Time that was taken from a running thread has no function, and nobody waited. */
+/* A runnable thread waits for nothing; time that was taken from a running one is no wait either. */
+static bool is_blocked(const struct select_tagged *row)
+{
+	return row->reason != WAIT_RUN_QUEUE && row->reason != WAIT_STOLEN;
+}
+
 static bool texts_of_blocked(struct maker *m, const struct select_tagged *row,
 			     const char **ret_texts)
 {
-	bool is_wait = row->reason != WAIT_RUN_QUEUE && row->reason != WAIT_STOLEN;
-	return is_wait && texts_of_function(m, row, ret_texts);
+	return is_blocked(row) && texts_of_function(m, row, ret_texts);
 }
 
 /* Without the reason, which is the same for all. */
@@ -129,6 +133,7 @@ static const struct {
 	[WAITS_REASONS] = {{.key = "reasons",
 			    .title = "wait reasons",
 			    .note = QUANTILE_NOTE,
+			    .share = "% of all",
 			    .texts = {{"reason", "reason"}, {"what", "meaning"}},
 			    .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
 			   texts_of_reason},
@@ -145,6 +150,7 @@ static const struct {
 	[WAITS_RUN_QUEUE] = {{.key = "run_queue",
 			      .title = "run queue (runnable, no CPU free)",
 			      .note = QUANTILE_NOTE,
+			      .share = "% of these",
 			      .texts = {{"function", "function"},
 					{"in", "switched out in"},
 					{"module", "module"}},
@@ -162,6 +168,7 @@ static const struct {
 			     texts_of_executor},
 	[WAITS_STACKS] = {{.key = "waiting_stacks",
 			   .title = "waiting stacks",
+			   .share = "% of all",
 			   .texts = {{"reason", "reason"}, {"stack", "stack, innermost first"}},
 			   .other_at = 1,
 			   .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES},
@@ -171,6 +178,7 @@ static const struct {
 		  .title = "wakers",
 		  .note = "[runnable]: in the run queue, which the scheduler ends; %: of the "
 			  "time shown",
+		  .share = "% of all",
 		  .texts = {{"reason", "reason"},
 			    {"function", "waiting function"},
 			    {"waker", "woken by"},
@@ -181,7 +189,8 @@ static const struct {
 	[WAITS_OBJECTS] =
 		{{.key = "wait_objects",
 		  .title = "blocking files and sockets",
-		  .note = "%: of the waiting shown, also of waits without a file or socket",
+		  .note = "%: of the waiting shown, also of waits without a file or socket, "
+			  "without the run queue",
 		  .texts = {{"reason", "reason"}, {"object", "file or socket"}},
 		  .other_at = 1,
 		  .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
@@ -208,21 +217,24 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 	struct waitgroups g = waitgroups_new(&a, &kinds[kind].table);
 	struct maker m = {.sel = sel, .frames = waitframes_new(&a, sel->p)};
 	static const struct view_limits none;
-	uint64_t of_ns = 0;
+	uint64_t blocked_ns = 0, table_ns = 0;
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *row = &sel->tagged[i];
 		const char *texts[TAG_TEXTS] = {wait_key(row->reason)};
+		uint64_t ns =
+			(uint64_t)MAX(row->values[sel->p->tables.p[sel->table].weight_column], 0);
+		blocked_ns += is_blocked(row) ? ns : 0;
 		if (!kinds[kind].texts(&m, row, texts + 1))
 			continue;
 		add_row(waitgroups_at(&g, texts, row->task), sel, row);
-		of_ns += (uint64_t)MAX(row->values[sel->p->tables.p[sel->table].weight_column], 0);
+		table_ns += ns;
 	}
 	buf_release(&m.text);
-	bool is_part = kind == WAITS_FUNCTIONS || kind == WAITS_RUN_QUEUE;
-	bool is_optional = kind == WAITS_OBJECTS || kind == WAITS_EXECUTORS || is_part;
+	bool is_optional = kind == WAITS_OBJECTS || kind == WAITS_EXECUTORS ||
+			   kind == WAITS_FUNCTIONS || kind == WAITS_RUN_QUEUE;
 	/* An empty selection of waits still has one table that says so. */
 	if (is_optional && !g.g.groups.n && (kind != WAITS_FUNCTIONS || sel->nr_tagged))
 		return;
-	waitgroups_report(r, &g, is_part ? of_ns : sel->weight,
+	waitgroups_report(r, &g, kinds[kind].table.share ? table_ns : blocked_ns,
 			  kind == WAITS_REASONS ? &none : limits);
 }

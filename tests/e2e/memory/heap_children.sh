@@ -26,8 +26,8 @@ grep -q 'held at exit  .*by [0-9]* programs when they ended' page || fail "no ro
 grep -q 'no losses' page || fail "losses of children that were recorded from their fork on: $(cat page)"
 
 # attached: children are recorded some time after their fork or exec, which is a loss
-sh -c 'for i in 1 2 3 4 5 6; do sh -c "sleep 0.3; true"; done' & pid=$!
-"$ASSAY" heap --children --no-pictures -o late.assay -p $pid 1.2 > page 2> err || fail "$(cat err)"
+sh -c 'for i in 1 2 3 4; do sh -c "sleep 0.8; true"; done' & pid=$!
+"$ASSAY" heap --children --no-pictures -o late.assay -p $pid 1.8 > page 2> err || fail "$(cat err)"
 tr "\n" " " < page | grep -q "[1-9][0-9]* programs of child processes not recorded from their *start" ||
 	fail "late children: $(cat page)"
 wait $pid

@@ -53,6 +53,7 @@ $ASSAY report --json t.assay > s.json || fail "report"
 [ "$(cell spans calls span=op_tail)" = 10 ] || fail "op_tail: $(cell spans calls span=op_tail) calls of 10"
 at_least "$(cell spans time_ns span=op_tail)" 30000000 || fail "op_tail: without op_after's time"
 ! grep -q '"spans_unfinished"' s.json || fail "a tail call did not return"
+grep -q 'measure such a function alone' s.json || fail "calls within calls are not named: $(cat err)"
 grep -q '"spans_inside":10' s.json || fail "op_after is not within: $(grep -o '"spans_[a-z]*":[0-9]*' s.json)"
 $ASSAY latency --no-pictures --span await_turn -o y.assay -- "$TARGETS/planted_locks" yield ill 1 > truth 2> err ||
 	fail "yields: $(cat err)"

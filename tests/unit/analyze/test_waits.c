@@ -623,7 +623,7 @@ TEST(blame_marks_convoys_of_waits_that_are_not_idle)
 	CHECK_U64(b.ns, 800 * MS);
 	CHECK_U64(b.convoy_ns, 500 * MS);
 	blame_report(r, &b, &(struct view_limits){0});
-	CHECK_STR(cell_at(find_table(r, "blame"), 0, "doing")->text, "convoy");
+	CHECK_STR(cell_at(find_table(r, "blame"), 0, "doing")->text, "convoy (on_cpu)");
 }
 
 TEST(page_names_the_thread_that_others_wait_for)
