@@ -12,7 +12,7 @@ def perf_recording(name, depth):
     path = os.path.join(WORK, name + '.data')
     if not os.path.exists(path):
         shapes = os.path.join(BUILD, 'tests/bench/bench_shapes')
-        load = '%s %d %d & %s %d %d; wait' % (shapes, depth, SECONDS, shapes, depth, SECONDS)
+        load = 'set -e; %s %d %d & %s %d %d; wait $!' % (shapes, depth, SECONDS, shapes, depth, SECONDS)
         subprocess.run(['perf', 'record', '-q', '-F', '49000', '-g', '-e', 'cpu-clock', '-m', '16384', '-o',
                         path + '.new', 'sh', '-c', load], stdout=NULL, stderr=NULL, check=True)
         os.rename(path + '.new', path)
