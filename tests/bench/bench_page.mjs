@@ -9,13 +9,13 @@ async function measure(page) {
 	await page.waitForFunction(() => window.assay && window.assay.model, null, { polling: 10, timeout: 120000 });
 	return page.evaluate(async () => {
 		const a = window.assay, out = { first: performance.now() }, end = a.P.head.duration_ms;
-		await a.settled();
+		await a.whenDrawn();
 		async function time(name, change) {
 			const list = [];
 			for (let i = 0; i < 9; i++) {
 				const start = performance.now();
 				a.set(change(i));
-				await a.settled();
+				await a.whenDrawn();
 				list.push(performance.now() - start);
 			}
 			list.sort((x, y) => x - y);

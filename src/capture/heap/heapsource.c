@@ -539,11 +539,11 @@ static void follow_launch(struct heapsource *h)
 		heapfollow_free(TAKE(h->launch));
 	for (size_t i = 0; h->launch && heapfollow_held(h->launch, i, &held);) {
 		uint64_t for_ns = clock_mono_ns() - held.since_ns;
-		bool is_settled = held.is_forked || for_ns > MAPPINGS_WAIT_NS ||
-				  map_get(&h->executed, (uint32_t)held.pid);
+		bool is_replaced = held.is_forked || for_ns > MAPPINGS_WAIT_NS ||
+				   map_get(&h->executed, (uint32_t)held.pid);
 		bool is_known =
 			h->emits_mappings || latelibs_is_complete(space_of(h, held.pid), held.pid);
-		if (for_ns > MAPPINGS_WAIT_MAX_NS || (is_settled && is_known))
+		if (for_ns > MAPPINGS_WAIT_MAX_NS || (is_replaced && is_known))
 			attach_held(h, &held); /* then one less is held */
 		else
 			i++;

@@ -146,8 +146,8 @@ static int read_header(struct assayfile_header *ret_h, bool *ret_is_good, const 
  * before the last stored state are included in its LOSS_WRITTEN; those after it (truncated file)
  * are not yet included in its LOSS_SEEN.
  */
-static void settle(struct profile *p, const struct walk *w, const struct assayfile_reader *r,
-		   const struct assayfile_header *h)
+static void count_missing(struct profile *p, const struct walk *w, const struct assayfile_reader *r,
+			  const struct assayfile_header *h)
 {
 	uint64_t want = MAX(w->nr_samples, h->nr_samples);
 	uint64_t within = r->state_samples > r->nr_samples ? r->state_samples - r->nr_samples : 0;
@@ -208,7 +208,7 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 		};
 		memcpy(pos.held, r.held, sizeof(pos.held));
 		memcpy(pos.kind, h.kind, sizeof(pos.kind));
-		settle(p, &w, &r, &h);
+		count_missing(p, &w, &r, &h);
 		if (ret_pos)
 			*ret_pos = pos;
 	}

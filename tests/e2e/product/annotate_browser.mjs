@@ -10,7 +10,7 @@ async function shown(name, range) {
 	await page.evaluate(([f, r]) => {
 		const a = window.assay;
 		a.set({ range: r, selected: a.P.tree.name.indexOf(f) });
-		return a.settled();
+		return a.whenDrawn();
 	}, [name, range]);
 	const rows = await page.waitForFunction((f) => document.querySelector('.details h2').textContent === f &&
 		document.querySelector('.asm'), name);

@@ -18,13 +18,13 @@ function view(input, name) {
 
 async function ready(page) {
 	await page.waitForFunction(() => window.assay && window.assay.model);
-	await settled(page);
+	await drawn(page);
 	return page;
 }
 
 /* Until the page shows what was asked for. */
-function settled(page) {
-	return page.evaluate(() => window.assay.settled());
+function drawn(page) {
+	return page.evaluate(() => window.assay.whenDrawn());
 }
 
 /* ---- sums ---- */
@@ -58,7 +58,7 @@ async function summed(changes) {
 	a.state = changes.state < 0 ? null : changes.state;
 	a.hidden = new Set(changes.hidden < 0 ? [] : [changes.hidden]);
 	a.root = changes.root < 0 ? null : changes.root;
-	await a.settled();
+	await a.whenDrawn();
 	const { tree: d, weights } = a.model, out = {}, paths = [''];
 	for (let i = 1; i < d.n; i++) {
 		paths.push(`${paths[d.parent[i]]};${a.P.tree.name[d.sym[i]]}`);
@@ -85,7 +85,7 @@ async function compareCommands(input, selections) {
 			a.reset();
 			a.set({ ...c, selected: -1, groups: c.group ? new Set([c.group]) : null,
 				hidden: new Set(c.hidden ? [sym(c.hidden)] : []), root: c.root ? sym(c.root) : null });
-			await a.settled();
+			await a.whenDrawn();
 			return a.model.weights.total[0];
 		}, changes);
 		const report = await commanded(page, dir);
@@ -93,7 +93,7 @@ async function compareCommands(input, selections) {
 		const ours = await page.evaluate(async (text) => {
 			const a = window.assay;
 			a.set({ selected: a.P.tree.name.indexOf(text) });
-			await a.settled();
+			await a.whenDrawn();
 			return a.model.details.callers.map(([s, v]) => [s < 0 ? '' : a.P.tree.name[s], v]);
 		}, changes.of);
 		const rows = (await commanded(page, dir)).tables[0].rows;
@@ -216,7 +216,7 @@ const answers = await page.evaluate(async (list) => {
 	const out = [];
 	for (const text of list) {
 		window.assay.set({ search: text });
-		await window.assay.settled();
+		await window.assay.whenDrawn();
 		out.push(document.querySelector('.search [role=status]').textContent);
 	}
 	return out;
@@ -227,7 +227,7 @@ await page.keyboard.press('/');
 check(await page.evaluate(() => document.activeElement.type) === 'search', '/ starts a search');
 await page.keyboard.type('keccak');
 await page.keyboard.press('Enter');
-await settled(page);
+await drawn(page);
 check(/keccak/.test(await page.textContent('.offscreen')), 'Enter goes to the widest match');
 await page.close();
 
@@ -241,7 +241,7 @@ for (const row of byLine.slice(0, 5)) {
 	await page.evaluate((f) => {
 		window.assay.set({ selected: window.assay.P.tree.name.indexOf(f) });
 	}, row.function);
-	await settled(page);
+	await drawn(page);
 	const name = row.line.slice(row.line.lastIndexOf('/') + 1);
 	const shown = await page.waitForFunction(([n, f]) => document.querySelector('.details h2').textContent === f &&
 		[...document.querySelectorAll('.lines li')].map((li) => li.textContent).find((t) => t.includes(n)),
@@ -256,7 +256,7 @@ await page.close();
 
 page = await ready(await open(view(faults, 'print.html'), { colorScheme: 'dark', viewport: { width: 1440, height: 900 } }));
 await page.evaluate((f) => window.assay.set({ selected: window.assay.P.tree.name.indexOf(f) }), byLine[0].function);
-await settled(page);
+await drawn(page);
 await page.evaluate(() => {
 	window.addEventListener('beforeprint', () => {
 		const box = getComputedStyle(document.querySelector('.details')), c = document.querySelector('.flame canvas');
@@ -280,7 +280,7 @@ const state = () => page.evaluate(() => {
 	return { range: a.range, groups: a.groups && [...a.groups], zoom: a.zoom, view: a.view,
 		text: document.querySelector('.selection').textContent, hash: location.hash };
 });
-const frame = () => settled(page);
+const frame = () => drawn(page);
 const axis = await page.locator('.layers canvas').last().boundingBox();
 await page.mouse.move(axis.x + axis.width * 0.4, axis.y + 20);
 await page.mouse.down();
@@ -393,7 +393,7 @@ for (const range of [[646, 1893], [10, 23], [1001, 1002], [300, 2000]]) {
 		const a = window.assay;
 		a.reset();
 		a.set({ range: r, view: 'waits', showsIdle: true });
-		await a.settled();
+		await a.whenDrawn();
 		const longest = (g) => g.state < 0 ? Infinity : a.P.head.states[g.state][5];
 		return { bad: ['reason', 'object', 'waker'].flatMap((k) => a.model.waits[k]).filter((g) =>
 			![g.p50, g.p99].every((v) => v === -1 || v > 0 && v <= longest(g) + 1)).length,
@@ -429,7 +429,7 @@ const idler = await page.evaluate(async () => {
 	for (let g = 0; g < a.P.groups.list.length; g++) {
 		a.reset();
 		a.set({ groups: new Set([g]) });
-		await a.settled();
+		await a.whenDrawn();
 		if (!a.shownSum() && a.model.sums.idle)
 			return document.querySelector('.flame .hint').textContent;
 	}
@@ -485,14 +485,14 @@ check(await page.evaluate(() => {
 check(await page.evaluate(async () => {
 	const a = window.assay, found = document.querySelector('.search [role=status]');
 	a.set({ search: 'blocking::pool' });
-	await a.settled();
+	await a.whenDrawn();
 	const text = found.textContent;
 	a.set({ search: '' });
-	await a.settled();
+	await a.whenDrawn();
 	return text;
 }).then((text) => text.startsWith('46.7')), 'a search finds folded frames');
 await page.evaluate(() => window.assay.set({ folds: false }));
-await settled(page);
+await drawn(page);
 check(await page.evaluate(() => window.assay.model.tree.n) === 14, 'and all frames are one click away');
 await page.close();
 write('plumbing.folded', new Map([
@@ -531,7 +531,7 @@ const evil = new Map([
 write('evil.folded', evil);
 page = await ready(await open(view(path.join(dir, 'evil.folded'), 'evil.html')));
 await page.keyboard.press('2');
-await settled(page);
+await drawn(page);
 check((await page.textContent('tbody')).includes('</script><script>'), 'hostile names are text');
 check(await page.evaluate(() => window.owned === undefined), 'and never run');
 await page.close();
@@ -554,7 +554,7 @@ check(scripts('fuzz.html') === scripts('tasks.html'), '100,000 hostile names add
 page = await ready(await open(url));
 for (const key of ['2', '5', '1']) {
 	await page.keyboard.press(key);
-	await settled(page);
+	await drawn(page);
 }
 check(await page.evaluate(() => window.assay.P.tree.nrSyms) >= 100000, 'all of them are in the page');
 check(await page.evaluate(() => window.owned === undefined && !document.querySelector('#app img, #app script')),

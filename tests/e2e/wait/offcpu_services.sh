@@ -22,7 +22,7 @@ lost = sum(v for k, v in cut.items() if k.startswith("truncated"))
 assert lost <= 0.02 * cut["written"], "cut stacks: %s" % cut
 END
 
-settle() { # RECORDING REASON SHARE FUNCTION
+waits_in() { # RECORDING REASON SHARE FUNCTION
 	$ASSAY report $1.assay --json > $1.page || fail "report $1"
 	$ASSAY convert $1.assay --to json > $1.json || fail "convert $1"
 	got=$(python3 check.py $1.page $1.json $2 $3 2> e) || fail "$1: $(tail -1 e)"
@@ -36,7 +36,7 @@ trap 'kill $redis 2> /dev/null; wait $redis 2> /dev/null' EXIT
 wait_for redis-cli -p $port ping
 $ASSAY offcpu -p $redis -o redis.assay -- redis-benchmark -p $port -t set -n 20000 -c 10 -q > bench.out 2> err ||
 	fail "redis: exit $?: $(cat err)"
-settle redis fsync 0.01 'flushAppendOnlyFile'
+waits_in redis fsync 0.01 'flushAppendOnlyFile'
 grep -q 'flushAppendOnlyFile.*fsync\|flushAppendOnlyFile.*fdatasync' redis.folded || fail "redis: $(cat redis.folded)"
 $ASSAY report redis.assay | grep -q 'appendonly.*aof' || fail "redis: the file has no name"
 
@@ -55,7 +55,7 @@ pgbench -h "$PWD/pg" -p $port -U postgres -i -s 1 -q postgres > init.log 2>&1 ||
 main=$(head -1 pg/d/postmaster.pid)
 $ASSAY offcpu -p $main -o pg.assay -- pgbench -h "$PWD/pg" -p $port -U postgres -c 4 -t 300 postgres > bench.out 2> err ||
 	fail "postgres: exit $?: $(cat err)"
-settle pg fsync 0.01 '*'
+waits_in pg fsync 0.01 '*'
 # The four backends were forked while it ran; all write one row, so they wait for each other.
 $ASSAY report pg.assay --by waiter --reason lock > r 2> e || fail "postgres: no locks: $(cat e)"
 grep -q 'ProcSleep\|XLogFlush\|LWLock' r || fail "postgres: $(cat r)"

@@ -452,7 +452,7 @@ async function start() {
 	const P = await engine.ask('open', data.textContent);
 	P.input = data.dataset.input || '';
 	data.textContent = '';
-	await build(P, engine).settled();
+	await build(P, engine).whenDrawn();
 }
 
 if (typeof document === 'undefined')

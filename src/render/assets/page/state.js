@@ -130,7 +130,7 @@ App.prototype.draw = function () {
 };
 
 /* For tests: resolves when the page shows what is set. */
-App.prototype.settled = function () {
+App.prototype.whenDrawn = function () {
 	return new Promise((ok) => {
 		this.idle.push(ok);
 		this.refresh();
