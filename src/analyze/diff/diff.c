@@ -21,7 +21,7 @@
 
 /* ---- how ----------------------------------------------------------------------------------- */
 
-static bool is_launched(const struct selection *sel)
+bool diff_is_launched(const struct selection *sel)
 {
 	const char *attached = profile_get_fact(sel->p, FACT_HEAP_ATTACHED);
 	if (heapweights_is_memory(sel))
@@ -37,7 +37,7 @@ enum diff_how diff_how_of(const struct selection *before, const struct selection
 	if (!is_memory && (!view_is_exact(after) || after->id == TABLE_THREAD_TIME))
 		return DIFF_SHARES;
 	if ((is_memory && !heapweights_is_flow(after)) || !a_ns || !b_ns ||
-	    (is_launched(before) && is_launched(after)))
+	    (diff_is_launched(before) && diff_is_launched(after)))
 		return DIFF_AMOUNTS;
 	double ratio = (double)b_ns / (double)a_ns;
 	return ratio > 1.01 || ratio < 0.99 ? DIFF_PER_TIME : DIFF_AMOUNTS;

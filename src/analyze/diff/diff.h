@@ -94,6 +94,8 @@ struct diff {
 
 /* Compares; the result lives in the arena and borrows the selections. */
 void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec);
+/* Whether the capture is of a command from its start to its end. */
+bool diff_is_launched(const struct selection *sel);
 /*
  * Returns the default way to compare the two sides: what was sampled, and thread time, whose total is
  * that of the threads' lives, by share; what is counted and grows with time (waits, I/O, faults,

@@ -10,12 +10,6 @@
 
 #define BLOCKS_MAX 16 /* more cost time and make the intervals hardly narrower */
 
-static bool is_launched(const struct profile *p)
-{
-	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
-	return attached && !strncmp(attached, "launch", strlen("launch"));
-}
-
 bool blocks_are_needed(const struct diff_spec *d)
 {
 	const struct selection *before = d->runs[DIFF_BEFORE];
@@ -26,7 +20,7 @@ bool blocks_are_needed(const struct diff_spec *d)
 		return false;
 	if (heapweights_is_memory(after))
 		return heapweights_is_flow(after) &&
-		       !(is_launched(before->p) && is_launched(after->p));
+		       !(diff_is_launched(before) && diff_is_launched(after));
 	return true;
 }
 

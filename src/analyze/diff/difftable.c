@@ -41,12 +41,6 @@ static const struct {
 			  "function", "waiting functions", true},
 };
 
-static bool is_launched(const struct profile *p)
-{
-	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
-	return attached && !strncmp(attached, "launch", strlen("launch"));
-}
-
 /* For live memory of a running program, the difference per minute is its growth rate. */
 static bool has_rate(const struct diff *d)
 {
@@ -54,7 +48,7 @@ static bool has_rate(const struct diff *d)
 	const struct selection *after = d->spec.runs[DIFF_AFTER];
 	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && !d->has_spread &&
 	       heapweights_is_memory(after) && !heapweights_is_flow(after) &&
-	       after->id != TABLE_PEAK && !(is_launched(after->p) && is_launched(before->p));
+	       after->id != TABLE_PEAK && !(diff_is_launched(after) && diff_is_launched(before));
 }
 
 /* ---- cells --------------------------------------------------------------------------------- */

@@ -276,17 +276,6 @@ static enum heapframe_kind frame_kind(struct heapframes *hf, func_id func, modul
 	return MAX(own, module_kind(hf, module));
 }
 
-/* True for entry functions of threads: shown only if there is nothing else. */
-static bool is_start(struct sv name)
-{
-	return funcglob_is_like(
-		"_start|__libc_start_main|start_thread|__libc_start_call_main|clone|clone3|"
-		"__clone3|_dl_start_user|thread_start|execute_native_thread_routine*|"
-		"std::sys::backtrace::__rust_begin_short_backtrace|std::rt::lang_start*|"
-		"__libc_start_main_impl",
-		name);
-}
-
 static bool is_nameless(const struct profile *p, const struct location *l)
 {
 	return !l->nr_frames ||
@@ -343,7 +332,7 @@ static struct heapframe find(struct heapframes *hf, stack_id stack)
 						 .frame_idx = i};
 			if (kind == HEAPFRAME_SHOWN)
 				return here;
-			if (kind == HEAPFRAME_HELPER && !is_start(profile_sv(p, name))) {
+			if (kind == HEAPFRAME_HELPER && !funcglob_is_start(profile_sv(p, name))) {
 				glue = here;
 				f.via = name;
 			}
@@ -402,8 +391,9 @@ static const char *caller_name(const struct profile *p, const struct location *l
 	if (!l->nr_frames)
 		return "[unknown]";
 	const struct frame *f = &p->frames.p[l->first_frame + i];
-	return is_start(profile_sv(p, p->functions.p[f->func].name)) ? NULL
-								     : profile_frame_name(p, f);
+	return funcglob_is_start(profile_sv(p, p->functions.p[f->func].name))
+		       ? NULL
+		       : profile_frame_name(p, f);
 }
 
 static const char *mark_of(const struct profile *p, const struct location *l, uint32_t i)

@@ -110,3 +110,13 @@ struct sv funcglob_without_args(struct sv name, char to[static FUNCGLOB_NAME_MAX
 	}
 	return (struct sv){to, n};
 }
+
+bool funcglob_is_start(struct sv name)
+{
+	return funcglob_is_like(
+		"_start|__libc_start_main|start_thread|__libc_start_call_main|clone|clone3|__clone|"
+		"__clone3|_dl_start_user|thread_start|execute_native_thread_routine*|"
+		"std::sys::backtrace::__rust_begin_short_backtrace|std::rt::lang_start*|"
+		"__libc_start_main_impl",
+		name);
+}

@@ -23,5 +23,7 @@ struct sv funcglob_plain(struct sv name, char to[static FUNCGLOB_NAME_MAX]);
  */
 struct sv funcglob_without_args(struct sv plain_name, char to[static FUNCGLOB_NAME_MAX]);
 bool funcglob_is_like(const char *patterns, struct sv plain_name);
+/* Whether it is a function in which every program, or each of its threads, begins. */
+bool funcglob_is_start(struct sv plain_name);
 
 #endif

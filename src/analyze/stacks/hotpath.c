@@ -67,13 +67,12 @@ static struct sv name_of(const struct path *path, uint32_t node)
 /* How threads begin and system calls enter the kernel is the same in every program. */
 static bool is_entry(const struct path *path, uint32_t node)
 {
-	return funcglob_is_like(
-		path->t->nodes[node].flags & TREE_KERNEL
-			? "entry_SYSCALL*|do_syscall_64|x64_sys_call|el0*|do_el0*|"
-			  "invoke_syscall*"
-			: "_start|__libc_start_*|start_thread|thread_start|clone|clone3|"
-			  "__clone|__clone3",
-		name_of(path, node));
+	struct sv name = name_of(path, node);
+	if (path->t->nodes[node].flags & TREE_KERNEL)
+		return funcglob_is_like("entry_SYSCALL*|do_syscall_64|x64_sys_call|el0*|do_el0*|"
+					"invoke_syscall*",
+					name);
+	return funcglob_is_start(name);
 }
 
 static void add_name(struct buf *to, const struct path *path, uint32_t node)

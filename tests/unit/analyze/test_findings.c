@@ -403,21 +403,28 @@ TEST(reason_of_writes_to_full_pipes_and_sockets_is_backpressure)
 	CHECK(reason_in(WAIT_NET, -1) == WAIT_NET);
 }
 
+/* Waits for one lock. The row of who is blamed for them has the table "blame". */
+static struct madewait lock_wait(const char *comm, const char *stack)
+{
+	return (struct madewait){.comm = comm,
+				 .tid = 2,
+				 .stack = stack,
+				 .reason = WAIT_SYNC,
+				 .object = "lock 0x1000",
+				 .nr = 10,
+				 .ms = 600};
+}
+
+#define MUTEX_RELEASED "main app;look_up app;pthread_mutex_unlock libc.so.6"
+
 /* In a queue of waiters each is woken by the one before it; who held the lock is another thread. */
 TEST(findings_name_who_held_a_lock_not_who_released_it_last)
 {
-	static const char at[] = "main app;lookup app;pthread_mutex_lock libc.so.6";
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-	struct madewait w = {.comm = "waiter",
-			     .tid = 2,
-			     .stack = at,
-			     .reason = WAIT_SYNC,
-			     .object = "lock 0x1000",
-			     .other = "waiter",
-			     .other_tid = 3,
-			     .other_stack = "main app;lookup app;pthread_mutex_unlock libc.so.6",
-			     .nr = 10,
-			     .ms = 600};
+	struct madewait w = lock_wait("waiter", MUTEX);
+	w.other = "waiter";
+	w.other_tid = 3;
+	w.other_stack = MUTEX_RELEASED;
 	madewait(p, &w);
 	w.table = "blame";
 	w.other = "holder";
@@ -435,7 +442,7 @@ TEST(findings_name_who_held_a_lock_not_who_released_it_last)
 	CLEANUP(report_free_p) struct report *r = page_of(p);
 	CHECK(!has_row(r, "waiting_functions", "stolen"));
 	CHECK(has_note(r,
-		       "for one lock, waiters in lookup; held longest by holder (99 %) in update; "
+		       "for one lock, waiters in look_up; held longest by holder (99 %) in update; "
 		       "meanwhile the lock holder was doing: sleep 100 %"));
 }
 
@@ -443,16 +450,10 @@ TEST(findings_name_who_held_a_lock_not_who_released_it_last)
 TEST(findings_name_who_holds_a_lock_not_whom_the_holder_waits_for)
 {
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-	struct madewait w = {.comm = "web",
-			     .tid = 2,
-			     .stack = MUTEX,
-			     .reason = WAIT_SYNC,
-			     .object = "lock 0x1000",
-			     .other = "web",
-			     .other_tid = 3,
-			     .other_stack = "main app;look_up app;pthread_mutex_unlock libc.so.6",
-			     .nr = 10,
-			     .ms = 600};
+	struct madewait w = lock_wait("web", MUTEX);
+	w.other = "web";
+	w.other_tid = 3;
+	w.other_stack = MUTEX_RELEASED;
 	madewait(p, &w);
 	w.table = "blame";
 	w.detail = "on_cpu/1";
@@ -486,13 +487,7 @@ TEST(findings_call_the_end_of_a_chain_no_holder_unless_it_is_a_queue)
 		"parking_lot_core::parking_lot::park app";
 	for (int i = 0; i < 2; i++) {
 		CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-		struct madewait w = {.comm = "web",
-				     .tid = 2,
-				     .stack = i ? parked : MUTEX,
-				     .reason = WAIT_SYNC,
-				     .object = "lock 0x1000",
-				     .nr = 10,
-				     .ms = 600};
+		struct madewait w = lock_wait("web", i ? parked : MUTEX);
 		madewait(p, &w);
 		w.table = "blame";
 		w.other = "db";
@@ -517,14 +512,10 @@ TEST(findings_call_the_end_of_a_chain_no_holder_unless_it_is_a_queue)
 TEST(findings_name_who_keeps_a_lock_for_the_whole_capture)
 {
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-	struct madewait w = {.comm = "waiter",
-			     .tid = 2,
-			     .stack = MUTEX,
-			     .reason = WAIT_SYNC,
-			     .evidence = EVIDENCE_OPEN,
-			     .object = "lock 0x1000",
-			     .nr = 1,
-			     .ms = 900};
+	struct madewait w = lock_wait("waiter", MUTEX);
+	w.evidence = EVIDENCE_OPEN;
+	w.nr = 1;
+	w.ms = 900;
 	madewait(p, &w);
 	w.table = "blame";
 	w.other = "keeper";
