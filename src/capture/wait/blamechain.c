@@ -394,6 +394,22 @@ static void add_rows(struct blamechain *bc, const struct blamehistory_entry *e, 
 
 /* ---- locks --------------------------------------------------------------------------------- */
 
+/* Key of a lock whose waiters sleep on words of their own: all that wait at one stack wait for one lock. */
+static uint64_t place_key(uint64_t user_ref, int32_t tgid)
+{
+	return hash_mix(user_ref, (uint64_t)(uint32_t)tgid << 32) | 1;
+}
+
+/*
+ * Returns the thread that had the lock: the direct one, whatever it waited for meanwhile. If that was
+ * the lock itself it had it not, but whom it waited for.
+ */
+static int32_t holder_of(const struct blame_cause *c, uint64_t key)
+{
+	bool is_direct = c->direct_tid && place_key(c->direct_ref, c->direct_tgid) != key;
+	return is_direct ? c->direct_tid : c->tid;
+}
+
 /* Counts the hand-over of the lock at the end of the wait. Returns the lock, or 0. */
 static uint32_t add_to_lock(struct blamechain *bc, const struct blamehistory_entry *e)
 {
@@ -401,15 +417,13 @@ static uint32_t add_to_lock(struct blamechain *bc, const struct blamehistory_ent
 	struct blamehistory_object *o = e->object_key ? &bc->h.objects.p[e->object] : NULL;
 	if (v->reason == WAIT_NET || v->reason == WAIT_POLL || v->reason == WAIT_CHILD)
 		return 0;
-	uint64_t key = o && o->is_shared
-			       ? e->object_key
-			       : hash_mix(v->user_ref, (uint64_t)(uint32_t)v->tgid << 32) | 1;
+	uint64_t key = o && o->is_shared ? e->object_key : place_key(v->user_ref, v->tgid);
 	uint32_t lock = blamelocks_at(&bc->locks, key);
 	blamelocks_add(&bc->locks, lock, v->tid, culprit_of(bc, e).tid);
 	const struct blame_part *parts = blamehistory_parts(&bc->h, e);
 	for (uint32_t i = 0; i < e->nr_parts; i++)
-		blamelocks_add_time(&bc->locks, lock, bc->causes.all.p[parts[i].cause].tid,
-				    parts[i].ns);
+		blamelocks_add_time(&bc->locks, lock,
+				    holder_of(&bc->causes.all.p[parts[i].cause], key), parts[i].ns);
 	return lock;
 }
 

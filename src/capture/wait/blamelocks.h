@@ -2,12 +2,12 @@
  * Finds convoys: locks that threads hand around. A lock is a futex word or another object that
  * several threads wait for; if waiters sleep on words of their own, all waits at one stack of a
  * process are taken for waits for one lock. For each lock it is counted which threads waited for it,
- * which released it, and how much of the waiting each thread caused in the end.
+ * which released it, and how much of the waiting each thread held it for.
  *
- * The effective number of holders is 1 / sum of (share of the waiting)^2: n if n threads cause equal
- * parts of it, about 1 if one of them causes nearly all. A lock is in a convoy if at least
- * CONVOY_THREADS threads both waited for it and released it, the effective number is near their
- * number, and no thread has half of the time.
+ * The effective number of holders is 1 / sum of (share of the waiting)^2: n if n threads held it for
+ * equal parts of it, about 1 if one of them for nearly all. What a holder waited for in turn does not
+ * matter. A lock is in a convoy if at least CONVOY_THREADS threads both waited for it and released it,
+ * the effective number is near their number, and no thread has half of the time.
  */
 #ifndef ASSAY_CAPTURE_WAIT_BLAMELOCKS_H
 #define ASSAY_CAPTURE_WAIT_BLAMELOCKS_H
@@ -39,7 +39,7 @@ void blamelocks_release(struct blamelocks *l);
 uint32_t blamelocks_at(struct blamelocks *l, uint64_t key);
 /* @tid waited for the lock, which @by released. */
 void blamelocks_add(struct blamelocks *l, uint32_t lock, int32_t tid, int32_t by);
-/* @tid caused @ns of the waiting for the lock. */
+/* @tid had the lock for @ns of the waiting for it. */
 void blamelocks_add_time(struct blamelocks *l, uint32_t lock, int32_t tid, uint64_t ns);
 bool blamelocks_is_convoy(const struct blamelocks *l, uint32_t lock);
 /*

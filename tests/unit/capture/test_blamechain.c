@@ -284,6 +284,50 @@ TEST(blamechain_blames_nobody_on_itself)
 	CHECK_U64(sum(&g, 2, 1, 0), 10 * NS_PER_MS);
 }
 
+/*
+ * Threads 1 to 4 have the lock in turn. Whoever has it waits most of that time for a thread that never takes it:
+ * for one and the same (@nr_behind 1), or for another one each time.
+ */
+static void in_turn(struct got *g, const uint64_t *hold_ms, int32_t nr_behind)
+{
+	VEC(struct wait_interval) v = {0};
+	struct wait_interval behind = {0};
+	uint64_t free_since[5] = {0};
+	uint64_t at = 0;
+	for (int32_t k = 0; k < 80; k++) {
+		int32_t tid = 1 + k % 4;
+		uint64_t end = at + hold_ms[k % 4];
+		if (k) {
+			vec_push(&v, woken(tid, free_since[tid], at, at, LOCK, 1 + (k - 1) % 4));
+			v.p[v.n - 1].user_ref = 5; /* where all lock it */
+		}
+		behind = woken(tid, at, end - 1, end - 1, LOCK + 64 * (uint64_t)tid,
+			       100 + k / 4 % nr_behind);
+		vec_push(&v, behind);
+		free_since[tid] = end;
+		at = end;
+	}
+	blame(g, v.p, v.n);
+	vec_release(&v);
+}
+
+TEST(blamechain_takes_the_holders_of_a_lock_for_a_convoy_not_whom_they_wait_for)
+{
+	static const uint64_t alike[] = {10, 10, 10, 10};
+	static const uint64_t one[] = {40, 2, 2, 2};
+	struct got g;
+	uint64_t nr = 0;
+	in_turn(&g, alike, 1);
+	for (size_t i = 0; i < g.n; i++) {
+		CHECK_U64(g.rows[i].is_convoy, g.rows[i].object == LOCK);
+		nr += g.rows[i].object == LOCK;
+	}
+	CHECK(nr > 0);
+	in_turn(&g, one, 8);
+	for (size_t i = 0; i < g.n; i++)
+		CHECK(!g.rows[i].is_convoy);
+}
+
 TEST(blamechain_splits_waits_at_seconds_and_counts_them_once)
 {
 	struct got g;
