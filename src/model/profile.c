@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/hash.h"
+#include "model/threadnames.h"
 
 struct profile *profile_new(void)
 {
@@ -69,6 +70,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->symbolized_log);
 	release_indexes(p);
 	free(p->task_names);
+	intern_release(&p->thread_groups);
 	free(p);
 }
 
@@ -353,6 +355,19 @@ task_id profile_task_again(struct profile *p, task_id id, uint64_t time_ns)
 	return *place_of_task(p, t.pid, t.tid, t.comm, &is_new) = add_task(p, t);
 }
 
+static void group_threads(struct profile *p)
+{
+	CLEANUP(threadnames_release) struct threadnames names = {0};
+	CLEANUP(buf_release) struct buf group = {0};
+	vec_foreach(t, &p->tasks)
+		threadnames_add(&names, profile_text(p, t->comm));
+	intern_release(&p->thread_groups);
+	for (task_id id = 0; id < p->tasks.n; id++) {
+		threadnames_get(&names, profile_text(p, p->tasks.p[id].comm), &group);
+		p->task_names[id].group = intern_add(&p->thread_groups, buf_str(&group), group.n);
+	}
+}
+
 /* Threads without ids, of text formats, have one name. */
 static void name_tasks(struct profile *p)
 {
@@ -368,8 +383,9 @@ static void name_tasks(struct profile *p)
 		const uint32_t *last = map_get(&last_of, thread_key(t->pid, t->tid));
 		const uint32_t *main = map_get(&last_of, thread_key(t->pid, t->pid));
 		task_id own = last && t->tid > 0 ? *last : id;
-		p->task_names[id] = (struct task_names){own, main && t->pid > 0 ? *main : own};
+		p->task_names[id] = (struct task_names){own, main && t->pid > 0 ? *main : own, 0};
 	}
+	group_threads(p);
 }
 
 task_id profile_last_task(const struct profile *p, task_id id)
@@ -382,6 +398,12 @@ task_id profile_main_task(const struct profile *p, task_id id)
 {
 	ASSERT(p->is_sealed);
 	return p->task_names[id].main;
+}
+
+const char *profile_thread_group(const struct profile *p, task_id id)
+{
+	ASSERT(p->is_sealed);
+	return intern_str(&p->thread_groups, p->task_names[id].group);
 }
 
 uint32_t profile_table(struct profile *p, const struct table *shape)

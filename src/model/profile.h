@@ -139,6 +139,7 @@ struct task {
 struct task_names {
 	task_id last;
 	task_id main;
+	uint32_t group; /* in thread_groups */
 };
 
 enum unit { UNIT_COUNT = 0, UNIT_NS = 1, UNIT_BYTES = 2 };
@@ -242,6 +243,7 @@ struct profile {
 	bool is_sealed;
 
 	struct task_names *task_names; /* by task; once sealed */
+	struct intern thread_groups;   /* names of threads without the numbers that differ */
 
 	/* Locations in the order of their symbolization, for appending to a recording. */
 	VEC(loc_id) symbolized_log;
@@ -306,6 +308,11 @@ task_id profile_task_again(struct profile *p, task_id id, uint64_t time_ns);
 task_id profile_last_task(const struct profile *p, task_id id);
 /* The last task of the process's main thread, which names the process; of the thread itself if unknown. */
 task_id profile_main_task(const struct profile *p, task_id id);
+/*
+ * Of a sealed profile: the task's name as threads that differ in numbers alone share it ("worker-#"; see
+ * threadnames.h). Borrowed.
+ */
+const char *profile_thread_group(const struct profile *p, task_id id);
 /*
  * Finds a table by name, number of columns and has_tags, or adds an empty one with the name,
  * columns and kind of time of @shape. Returns its index in tables.

@@ -9,7 +9,6 @@
 #include "analyze/diff/plainname.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/weigh.h"
-#include "analyze/stacks/threads.h"
 #include "analyze/wait/frames.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -18,6 +17,7 @@
 #include "base/stat.h"
 #include "base/sv.h"
 #include "base/vec.h"
+#include "model/threadnames.h"
 
 /* ---- how ----------------------------------------------------------------------------------- */
 
@@ -126,6 +126,7 @@ struct aligner {
 	struct intern keys;
 	VEC(struct aligned) rows;
 	struct buf key;
+	struct threadnames threads; /* DIFF_BY_THREAD */
 };
 
 static void aligner_release(struct aligner *al)
@@ -133,6 +134,7 @@ static void aligner_release(struct aligner *al)
 	vec_release(&al->rows);
 	intern_release(&al->keys);
 	buf_release(&al->key);
+	threadnames_release(&al->threads);
 }
 
 static struct aligned *row_at(struct aligner *al, const char *reason, const char *name,
@@ -223,6 +225,18 @@ static void add_reasons(struct aligner *al, size_t part)
 		add_row_of(al, part, i, "", reason_of_row(&sel->rows[i]), "");
 }
 
+/* Of all parts together, so that threads of one recording are found in the others. */
+static void name_threads(struct aligner *al)
+{
+	for (size_t part = 0; part < al->nr_parts; part++) {
+		const struct selection *sel = diff_part(al->spec, part);
+		for (size_t i = 0; i < sel->nr_rows; i++)
+			threadnames_add(&al->threads,
+					profile_text(sel->p,
+						     sel->p->tasks.p[sel->rows[i].task].comm));
+	}
+}
+
 /* As table "waiting_functions": the run queue is no wait for anything in the program. */
 static void add_waits(struct aligner *al, size_t part)
 {
@@ -246,10 +260,14 @@ static void add_waits(struct aligner *al, size_t part)
 
 static void add_threads(struct aligner *al, size_t part)
 {
-	CLEANUP(buf_release) struct buf scratch = {0};
+	CLEANUP(buf_release) struct buf name = {0};
 	const struct selection *sel = diff_part(al->spec, part);
-	for (size_t i = 0; i < sel->nr_rows; i++)
-		add_row_of(al, part, i, "", threads_name(&scratch, sel->p, sel->rows[i].task), "");
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		task_id task = sel->rows[i].task;
+		threadnames_get(&al->threads, profile_text(sel->p, sel->p->tasks.p[task].comm),
+				&name);
+		add_row_of(al, part, i, "", name.n ? buf_str(&name) : "[no name]", "");
+	}
 }
 
 static void add_part(struct aligner *al, size_t part)
@@ -612,6 +630,8 @@ void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec
 	d.is_unknown = !d.has_blocks && blocks_are_needed(spec);
 	set_scales(&d, a);
 	d.minutes = minutes_between(spec->runs[DIFF_BEFORE]->p, spec->runs[DIFF_AFTER]->p);
+	if (spec->by == DIFF_BY_THREAD)
+		name_threads(&al);
 	for (size_t part = 0; part < al.nr_parts; part++)
 		add_part(&al, part);
 	if (spec->by == BY_FUNCTION || spec->by == DIFF_BY_WAIT)

@@ -39,7 +39,7 @@ enum diff_by {
 	DIFF_BY_STACK = BY_NR, /* whole stacks */
 	DIFF_BY_REASON,        /* rows of the thread time breakdown: on_cpu, run_queue, lock ... */
 	DIFF_BY_WAIT,          /* waits by reason and the program's innermost function */
-	DIFF_BY_THREAD,        /* names of threads, digits as # */
+	DIFF_BY_THREAD,        /* names of threads, # where they differ */
 };
 
 /* Which changes come first. */

@@ -54,7 +54,6 @@ static void add_threads(struct maker *m)
 {
 	const struct profile *p = m->p;
 	CLEANUP(map_release) struct map index = {0};
-	CLEANUP(buf_release) struct buf group = {0};
 	m->thread_of = xcalloc(p->tasks.n, sizeof(*m->thread_of));
 	vec_push(&m->page->threads, (struct page_thread){0});
 	for (task_id t = 1; t < p->tasks.n; t++) {
@@ -70,11 +69,9 @@ static void add_threads(struct maker *m)
 				 (struct page_thread){.pid = task->pid, .tid = task->tid});
 		}
 		m->thread_of[t] = *at;
-		const char *name = profile_text(p, p->tasks.p[profile_last_task(p, t)].comm);
-		buf_clear(&group);
-		threads_fold_numbers(&group, name);
-		m->page->threads.p[*at].name = name_of(m, name);
-		m->page->threads.p[*at].group = name_of(m, buf_str(&group));
+		task_id last = profile_last_task(p, t);
+		m->page->threads.p[*at].name = name_of(m, profile_text(p, p->tasks.p[last].comm));
+		m->page->threads.p[*at].group = name_of(m, profile_thread_group(p, last));
 	}
 }
 
@@ -114,7 +111,7 @@ static str_id waker_name(struct maker *m, const struct tag *tag, unsigned reason
 	if (*id)
 		return *id;
 	CLEANUP(buf_release) struct buf b = {0};
-	threads_fold_numbers(&b, profile_text(m->p, m->p->tasks.p[tag->other].comm));
+	buf_add_str(&b, profile_thread_group(m->p, tag->other));
 	struct waitframe f = waitframe_of(m->frames, tag->other_stack);
 	const char *name = tag->other_stack ? waitframe_name(m->p, &f) : "";
 	if (*name)

@@ -30,7 +30,7 @@ struct page_thread {
 	int32_t pid;
 	int32_t tid;
 	str_id name;  /* its last name */
-	str_id group; /* the name with digits replaced: "worker-#" */
+	str_id group; /* profile_thread_group: "worker-#" */
 };
 
 /* What a thread does in a row of thread time: on a CPU, or a wait reason. */

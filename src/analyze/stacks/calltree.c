@@ -216,11 +216,9 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 #define ROOT_FLAGS \
 	(CALLTREE_ROOT_COMM | CALLTREE_ROOT_GROUP | CALLTREE_ROOT_PROCESS | CALLTREE_ROOT_THREAD)
 
-static str_id group_of(struct input *in, const char *comm)
+static str_id group_of(struct input *in, task_id task)
 {
-	CLEANUP(buf_release) struct buf folded = {0};
-	threads_fold_numbers(&folded, comm);
-	return intern_add(&in->ct->r->names, buf_str(&folded), folded.n);
+	return intern_add_str(&in->ct->r->names, profile_thread_group(in->p, task));
 }
 
 /* Finds the names of threads with rows that differ in digits only. */
@@ -234,7 +232,7 @@ static void find_groups(struct input *in)
 		is_seen[task] = 1;
 		const char *comm = profile_text(in->p, in->p->tasks.p[task].comm);
 		str_id name = intern_add_str(&in->ct->r->names, comm);
-		str_id group = group_of(in, comm);
+		str_id group = group_of(in, task);
 		bool is_new;
 		uint32_t *shown = map_put(&in->groups, group, &is_new);
 		*shown = is_new || *shown == name ? name : group;
@@ -261,7 +259,7 @@ static str_id root_name(struct input *in, task_id task)
 		return intern_add_str(names, s);
 	}
 	const uint32_t *shown =
-		flags & CALLTREE_ROOT_GROUP ? map_get(&in->groups, group_of(in, comm)) : NULL;
+		flags & CALLTREE_ROOT_GROUP ? map_get(&in->groups, group_of(in, task)) : NULL;
 	/* 0: thread not known, no root frame */
 	return shown ? *shown : intern_add_str(names, comm);
 }

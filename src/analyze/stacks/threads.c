@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/buf.h"
 #include "base/hash.h"
 #include "base/map.h"
 
@@ -14,6 +13,7 @@ enum { IS_ESTIMATE = 1 << 3, HAS_CPUS = 1 << 4, IS_TIME = 1 << 5 }; /* further b
 
 struct thread_row {
 	const char *name;
+	const char *group;
 	int32_t pid;
 	int32_t tid;
 	bool is_idle;        /* idle CPUs, not a thread that runs */
@@ -131,6 +131,7 @@ static struct thread_row *make_rows(struct arena *a, const struct selection *sel
 		struct thread_row *row = &rows[row_of_task[id] = *at];
 		if (!is_process || is_new)
 			row->name = name[0] ? name : "[no name]";
+		row->group = threads_name(p, named);
 		row->is_idle = view_is_idle_thread(p, id);
 		row->pid = t->pid;
 		row->tid = is_process ? 0 : t->tid;
@@ -166,22 +167,10 @@ void processes_report(struct report *r, const struct selection *sel,
 	add_rows(r, begin_table(r, sel, "processes", "processes", PROCESSES), sel, rows, n, limits);
 }
 
-void threads_fold_numbers(struct buf *to, const char *name)
+const char *threads_name(const struct profile *p, task_id id)
 {
-	buf_clear(to);
-	for (const char *c = name; *c; c++) {
-		bool is_digit = *c >= '0' && *c <= '9';
-		if (!is_digit)
-			buf_add_ch(to, *c);
-		else if (!to->n || to->p[to->n - 1] != '#')
-			buf_add_ch(to, '#');
-	}
-}
-
-const char *threads_name(struct buf *scratch, const struct profile *p, task_id id)
-{
-	threads_fold_numbers(scratch, profile_text(p, p->tasks.p[id].comm));
-	return scratch->n ? scratch->p : "[no name]";
+	const char *name = profile_thread_group(p, id);
+	return name[0] ? name : "[no name]";
 }
 
 void thread_groups_report(struct report *r, const struct selection *sel,
@@ -189,7 +178,6 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(intern_release) struct intern names = {0};
-	CLEANUP(buf_release) struct buf folded = {0};
 	size_t n;
 	struct thread_row *rows = make_rows(&a, sel, THREADS, &n);
 	struct thread_row *groups = arena_calloc(&a, n + 1, sizeof(*groups));
@@ -197,10 +185,9 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 	for (size_t i = 0; i < n; i++) {
 		if (!rows[i].nr_threads)
 			continue;
-		threads_fold_numbers(&folded, rows[i].name);
-		struct thread_row *g = &groups[intern_add(&names, folded.p, folded.n)];
+		struct thread_row *g = &groups[intern_add_str(&names, rows[i].group)];
 		/* a single thread keeps its whole name */
-		g->name = g->nr_threads ? arena_strdup(&a, folded.p) : rows[i].name;
+		g->name = g->nr_threads ? rows[i].group : rows[i].name;
 		g->is_idle = rows[i].is_idle;
 		g->nr_threads++;
 		weight_add(&g->w, &rows[i].w);

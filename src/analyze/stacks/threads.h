@@ -1,5 +1,5 @@
 /*
- * Reports weight by thread, by process, and by groups of threads whose names differ only in digits
+ * Reports weight by thread, by process, and by groups of threads whose names differ only in numbers
  * ("worker-1", "worker-12" -> "worker-#").
  */
 #ifndef ASSAY_ANALYZE_STACKS_THREADS_H
@@ -7,7 +7,7 @@
 
 #include "analyze/view.h"
 #include "base/base.h"
-#include "base/buf.h"
+#include "model/profile.h"
 
 /* By process id; a process has the name of its main thread. */
 void processes_report(struct report *r, const struct selection *sel,
@@ -17,9 +17,7 @@ void threads_report(struct report *r, const struct selection *sel,
 void thread_groups_report(struct report *r, const struct selection *sel,
 			  const struct view_limits *limits);
 
-/* Sets @to to the name with digits replaced: "worker-12" -> "worker-#". */
-void threads_fold_numbers(struct buf *to, const char *name);
-/* Returns a thread's name in that form, or "[no name]"; borrowed from @scratch. */
-const char *threads_name(struct buf *scratch, const struct profile *p, task_id id);
+/* The name that threads share which differ in numbers alone ("worker-#"), or "[no name]"; borrowed. */
+const char *threads_name(const struct profile *p, task_id id);
 
 #endif

@@ -20,22 +20,21 @@ static const char *doing_text(struct arena *a, const struct blame_row *row)
 	return wait_key(row->doing);
 }
 
-static const char *name_of(struct buf *to, const struct profile *p, task_id task)
+static const char *name_of(const struct profile *p, task_id task)
 {
-	return task ? threads_name(to, p, task) : "[not seen]";
+	return task ? threads_name(p, task) : "[not seen]";
 }
 
 void blame_add_chain(struct buf *to, const struct profile *p, struct waitframes *wf,
 		     const struct tag *tag, enum wait_reason doing)
 {
-	CLEANUP(buf_release) struct buf name = {0};
 	if (!tag->other || doing == WAIT_UNKNOWN) {
 		buf_add_str(to, "waits for a thread that was not recorded");
 		return;
 	}
 	struct waitframe f = waitframe_of(wf, tag->other_stack);
-	buf_addf(to, "waits for %s in %s (%s)", name_of(&name, p, tag->other),
-		 waitframe_name(p, &f), doing == WAIT_ON_CPU ? "on CPU" : wait_text(doing));
+	buf_addf(to, "waits for %s in %s (%s)", name_of(p, tag->other), waitframe_name(p, &f),
+		 doing == WAIT_ON_CPU ? "on CPU" : wait_text(doing));
 }
 
 /* By what blamed threads were doing and their function; by waiter and blamed thread. */
@@ -132,24 +131,22 @@ static void note_share(struct report *r, const struct blame *b)
 static const char *other_name(struct arena *a, const struct profile *p, task_id task,
 			      const struct blame_row *row, const char *waiter)
 {
-	CLEANUP(buf_release) struct buf text = {0};
-	const char *name = name_of(&text, p, task);
+	const char *name = name_of(p, task);
 	if (p->tasks.p[task].pid != p->tasks.p[row->waiter].pid && !strcmp(waiter, name))
 		return arena_fmt(a, "another %s", name);
-	return arena_strdup(a, name);
+	return name;
 }
 
 /* Who waits, and who is blamed for it. */
 static void add_pair(struct arena *a, struct waitgroups *g, const struct profile *p,
 		     struct waitframes *wf, const struct blame_row *row, const char *doing)
 {
-	CLEANUP(buf_release) struct buf waiter = {0};
+	const char *waiter = name_of(p, row->waiter);
 	struct waitframe waits = waitframe_of(wf, row->waiter_stack);
 	struct waitframe does = waitframe_of(wf, row->blocker_stack);
-	threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
 	add_row(g,
-		(const char *[]){buf_str(&waiter), waitframe_name(p, &waits),
-				 other_name(a, p, row->blocker, row, buf_str(&waiter)),
+		(const char *[]){waiter, waitframe_name(p, &waits),
+				 other_name(a, p, row->blocker, row, waiter),
 				 waitframe_name(p, &does), doing},
 		row);
 }
@@ -159,7 +156,6 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(waitgroups_release) struct waitgroups of_causes = waitgroups_new(&a, &causes);
 	CLEANUP(waitgroups_release) struct waitgroups of_pairs = waitgroups_new(&a, &pairs);
-	CLEANUP(buf_release) struct buf blocker = {0};
 	const struct profile *p = b->sel.p;
 	struct waitframes *wf = waitframes_new(&a, p);
 	for (size_t i = 0; i < b->nr_rows; i++) {
@@ -168,7 +164,7 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 		const char *doing = doing_text(&a, row);
 		add_row(&of_causes,
 			(const char *[]){doing, waitframe_name(p, &does), profile_text(p, does.via),
-					 name_of(&blocker, p, row->blocker)},
+					 name_of(p, row->blocker)},
 			row);
 		add_pair(&a, &of_pairs, p, wf, row, doing);
 	}
@@ -184,7 +180,6 @@ void blame_report(struct report *r, const struct blame *b, const struct view_lim
 void blame_add_to_tree(struct calltree *ct, const struct blame *b)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(buf_release) struct buf name = {0};
 	const struct profile *p = b->sel.p;
 	struct calltree_row *rows = arena_calloc(&a, b->nr_rows + 1, sizeof(*rows));
 	for (size_t i = 0; i < b->nr_rows; i++) {
@@ -192,7 +187,7 @@ void blame_add_to_tree(struct calltree *ct, const struct blame *b)
 		struct calltree_part *parts = arena_calloc(&a, PARTS_MAX, sizeof(*parts));
 		size_t n = 0;
 		parts[n++].stack = waitframes_user_part(p, row->waiter_stack);
-		parts[n++].text = arena_fmt(&a, "[blamed on] %s", name_of(&name, p, row->blocker));
+		parts[n++].text = arena_fmt(&a, "[blamed on] %s", name_of(p, row->blocker));
 		if (row->is_convoy)
 			parts[n++].text = "[convoy]";
 		parts[n].is_whole = true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/select/window.h"
+#include "analyze/stacks/threads.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -128,8 +129,10 @@ static void add_threads(struct maker *m)
 		if (is_new)
 			*at = (uint32_t)m->l->nr_rows++;
 		struct breakdown_row *row = &m->l->rows[m->row_of[id] = *at];
-		const char *name = profile_text(p, p->tasks.p[profile_last_task(p, id)].comm);
+		task_id last = profile_last_task(p, id);
+		const char *name = profile_text(p, p->tasks.p[last].comm);
 		row->name = name[0] ? name : "[no name]";
+		row->group = threads_name(p, last);
 		row->pid = t->pid;
 		row->tid = t->tid;
 		row->nr_threads = 1;

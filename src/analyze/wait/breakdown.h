@@ -21,6 +21,7 @@
 
 struct breakdown_row {
 	const char *name;
+	const char *group; /* threads_name */
 	int32_t pid;
 	int32_t tid;
 	uint64_t nr_threads;        /* 1; in a sum: number of threads */

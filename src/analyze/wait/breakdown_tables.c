@@ -282,18 +282,16 @@ static void add_thread(struct report *r, struct report_table *t,
 	report_add_row(r, t, cells);
 }
 
-/* One row per name with digits folded; a single thread keeps its name. */
+/* Threads that differ in numbers alone are one row; a single thread keeps its name. */
 static size_t group_rows(struct arena *a, const struct breakdown *l,
 			 struct breakdown_row **ret_rows)
 {
 	CLEANUP(intern_release) struct intern names = {0};
-	CLEANUP(buf_release) struct buf folded = {0};
 	struct breakdown_row *groups = arena_calloc(a, l->nr_rows + 2, sizeof(*groups));
 	for (size_t i = 0; i < l->nr_rows; i++) {
 		const struct breakdown_row *row = &l->rows[i];
-		threads_fold_numbers(&folded, row->name);
-		struct breakdown_row *g = &groups[intern_add(&names, folded.p, folded.n)];
-		g->name = g->nr_threads ? arena_strdup(a, folded.p) : row->name;
+		struct breakdown_row *g = &groups[intern_add_str(&names, row->group)];
+		g->name = g->nr_threads ? row->group : row->name;
 		breakdown_add(g, row);
 	}
 	size_t n = 0;

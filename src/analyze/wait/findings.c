@@ -516,9 +516,9 @@ static uint64_t top_culprit(const struct findings *f, const struct blame *b, boo
 		    !row->blocker || row->doing == WAIT_UNKNOWN || blame_is_for_work(row))
 			continue;
 		ns += row->ns;
-		struct culprit c = {
-			arena_strdup(&f->r->arena, threads_name(&text, f->p, row->blocker)),
-			arena_strdup(&f->r->arena, waitframe_name(f->p, &frame)), row->doing, 0};
+		struct culprit c = {threads_name(f->p, row->blocker),
+				    arena_strdup(&f->r->arena, waitframe_name(f->p, &frame)),
+				    row->doing, 0};
 		buf_clear(&text);
 		buf_addf(&text, "%s\n%s\n%u", c.thread, c.function, row->doing);
 		bool is_new;

@@ -182,7 +182,7 @@ static void add_holder(struct locks *l, uint32_t id, const struct select_tagged 
 	lock->held_ns += ns;
 	if (h.stack) /* an owner that did not release it ran where it was not seen */
 		add_text(l, id, ABOUT_HELD_IN, own_function(l, h.stack), ns);
-	add_text(l, id, ABOUT_HELD_BY, threads_name(&l->text, p, h.task), ns);
+	add_text(l, id, ABOUT_HELD_BY, threads_name(p, h.task), ns);
 }
 
 static void add_blame(struct locks *l, const struct selection *blame)

@@ -97,7 +97,7 @@ static bool texts_of_stack(struct maker *m, const struct select_tagged *row, con
 static const char *waker_name(struct maker *m, const struct tag *tag)
 {
 	if (tag->other)
-		return threads_name(&m->text, m->sel->p, tag->other);
+		return threads_name(m->sel->p, tag->other);
 	return wait_ended_by(tag);
 }
 

@@ -44,7 +44,7 @@ static const struct opt_choice by_choices[] = {
 	{"file", BY_FILE, NULL},
 	{"line", BY_LINE, NULL},
 	{"stack", DIFF_BY_STACK, "whole stacks, leaf first"},
-	{"thread", DIFF_BY_THREAD, "names of threads, digits as #"},
+	{"thread", DIFF_BY_THREAD, "names of threads, digits as # where names differ in them only"},
 	{0},
 };
 

@@ -343,7 +343,7 @@ static struct profile *calls_profile(int64_t more, int64_t alone)
 		buf_addf(&stack, "main;serve;f%d", i);
 		made_sample(p, t,
 			    &(struct made){.stack = buf_str(&stack),
-					   .comm = "worker-1",
+					   .comm = more ? "worker-2" : "worker-1",
 					   .nr = 20 + more,
 					   .ns = 1});
 	}
