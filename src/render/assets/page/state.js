@@ -76,21 +76,26 @@ App.prototype.wants = function (key) {
 	return wants;
 };
 
+App.prototype.isComplete = function () {
+	return !this.isAsking && !Object.keys(this.wants(JSON.stringify(this.question()))).length;
+};
+
 /* Asks for what is missing, one question at a time: the newest when the last is answered. */
 App.prototype.refresh = function () {
-	const q = this.question(), key = JSON.stringify(q), wants = this.wants(key);
 	if (this.isAsking)
 		return;
-	if (!Object.keys(wants).length) {
+	if (this.isComplete()) {
 		this.notify();
 		return;
 	}
+	const q = this.question(), key = JSON.stringify(q), wants = this.wants(key);
 	this.isAsking = true;
 	this.engine.ask('show', q, wants, this.model ? this.model.id : null).then((answer) => {
 		this.isAsking = false;
 		this.take(key, answer);
 		this.draw();
-		this.refresh();
+		if (!this.isComplete())
+			this.refresh();
 	}).catch((e) => {
 		this.isAsking = false;
 		this.onError(e);
@@ -125,7 +130,7 @@ App.prototype.draw = function () {
 		return;
 	for (const fn of this.listeners)
 		fn();
-	if (!this.isAsking && !Object.keys(this.wants(JSON.stringify(this.question()))).length)
+	if (this.isComplete())
 		this.idle.splice(0).forEach((fn) => fn());
 };
 
