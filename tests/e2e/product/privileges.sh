@@ -55,16 +55,22 @@ confined() {
 	done < threads
 }
 
-# servers UID CAPS BOUND WHAT: the same of the processes that read files for it
-servers() {
-	nr=0
+# server_pids: of the processes that read files for assay
+server_pids() {
 	for p in /proc/[0-9]*; do
 		[ "$(readlink "$p/exe")" = "$here/assay" ] || continue
-		case $(cat "$p/comm") in assay-files | assay-reader) ;; *) continue ;; esac
-		confined "${p#/proc/}" "$1" "$2" "$3" "$4, $(cat "$p/comm")"
-		nr=$((nr + 1))
+		case $(cat "$p/comm" 2> /dev/null) in assay-files | assay-reader) echo "${p#/proc/}" ;; esac
 	done
-	[ $nr -gt 0 ] || fail "$4: no file server"
+}
+
+# They end after the assay that started them: those of the last one are no part of the next phase.
+no_servers() { [ -z "$(server_pids)" ]; }
+
+# servers UID CAPS BOUND WHAT: the same of these processes
+servers() {
+	pids=$(server_pids)
+	[ -n "$pids" ] || fail "$4: no file server"
+	for p in $pids; do confined "$p" "$1" "$2" "$3" "$4, server $p"; done
 }
 
 # holds PID: assay waits until somebody reads what it prints
@@ -90,6 +96,7 @@ phases() {
 	rm -f x.*
 	to=x.assay
 	[ "$who" != root ] || to=../roots/x.assay # else it becomes the owner of the folder
+	wait_for no_servers
 	"$@" -o "$to" > full 2> err & capture=$!
 	begun $capture
 	sleep 0.7 # the symbolization thread starts after half a second
@@ -139,6 +146,7 @@ kill -INT $capture && wait $capture || fail "watch: $(cat err)"
 reading() {
 	who=$1 uid=$2 bound=$3
 	shift 3
+	wait_for no_servers
 	"$@" > full 2> err & capture=$!
 	wait_for holds $capture
 	confined $capture "$uid" $none "$bound" "$who: $*, while rendering"

@@ -38,7 +38,7 @@ $ASSAY offcpu -p $redis -o redis.assay -- redis-benchmark -p $port -t set -n 200
 	fail "redis: exit $?: $(cat err)"
 waits_in redis fsync 0.01 'flushAppendOnlyFile'
 grep -q 'flushAppendOnlyFile.*fsync\|flushAppendOnlyFile.*fdatasync' redis.folded || fail "redis: $(cat redis.folded)"
-$ASSAY report redis.assay | grep -q 'appendonly.*aof' || fail "redis: the file has no name"
+COLUMNS=300 $ASSAY report --details redis.assay | grep -q 'appendonly.*aof' || fail "redis: the file has no name"
 
 bin=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | tail -1)
 if [ -z "$bin" ] || ! command -v pgbench > /dev/null || ! id postgres > /dev/null 2>&1; then
