@@ -38,7 +38,11 @@ golden-update: $(BIN)
 	$(Q)tests/lib/man_options.sh $(BIN)
 	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
 
-e2e: $(BIN) targets $(addprefix $(O)/tests/oracle/,waits_rows heap_cycle perfdata_dump perfdata_rewrite) $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
+# The release builds of all parts of `make check`. The targets, which one job builds, come first.
+.PHONY: builds e2e-builds
+builds: targets e2e-builds all $(UNIT_BIN)
+e2e-builds: $(BIN) targets $(addprefix $(O)/tests/oracle/,waits_rows heap_cycle perfdata_dump perfdata_rewrite) $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
+e2e: e2e-builds
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
 # Test programs whose behaviour is known; each has its flags in a line "/* build: ... */".

@@ -1,17 +1,18 @@
 #!/bin/sh
-# Runs everything that CI runs, part by part, with times. Failures are repeated in short form at the end,
-# followed by the totals. check.sh MAKE SAN_THREAD_TESTS
+# Runs everything that CI runs, in parts, with times; parts that need one CPU run beside each other. Failures are
+# repeated in short form at the end, followed by the totals. check.sh MAKE SAN_THREAD_TESTS
 set -u
 make=$1
 san_thread_tests=$2
 jobs="-j$(nproc)"
-log=$(mktemp)
+dir=$(mktemp -d)
 builds=
-trap 'end_builds; rm -f "$log" "$log.sum" "$log.bad"' EXIT
+running=
+trap '[ -z "$running" ] || kill $running; end_builds; rm -rf "$dir"' EXIT
 total_bad=0
 start=$(date +%s)
-: > "$log.sum"
-: > "$log.bad"
+: > "$dir/sum"
+: > "$dir/bad"
 
 # brief NAME: each failed test with the lines that explain it, or the end of a log without tests
 brief() {
@@ -60,23 +61,38 @@ end_builds() {
 	builds=
 }
 
-part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it started
+# begin NAME SECONDS COMMAND...: a part that hangs is ended, with all that it started
+begin() {
 	name=$1
 	limit=$2
 	shift 2
-	from=$(date +%s)
-	timeout -k 10 "$limit" "$@" > "$log" 2>&1 < /dev/null
+	date +%s > "$dir/$name.from"
+	echo $((limit + $(date +%s))) > "$dir/$name.to"
+	timeout -k 10 "$limit" sh -c '"$@"; status=$?; date +%s > "$0"; exit $status' "$dir/$name.to" "$@" \
+		> "$dir/$name.log" 2>&1 < /dev/null &
+	echo $! > "$dir/$name.pid"
+	running="$running $!"
+}
+
+# finish NAME: waits for a part that began, and prints its result
+finish() {
+	name=$1
+	log=$dir/$name.log
+	pid=$(cat "$dir/$name.pid")
+	wait "$pid"
 	status=$?
+	seconds=$(($(cat "$dir/$name.to") - $(cat "$dir/$name.from")))
+	running=$(echo "$running " | sed "s/ $pid / /; s/ *$//")
 	verdict=ok
 	[ $status = 0 ] || verdict=FAILED
-	[ $status != 124 ] && [ $status != 137 ] || verdict="FAILED (ended after $limit s)"
+	[ $status != 124 ] && [ $status != 137 ] || verdict="FAILED (ended after $seconds s)"
 	grep -E '^(not ok|ok .*SKIP|# |    #[0-9]+ 0x)|ERROR: |SUMMARY: |runtime error: ' "$log"
 	# "N passed, M failed, K skipped" of each run of tests
 	sums=$(sed -nE 's/^([a-z0-9-]+: )?([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?.*/\2 \3 \5/p' "$log")
 	failed=$(echo "$sums" | awk '{ f += $2 } END { print f + 0 }')
 	if [ "$verdict" != ok ]; then
 		grep -q '^not ok' "$log" || tail -n 40 "$log"
-		brief "$name" >> "$log.bad"
+		brief "$name" >> "$dir/bad"
 		total_bad=$((total_bad + 1))
 		# Ended before its sum: what did not pass has failed, whether it ran or not.
 		[ "$failed" -gt 0 ] || sums=$(awk -v all="$(tests_of "$name")" '
@@ -85,24 +101,32 @@ part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it
 	elif [ -z "$sums" ]; then
 		sums="1 0"
 	fi
-	echo "$sums" >> "$log.sum"
+	echo "$sums" >> "$dir/sum"
 	verdict="$name: $verdict"
-	echo "== $verdict, $(($(date +%s) - from)) s"
-	case $verdict in *FAILED*) echo "== $verdict" >> "$log.bad" ;; esac
+	echo "== $verdict, $seconds s"
+	case $verdict in *FAILED*) echo "== $verdict" >> "$dir/bad" ;; esac
 }
+
+part() { # NAME SECONDS COMMAND...
+	begin "$@"
+	finish "$1"
+}
+
 make="$make --no-print-directory"
-part build 180 $make $jobs all
-part lint 120 $make lint
-part unit 180 $make $jobs unit
-part golden 120 $make golden
+part build 300 $make $jobs builds
+begin unit 180 $make unit
+begin golden 120 $make golden
+begin lint 120 $make lint
+for part in lint golden unit; do finish $part; done
 start_builds
 part e2e 1200 $make e2e
 end_builds
 part clang 300 $make $jobs clang
-part san-address 600 $make $jobs san-address
-part san-thread 600 $make $jobs san-thread
+begin san-thread 600 $make $jobs san-thread
+begin san-address 600 $make $jobs san-address
+for part in san-thread san-address; do finish $part; done
 part fuzz-replay 180 $make $jobs fuzz-replay
-[ $total_bad = 0 ] || head -n 60 "$log.bad"
+[ $total_bad = 0 ] || head -n 60 "$dir/bad"
 echo "== $(($(date +%s) - start)) s in all"
-awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$log.sum"
+awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$dir/sum"
 [ $total_bad = 0 ]
