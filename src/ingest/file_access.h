@@ -30,8 +30,9 @@ struct file_access {
 	/* The following append the content of a file; -errno. */
 	int (*read_kallsyms)(void *ctx, struct buf *to);
 	/*
-	 * Reads assay's cached symbols of this boot, which is faster; symbols of kernel modules and
-	 * BPF programs loaded later may be missing. NULL: there is no cache.
+	 * Reads assay's cached symbols of this boot, which is faster: lines of
+	 * functions in the order of their addresses. Symbols of kernel modules and BPF programs
+	 * loaded later may be missing. NULL: there is no cache.
 	 */
 	int (*read_cached_kallsyms)(void *ctx, struct buf *to);
 	/* Opens a process's perf map; -errno. */

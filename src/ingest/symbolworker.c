@@ -200,16 +200,25 @@ static void symbolize_elf(struct symbolworker *sw, struct batch *b)
 		all_unnamed(b, LOSS_UNSYM_SILENT);
 }
 
-/* Reads kernel symbols with @read, once; the previous ones stay if it has none. */
-static void load_kallsyms(struct symbolworker *sw, int (*read)(void *ctx, struct buf *to),
-			  bool *is_tried)
+static void load_cached_kallsyms(struct symbolworker *sw)
+{
+	CLEANUP(buf_release) struct buf lines = {0};
+	if (sw->is_cached_kallsyms_tried)
+		return;
+	sw->is_cached_kallsyms_tried = true;
+	if (sw->files->read_cached_kallsyms &&
+	    !sw->files->read_cached_kallsyms(sw->files->ctx, &lines))
+		sw->kallsyms = kallsyms_from_sorted(&lines);
+}
+
+/* The cached ones stay if there are no others. */
+static void load_kallsyms(struct symbolworker *sw)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	struct kallsyms *k;
-	if (*is_tried)
-		return;
-	*is_tried = true;
-	if (!read || read(sw->files->ctx, &text) || kallsyms_parse(&k, buf_sv(&text), NULL))
+	sw->is_kallsyms_tried = true;
+	if (!sw->files->read_kallsyms || sw->files->read_kallsyms(sw->files->ctx, &text) ||
+	    kallsyms_parse(&k, buf_sv(&text), NULL))
 		return;
 	kallsyms_free(sw->kallsyms);
 	sw->kallsyms = k;
@@ -218,12 +227,12 @@ static void load_kallsyms(struct symbolworker *sw, int (*read)(void *ctx, struct
 static bool find_kernel(struct symbolworker *sw, uint64_t addr, struct sv *ret_name,
 			struct sv *ret_module, uint64_t *ret_start)
 {
-	load_kallsyms(sw, sw->files->read_cached_kallsyms, &sw->is_cached_kallsyms_tried);
+	load_cached_kallsyms(sw);
 	if (sw->kallsyms && kallsyms_find(sw->kallsyms, addr, ret_name, ret_module, ret_start))
 		return true;
 	if (sw->is_kallsyms_tried)
 		return false;
-	load_kallsyms(sw, sw->files->read_kallsyms, &sw->is_kallsyms_tried);
+	load_kallsyms(sw);
 	return sw->kallsyms && kallsyms_find(sw->kallsyms, addr, ret_name, ret_module, ret_start);
 }
 

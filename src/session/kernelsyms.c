@@ -3,18 +3,21 @@
 #include "session/kernelsyms.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file/cachefile.h"
 #include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/sv.h"
+#include "base/vec.h"
 #include "host/heldfiles.h"
 
 #define KALLSYMS_LIMIT ((size_t)256 << 20)
 #define KEY_LIMIT      ((size_t)16 << 20)
-#define FORMAT_NAME    "assay-kallsyms-1"
+#define FORMAT_NAME    "assay-kallsyms-2"
 #define FILE_NAME      "kallsyms"
 
 /* Makes the first line of the cache: identifies boot and modules. False if they cannot be read. */
@@ -41,12 +44,12 @@ int kernelsyms_load(struct buf *to, const char *cache_dir)
 	if (fd < 0)
 		return -ENOENT;
 	CLEANUP(buf_release) struct buf key = {0};
-	CLEANUP(buf_release) struct buf copy = {0};
-	if (!add_key(&key) || file_read_fd(&copy, fd, KALLSYMS_LIMIT, NULL) || copy.n <= key.n ||
-	    memcmp(copy.p, key.p, key.n))
+	CLEANUP(buf_release) struct buf first = {0};
+	if (!add_key(&key) || file_pread(fd, buf_reserve(&first, key.n), key.n, 0, NULL) ||
+	    memcmp(first.p, key.p, key.n) || lseek(fd, (off_t)key.n, SEEK_SET) < 0)
 		return -ENOENT;
-	buf_add(to, copy.p + key.n, copy.n - key.n);
-	return 0;
+	(void)buf_reserve(to, (size_t)n); /* at once: it is 5 MB */
+	return file_read_fd(to, fd, KALLSYMS_LIMIT, NULL) || !to->n ? -ENOENT : 0;
 }
 
 /* Returns whether a kallsyms line is a function that exists as long as its module. */
@@ -61,22 +64,34 @@ static bool is_kept(struct sv line)
 	return !sv_has_prefix(module, SV("\t[bpf")) && !sv_has_prefix(module, SV("\t[__builtin__"));
 }
 
+struct line {
+	uint64_t addr;
+	const char *p;
+	size_t n; /* with its newline */
+};
+
 static void keep(struct sv text, const char *cache_dir)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	if (!add_key(&b))
-		return;
-	size_t nr_key = b.n;
+	VEC(struct line) lines = {0};
 	const char *end = text.p + text.n;
 	for (const char *p = text.p; p < end;) {
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
 		if (!eol)
 			break;
 		if (is_kept(sv_from(p, (size_t)(eol - p))))
-			buf_add(&b, p, (size_t)(eol + 1 - p));
+			vec_push(&lines, (struct line){.addr = strtoull(p, NULL, 16),
+						       .p = p,
+						       .n = (size_t)(eol + 1 - p)});
 		p = eol + 1;
 	}
-	if (b.n == nr_key) /* no symbols: addresses are hidden from this user */
+	if (lines.n) /* else the addresses are hidden from this user */
+		sort_records(lines.p, lines.n, sizeof(*lines.p), UINT64_MAX);
+	bool has_lines = lines.n && add_key(&b);
+	vec_foreach(l, &lines)
+		buf_add(&b, l->p, l->n);
+	vec_release(&lines);
+	if (!has_lines)
 		return;
 	cache_file_write(cache_dir, FILE_NAME, &b, 0); /* else it is read again next time */
 }

@@ -3,9 +3,10 @@
  * ms, as long as reading 200,000 samples.
  *
  * The cache is one file, <cache_dir>/kallsyms: a line that identifies this boot and the loaded
- * modules, then lines as in /proc/kallsyms of functions of the kernel and its modules. Symbols that
- * come and go without a module (BPF programs, trampolines) are not cached: an address that is not
- * found in the cache has to be looked up in /proc/kallsyms. The file is used only if nobody
+ * modules, then lines as in /proc/kallsyms of functions of the kernel and its modules, in the order of
+ * their addresses, so that they can be searched without being parsed. Symbols that come and go
+ * without a module (BPF programs, trampolines) are not cached: an address that is not found in the
+ * cache has to be looked up in /proc/kallsyms. The file is used only if nobody
  * else may have written it (base/file/cachefile.h). Only its owner may read it, because other users may not be
  * permitted to read kernel addresses.
  */

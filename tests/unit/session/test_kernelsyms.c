@@ -33,6 +33,12 @@ TEST(kernelsyms_gives_back_functions_of_this_boot_only)
 	CHECK(kept.n && kept.n <= all.n);
 	CHECK(strchr("tTwW", kept.p[17]) != NULL);
 	CHECK(!memmem(kept.p, kept.n, "\t[bpf", 5));
+	uint64_t last = 0;
+	for (const char *p = kept.p, *end = p + kept.n; p < end; p = strchr(p, '\n') + 1) {
+		uint64_t addr = strtoull(p, NULL, 16);
+		CHECK(addr >= last);
+		last = addr;
+	}
 
 	CHECK(!chmod(path, 0620)); /* somebody else may have written it */
 	CHECK(kernelsyms_load(&kept, dir) < 0);

@@ -59,6 +59,23 @@ TEST(kallsyms_alias_choice_does_not_depend_on_order)
 	}
 }
 
+TEST(kallsyms_in_order_are_found_without_parsing)
+{
+	CLEANUP(buf_release) struct buf lines = {0};
+	for (unsigned i = 0; i < 1000; i++)
+		buf_addf(&lines, "ffffffff81%06x t f%u\nffffffff81%06x T _f%u\n", i * 64, i, i * 64,
+			 i);
+	CLEANUP(kallsyms_free_p) struct kallsyms *k = kallsyms_from_sorted(&lines);
+	CHECK(!lines.p);
+	for (unsigned i = 0; i < 1000; i++) {
+		CLEANUP(buf_release) struct buf want = {0};
+		buf_addf(&want, "_f%u[]+63", i);
+		CHECK_STR(at(k, 0xffffffff81000000 + i * 64 + 63), buf_str(&want));
+	}
+	CHECK_STR(at(k, 0xffffffff80ffffff), "-");
+	CHECK_STR(at(k, 0xffffffff81000000 + 1000 * 64), "_f999[]+64"); /* its page goes on */
+}
+
 TEST(kallsyms_hidden_addresses_give_eacces_not_enodata)
 {
 	struct kallsyms *k = NULL;
