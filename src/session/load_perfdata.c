@@ -12,7 +12,9 @@
 #include "ingest/tailframes.h"
 #include "session/module_files.h"
 
-#define ROOM_EVENTS 64 /* the size of the profile is checked after so many events */
+#define ROOM_EVENTS  64 /* the size of the profile is checked after so many events */
+#define SAMPLE_BYTES 64 /* a sample of perf has at least so many, with a short chain */
+#define ROWS_AT_ONCE ((uint64_t)1 << 20)
 
 struct loading {
 	struct profile *p;
@@ -37,7 +39,11 @@ static void add_tables(struct loading *l)
 		struct table shape = builder_table_shape(l->p, s->name, (double)s->freq_hz);
 		if (s->is_period_ns)
 			shape.columns[1].unit = UNIT_NS;
-		builder_set_table(l->builder, (uint32_t)l->nr_tables, profile_table(l->p, &shape));
+		uint32_t table = profile_table(l->p, &shape);
+		if (!l->nr_tables) /* columns that grow are copied; room that nothing uses costs none */
+			table_reserve(&l->p->tables.p[table],
+				      MIN(l->nr_stored / SAMPLE_BYTES, ROWS_AT_ONCE));
+		builder_set_table(l->builder, (uint32_t)l->nr_tables, table);
 	}
 }
 
@@ -93,21 +99,25 @@ static const char *process_name(const struct profile *p, int32_t pid)
 static void add_target(struct profile *p)
 {
 	CLEANUP(map_release) struct map nr_of = {0}; /* by pid */
+	CLEANUP(free_p) uint32_t *nr_of_task = xcalloc(p->tasks.n, sizeof(*nr_of_task));
 	uint32_t nr_all = 0;
 	uint32_t nr_most = 0;
 	int32_t most = 0;
 	vec_foreach(t, &p->tables)
-		for (size_t i = 0; i < t->n; i++) {
-			int32_t pid = p->tasks.p[t->task[i]].pid;
-			if (pid <= 0)
-				continue;
-			uint32_t nr = ++*map_put(&nr_of, (uint32_t)pid, NULL);
-			nr_all++;
-			if (nr > nr_most) {
-				nr_most = nr;
-				most = pid;
-			}
+		for (size_t i = 0; i < t->n; i++)
+			nr_of_task[t->task[i]]++;
+	for (task_id t = 0; t < p->tasks.n; t++) {
+		int32_t pid = p->tasks.p[t].pid;
+		if (pid <= 0 || !nr_of_task[t])
+			continue;
+		uint32_t *nr = map_put(&nr_of, (uint32_t)pid, NULL);
+		*nr += nr_of_task[t];
+		nr_all += nr_of_task[t];
+		if (*nr > nr_most) {
+			nr_most = *nr;
+			most = pid;
 		}
+	}
 	const char *name = process_name(p, most);
 	if (name[0] && nr_most > nr_all / 2)
 		profile_factf(p, FACT_TARGET, "%s%s", name, nr_most < nr_all ? " and others" : "");

@@ -20,7 +20,9 @@
 #include "base/mem.h"
 #include "format/format.h"
 
-#define CHUNK_BYTES ((size_t)256 << 10)
+#define CHUNK_BYTES    ((size_t)256 << 10)
+#define SAMPLE_BYTES   64 /* a sample has at least so many, with a short chain */
+#define QUEUED_AT_ONCE ((uint64_t)1 << 19)
 
 static int parse_records(struct pd_reader *r, struct pd_stream *s, bool is_plain, struct err *err);
 
@@ -287,6 +289,10 @@ static int read_data(struct pd_reader *r, struct err *err)
 				       .is_open = true};
 		rc = parse_records(r, &s, false, &why);
 	} else {
+		/* A queue that grows is copied; room that nothing uses costs none. */
+		if (r->in.limit < UINT64_MAX)
+			vec_reserve(&r->order.waiting,
+				    MIN((r->in.limit - r->in.pos) / SAMPLE_BYTES, QUEUED_AT_ONCE));
 		rc = read_stream(r, &s, &why);
 	}
 	if (!rc && s.end > s.begin)
