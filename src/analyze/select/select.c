@@ -41,6 +41,7 @@ struct row_filter {
 	bool has_rule_windows;
 	uint32_t only_phase; /* NO_ROW: all */
 	struct tagplan tags;
+	bool has_filters; /* else all rows are selected */
 };
 
 const char *select_out_text(enum select_out out)
@@ -354,13 +355,18 @@ static int find_phase(const struct select_spec *spec, uint32_t *ret_phase, struc
 	return near_hint(&near, err);
 }
 
-uint32_t select_phase(const struct row_filter *s, size_t i)
+static inline uint32_t phase_of(const struct row_filter *s, size_t i)
 {
-	uint64_t time_ns = s->t->time_ns[i];
 	for (uint32_t r = 0; s->has_rule_windows && r < s->nr_rules; r++)
-		if (time_ns >= s->rule_windows[r].from_ns && time_ns < s->rule_windows[r].to_ns)
+		if (s->t->time_ns[i] >= s->rule_windows[r].from_ns &&
+		    s->t->time_ns[i] < s->rule_windows[r].to_ns)
 			return r;
 	return s->stack_phase[s->t->stack[i]];
+}
+
+uint32_t select_phase(const struct row_filter *s, size_t i)
+{
+	return phase_of(s, i);
 }
 
 /* ---- compile and scan ------------------------------------------------------------------ */
@@ -397,13 +403,17 @@ static int compile(struct arena *a, const struct select_spec *spec, struct row_f
 	TRY(compile_phases(a, p, spec, plan, err));
 	if (spec->phase)
 		TRY(find_phase(spec, &plan->only_phase, err));
-	return selecttags_compile(a, spec, &plan->tags, sel, err);
+	TRY(selecttags_compile(a, spec, &plan->tags, sel, err));
+	plan->has_filters = select_scope(spec) != SELECT_ALL || plan->tags.t;
+	return 0;
 }
 
-static unsigned judge(const struct row_filter *plan, size_t i)
+static inline unsigned judge(const struct row_filter *plan, size_t i)
 {
 	enum wait_reason reason;
 	const struct table *t = plan->t;
+	if (!plan->has_filters)
+		return 0;
 	if (plan->has_window &&
 	    (t->time_ns[i] < plan->window.from_ns || t->time_ns[i] >= plan->window.to_ns))
 		return 1 + SELECT_OUT_TIME;
@@ -460,9 +470,10 @@ static uint32_t *samples_in_view(const struct row_filter *plan, struct selection
 			continue;
 		}
 		double weight = (double)weight_of(t, i);
-		sel->nr_samples += samples_of(t, i);
+		uint64_t nr = samples_of(t, i);
+		sel->nr_samples += nr;
 		sel->weight += weight_of(t, i);
-		squares += weight * weight / (double)MAX(samples_of(t, i), 1u);
+		squares += nr > 1 ? weight * weight / (double)nr : weight * weight;
 		in[n++] = (uint32_t)i;
 	}
 	if (t->id == TABLE_SAMPLES && t->weight_column && squares > 0 && sel->nr_samples)
@@ -525,7 +536,7 @@ static void aggregate(const struct row_filter *plan, const struct selection *sel
 		task_id task = t->task[i];
 		size_t key = task * nr_phases;
 		if (plan->has_rule_windows)
-			key += phase = select_phase(plan, i);
+			key += phase = phase_of(plan, i);
 		else
 			phase = plan->stack_phase[stack];
 		struct select_row *row = row_of[key] < rows->n ? &rows->p[row_of[key]] : NULL;
@@ -544,7 +555,7 @@ static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t
 	const struct table *t = plan->t;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = in[k];
-		uint32_t phase = select_phase(plan, i);
+		uint32_t phase = phase_of(plan, i);
 		struct select_row *row = rows->n ? vec_last(rows) : NULL;
 		enum wait_reason synth_leaf;
 		(void)selecttags_test(&plan->tags, i, &synth_leaf); /* it is selected */
@@ -565,11 +576,15 @@ static void add_single_rows(const struct row_filter *plan, const uint32_t *in, s
 	struct selecttags_stacks stacks = selecttags_stacks(&plan->tags);
 	for (size_t k = 0; k < n; k++) {
 		size_t i = in[k];
-		enum wait_reason reason;
-		(void)selecttags_test(&plan->tags, i, &reason); /* it is selected */
-		rows[k] = (struct select_row){.stack = selecttags_stack(&stacks, t->stack[i]),
+		enum wait_reason reason = WAIT_NONE;
+		stack_id stack = t->stack[i];
+		if (plan->tags.t) {
+			(void)selecttags_test(&plan->tags, i, &reason); /* it is selected */
+			stack = selecttags_stack(&stacks, stack);
+		}
+		rows[k] = (struct select_row){.stack = stack,
 					      .task = t->task[i],
-					      .phase = select_phase(plan, i),
+					      .phase = phase_of(plan, i),
 					      .synth_leaf = reason,
 					      .source = (uint32_t)i,
 					      .nr_samples = samples_of(t, i),
