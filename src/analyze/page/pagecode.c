@@ -92,7 +92,7 @@ static void number_twins(struct maker *m)
 	for (loc_id l = 1; l < p->locations.n; l++) {
 		const struct location *loc = &p->locations.p[l];
 		const uint32_t *place =
-			m->out.place_of[l] || loc->flags & LOCATION_CALL
+			m->out.place_of[l] || !hotcode_is_insn(p, loc)
 				? NULL
 				: map_get(&places, hash_mix(loc->module, loc->offset));
 		if (place)

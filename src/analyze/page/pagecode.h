@@ -36,7 +36,8 @@ struct page_function {
 struct page_code {
 	struct page_function *functions; /* the hottest first */
 	size_t n;
-	uint32_t *place_of; /* by loc_id: number of the place */
+	uint32_t
+		*place_of; /* by loc_id: number of the place, 0: none; of rows without synth_leaf */
 	bool has_places;
 };
 

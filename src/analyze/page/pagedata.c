@@ -9,7 +9,6 @@
 #include "analyze/select/select.h"
 #include "analyze/select/window.h"
 #include "analyze/stacks/calltree.h"
-#include "analyze/stacks/hotcode.h"
 #include "analyze/stacks/hotcold.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/views.h"
@@ -228,7 +227,7 @@ static void fill_row(struct maker *m, struct page_stream *s, const struct select
 	s->thread[i] = (uint32_t)(from->likeness >> 32);
 	s->count[i] = row->nr_samples;
 	s->weight[i] = row->weight;
-	if (s->place && hotcode_has(sel, row))
+	if (s->place && !row->synth_leaf)
 		s->place[i] = m->page->code.place_of[m->p->stacks.p[row->stack].loc];
 	const struct table *t = table_of(sel, row);
 	if (s->time_ms) {

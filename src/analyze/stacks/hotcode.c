@@ -7,13 +7,18 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-bool hotcode_has(const struct selection *sel, const struct select_row *row)
+bool hotcode_is_insn(const struct profile *p, const struct location *loc)
 {
-	const struct location *loc = &sel->p->locations.p[sel->p->stacks.p[row->stack].loc];
-	return !row->synth_leaf && row->stack && !(loc->flags & LOCATION_CALL) &&
-	       profile_physical_frame(sel->p, loc) &&
-	       sel->p->modules.p[loc->module].kind != MODULE_NAMED &&
-	       sel->p->modules.p[loc->module].kind != MODULE_PSEUDO;
+	return !(loc->flags & LOCATION_CALL) && profile_physical_frame(p, loc) &&
+	       p->modules.p[loc->module].kind != MODULE_NAMED &&
+	       p->modules.p[loc->module].kind != MODULE_PSEUDO;
+}
+
+static bool is_of_insn(const struct selection *sel, const struct select_row *row)
+{
+	const struct profile *p = sel->p;
+	return !row->synth_leaf && row->stack &&
+	       hotcode_is_insn(p, &p->locations.p[p->stacks.p[row->stack].loc]);
 }
 
 struct at {
@@ -41,7 +46,7 @@ static struct weight *weigh_leaves(struct arena *a, const struct selection *sel)
 	const struct profile *p = sel->p;
 	struct weight *by_loc = arena_calloc(a, p->locations.n, sizeof(*by_loc));
 	for (size_t i = 0; i < sel->nr_rows; i++)
-		if (hotcode_has(sel, &sel->rows[i]))
+		if (is_of_insn(sel, &sel->rows[i]))
 			weight_add_row(&by_loc[p->stacks.p[sel->rows[i].stack].loc], sel, i);
 	return by_loc;
 }

@@ -31,8 +31,8 @@ struct hot_function {
 
 /* Those that have a weight, the heaviest first. Returns their number. */
 size_t hotcode_find(struct arena *a, const struct selection *sel, struct hot_function **ret_f);
-/* Whether the weight of a row is that of the instruction at its leaf. */
-bool hotcode_has(const struct selection *sel, const struct select_row *row);
+/* Whether a stack that ends there has the weight of an instruction, unless the row has a synth_leaf. */
+bool hotcode_is_insn(const struct profile *p, const struct location *loc);
 /* Reads the code of @n functions; the result has one code_function for each. */
 struct code_function *hotcode_read(struct arena *a, const struct profile *p,
 				   const struct code_access *code, const struct hot_function *f,

@@ -2,7 +2,10 @@
 #include "base/base.h"
 #include "format/page/pagerow.h"
 
+#include <stdlib.h>
+
 #include "base/hash.h"
+#include "base/mem.h"
 
 #define VALUES_MAX 64 /* of a key */
 
@@ -10,6 +13,7 @@ void guess_release(struct guess *g)
 {
 	map_release(&g->first);
 	vec_release(&g->entries);
+	free(g->recent);
 }
 
 static uint32_t first_of(const struct guess *g, uint64_t key)
@@ -21,9 +25,17 @@ static uint32_t first_of(const struct guess *g, uint64_t key)
 uint32_t guess_code(struct guess *g, uint64_t key, uint32_t value, bool *ret_is_new)
 {
 	uint32_t code = 0;
+	if (!g->recent)
+		g->recent = xcalloc(GUESS_RECENT, sizeof(*g->recent));
+	struct guess_recent *recent = &g->recent[key & (GUESS_RECENT - 1)];
+	if (LIKELY(recent->key == key && recent->value == value && recent->code)) {
+		*ret_is_new = false;
+		return recent->code - 1;
+	}
 	for (uint32_t at = first_of(g, key); at; at = g->entries.p[at - 1].next, code++) {
 		if (g->entries.p[at - 1].value != value)
 			continue;
+		*recent = (struct guess_recent){key, value, code + 1};
 		*ret_is_new = false;
 		return code;
 	}

@@ -24,9 +24,17 @@ struct guess_entry {
 	uint32_t next; /* index + 1 */
 };
 
+#define GUESS_RECENT 4096 /* power of two */
+
 struct guess {
 	struct map first; /* key: index + 1 of its first entry */
 	VEC(struct guess_entry) entries;
+	/* The writer's last codes by key: most rows have a value that was looked up shortly before. */
+	struct guess_recent {
+		uint64_t key;
+		uint32_t value;
+		uint32_t code; /* + 1; 0: empty */
+	} * recent;
 };
 
 void guess_release(struct guess *g);
