@@ -12,6 +12,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,6 +24,8 @@
 
 #define EVENTS_MAX 4096u /* of one poll: a program that forks all the time must not stop assay */
 #define FREE_TRIES 64u
+/* How soon after its fork a child has its first stop, also on a busy machine. */
+#define FIRST_STOP_NS (20 * NS_PER_MS)
 
 struct follower {
 	struct heaplaunch *l;
@@ -35,6 +38,7 @@ struct follower {
 struct heapfollow {
 	unsigned flags;
 	VEC(struct follower) list;
+	uint64_t empty_ns; /* since when there is none in the list; 0 = there are some */
 };
 
 static struct follower *find(const struct heapfollow *f, int32_t tid)
@@ -121,6 +125,10 @@ static void find_new(struct heapfollow *f)
  * A traced thread that has ended is gone for its process and its parent only when its tracer has waited
  * for it. Those in the list are waited for by poll_one. Others ended before their first stop was read,
  * or were killed when they were to be detached.
+ *
+ * waitid reports ptrace stops even if only WEXITED is asked for (wait_task_stopped in kernel/exit.c): that
+ * of a child that has come since find_new. Waiting for it would consume the stop, and nothing would resume
+ * the child, nor its parent in vfork.
  */
 static void reap_others(struct heapfollow *f)
 {
@@ -135,6 +143,11 @@ static void reap_others(struct heapfollow *f)
 			return;
 		if (t) {
 			poll_one(f, t);
+			continue;
+		}
+		if (si.si_code == CLD_TRAPPED || si.si_code == CLD_STOPPED) {
+			if (!adopt(f, si.si_pid))
+				return;
 			continue;
 		}
 		/* Our own children are waited for elsewhere. */
@@ -155,6 +168,18 @@ int heapfollow_open(struct heapfollow **ret_f, int32_t child, unsigned flags, st
 	return 0;
 }
 
+/* The first stop of a child may come after the last other thread was dropped. */
+static bool has_ended(struct heapfollow *f)
+{
+	uint64_t now = clock_mono_ns();
+	if (f->list.n)
+		f->empty_ns = 0;
+	else if (!f->empty_ns)
+		f->empty_ns = now;
+	return !f->list.n &&
+	       (!(f->flags & HEAPFOLLOW_CHILDREN) || now - f->empty_ns > FIRST_STOP_NS);
+}
+
 int heapfollow_poll(struct heapfollow *f)
 {
 	for (size_t i = f->list.n; i-- > 0;)
@@ -163,7 +188,7 @@ int heapfollow_poll(struct heapfollow *f)
 		find_new(f);
 		reap_others(f);
 	}
-	return f->list.n ? 0 : -ESRCH;
+	return has_ended(f) ? -ESRCH : 0;
 }
 
 bool heapfollow_held(const struct heapfollow *f, size_t idx, struct heapfollow_held *ret_h)
@@ -205,15 +230,19 @@ void heapfollow_free(struct heapfollow *f)
 {
 	if (!f)
 		return;
+	bool has_children = f->flags & HEAPFOLLOW_CHILDREN;
+	uint64_t until_ns = f->list.n && has_children ? clock_mono_ns() + FIRST_STOP_NS : 0;
 	for (size_t n = 0; n < FREE_TRIES; n++) {
 		while (f->list.n)
 			drop(f, vec_last(&f->list));
-		if (f->flags & HEAPFOLLOW_CHILDREN)
+		if (has_children)
 			find_new(f);
-		if (!f->list.n)
+		if (!f->list.n && clock_mono_ns() >= until_ns)
 			break;
+		if (!f->list.n)
+			(void)nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 	}
-	if (f->flags & HEAPFOLLOW_CHILDREN)
+	if (has_children)
 		reap_others(f);
 	vec_release(&f->list);
 	free(f);

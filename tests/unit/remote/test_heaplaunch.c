@@ -194,6 +194,33 @@ TEST(heapfollow_holds_each_child_at_its_fork_and_each_program)
 	CHECK_U64(nr_programs, 2);
 }
 
+/* Polled all the time, each stop comes at any point of a poll. */
+TEST(heapfollow_resumes_each_stop)
+{
+	CLEANUP(spawn_release) struct spawn s;
+	CLEANUP(heapfollow_free_p) struct heapfollow *f = NULL;
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+			(char[]){"for i in $(seq 100); do /bin/true; done; exit 3"}, NULL};
+	uint64_t deadline_ns = clock_mono_ns() + 20 * NS_PER_SEC;
+	int nr_programs = 0;
+	MUST(spawn_open(&s, argv, NULL, &must_err));
+	MUST(heapfollow_open(&f, s.pid, HEAPFOLLOW_CHILDREN, &must_err));
+	MUST(spawn_exec(&s, "sh", &must_err));
+	while (!spawn_has_ended(&s) && clock_mono_ns() < deadline_ns) {
+		struct heapfollow_held held;
+		(void)heapfollow_poll(f); /* -ESRCH: all have ended */
+		while (heapfollow_held(f, 0, &held)) {
+			nr_programs += !held.is_forked;
+			heapfollow_continue(f, held.pid);
+		}
+	}
+	CHECK(s.is_reaped);
+	if (!s.is_reaped)
+		return;
+	CHECK_U64(spawn_exit_code(&s), 3);
+	CHECK_U64(nr_programs, 102); /* with sh and seq */
+}
+
 TEST(heapfollow_detaches_from_all)
 {
 	CLEANUP(spawn_release) struct spawn s;
