@@ -91,6 +91,7 @@ void report_free(struct report *r)
 	vec_release(&r->details);
 	vec_release(&r->hints);
 	vec_release(&r->facts);
+	vec_release(&r->further_facts);
 	intern_release(&r->names);
 	arena_release(&r->arena);
 	free(r);

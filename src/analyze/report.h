@@ -232,9 +232,10 @@ struct report {
 	VEC(const char *) details;     /* those that the first page does not have */
 	VEC(struct report_hint) hints; /* next commands */
 	struct losses losses;
-	bool is_incomplete;     /* the recording has no end */
-	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
-	uint64_t total;         /* weight of everything shown */
+	bool is_incomplete;              /* the recording has no end */
+	VEC(struct fact) facts;          /* ids in names: event, duration, target, ... */
+	VEC(enum fact_id) further_facts; /* of those that first pages have: this one omits them */
+	uint64_t total;                  /* weight of everything shown */
 	uint64_t nr_samples;
 	enum unit unit;
 	bool is_estimated;      /* nr_samples and the counts of losses are estimates from samples */

@@ -16,6 +16,7 @@
 #include "analyze/stacks/top.h"
 #include "analyze/wait/spansum.h"
 #include "analyze/viewpictures.h"
+#include "analyze/whole.h"
 #include "analyze/wait/waittables.h"
 
 #define BIT(id) (1u << (id))
@@ -140,6 +141,13 @@ static int memory_page(struct report *r, const struct profile *p, const struct s
 /* ---- the table ----------------------------------------------------------------------------- */
 
 static const struct view views[VIEW_NR] = {
+	[VIEW_ALL] = {.key = "all",
+		      .title = "CPU time, waiting, memory, I/O",
+		      .is_mixed = true,
+		      .has = whole_exists,
+		      .select = thread_time_select,
+		      .page = whole_page,
+		      .pictures = viewpictures_of_waits},
 	[VIEW_SPANS] = {.key = "spans",
 			.title = "latency of calls and spans",
 			.tables = BIT(TABLE_SPANS),

@@ -18,6 +18,7 @@
 
 /* The default view of a profile is the first of these that it has rows for. */
 enum view_id {
+	VIEW_ALL,         /* everything that assay all records */
 	VIEW_SPANS,       /* latency of operations, with the waits in them */
 	VIEW_THREAD_TIME, /* CPU samples and waits of the same time */
 	VIEW_CPU,         /* CPU samples or any weighted stacks; also an empty profile */

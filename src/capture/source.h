@@ -58,6 +58,7 @@ struct source_env {
 	struct engine *engine;       /* BPF programs; NULL: none are used */
 	table_set tables;            /* all tables that the capture requests */
 	bool has_no_stacks;          /* waits are recorded without stacks */
+	bool has_syncs_only; /* of the I/O calls only those that sync are recorded, which are few */
 	const struct counts_spec *counts; /* options of single sources; NULL: not requested */
 	const struct spans_spec *spans;
 	const struct heapsource_spec *heap;

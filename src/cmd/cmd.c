@@ -16,6 +16,9 @@
 
 /* In the order of the help. */
 const struct cmd cmd_table[] = {
+	{"all", CMD_GROUP_ALL,
+	 "CPU time, waiting, memory and I/O in one capture (also without this word)", cmd_all},
+
 	{"cpu", CMD_GROUP_CPU, "sample where a program spends its CPU time", cmd_cpu},
 
 	{"offcpu", CMD_GROUP_WAIT, "what threads wait for: locks, I/O, timers, a free CPU",
@@ -57,6 +60,7 @@ const struct cmd cmd_table[] = {
 const size_t nr_cmds = ARRAY_LEN(cmd_table);
 
 const char *const cmd_group_titles[] = {
+	[CMD_GROUP_ALL] = "Everything at once",
 	[CMD_GROUP_CPU] = "Where does CPU time go?",
 	[CMD_GROUP_WAIT] = "What does the program wait for?",
 	[CMD_GROUP_MEMORY] = "Where is the memory?",
@@ -299,37 +303,41 @@ static bool help_takes(const char *option)
 	return s.best.n != 0;
 }
 
-/* "assay -p 42": an option, or --, in place of the command. */
-static int missing_command(int argc, char **argv)
+/*
+ * Whether the line is one of assay all without that word: "assay redis-server 30", "assay -p 42". "--"
+ * forces a target that has the name of a command.
+ */
+static bool is_of_target(int argc, char **argv)
 {
-	CLEANUP(buf_release) struct buf line = {0};
-	bool has_dashes = false;
-	for (int i = 1; i < argc; i++) {
-		has_dashes |= !strcmp(argv[i], "--");
-		if (!has_dashes && word_is_program(argv[i])) {
-			buf_add_str(&line, " --");
-			has_dashes = true;
-		}
-		buf_add_ch(&line, ' ');
-		escape_shell(&line, sv_from_str(argv[i]));
-	}
-	log_error("missing command before '%s'", argv[1]);
-	log_hint("to sample CPU time: assay cpu%s; all commands: assay help", buf_str(&line));
-	return EXIT_USAGE;
+	if (argv[1][0] == '-')
+		return !help_takes(argv[1]) || (!strcmp(argv[1], "--") && argc > 2);
+	return word_is_running(argv[1]);
+}
+
+/* The command of the line; its arguments, of which the first is a name, begin at *ret_first. */
+static const struct cmd *find_command(int argc, char **argv, int *ret_first)
+{
+	const struct cmd *c = argc < 2 ? NULL : cmd_find(argv[1]);
+	*ret_first = 1;
+	if (c || argc < 2 || !is_of_target(argc, argv))
+		return c;
+	*ret_first = !strcmp(argv[1], "--");
+	return cmd_find("all");
 }
 
 int cmd_main(int argc, char **argv)
 {
-	const struct cmd *c = argc < 2 ? NULL : cmd_find(argv[1]);
+	int first;
+	const struct cmd *c = find_command(argc, argv, &first);
 	/* Commands that read profiles start it without rights (inputs_confine). */
 	if (c && c->group != CMD_GROUP_READ && c->group != CMD_GROUP_COMPARE)
 		hostfile_start(argc, argv);
 	if (argc < 2)
 		return cmd_help(1, argv) == EXIT_OK ? EXIT_USAGE : EXIT_FAILED;
 	if (!c && argv[1][0] == '-')
-		return help_takes(argv[1]) ? cmd_help(argc, argv) : missing_command(argc, argv);
+		return cmd_help(argc, argv);
 	if (!c)
 		return cmd_unknown(argc, argv);
 	log_set_command(c->name);
-	return c->run(argc - 1, argv + 1);
+	return c->run(argc - first, argv + first);
 }

@@ -38,6 +38,7 @@ enum cmd_exit {
 
 /* The question that a command answers; `assay help` lists the commands by it. */
 enum cmd_group {
+	CMD_GROUP_ALL,
 	CMD_GROUP_CPU,
 	CMD_GROUP_WAIT,
 	CMD_GROUP_MEMORY,
@@ -92,6 +93,7 @@ int cmd_usage(const char *name, const char *fmt, ...) PRINTF(2, 3);
 int cmd_print(const struct buf *b);
 
 /* The commands, by name. Each returns the exit status. */
+int cmd_all(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);

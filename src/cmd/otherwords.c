@@ -342,26 +342,32 @@ static bool add_rest(struct buf *to, const char *command, int argc, char **argv)
 	return false;
 }
 
-/* Adds the command line for running processes of this name, or with this id. */
-static void add_running(struct buf *to, const char *word)
+/* Whether processes with this name, or with this id, are running. */
+static bool is_running(const char *word, bool is_pid)
 {
 	CLEANUP(target_spec_release) struct target_spec spec = {.takes_all = true};
 	CLEANUP(target_candidates_release) struct target_candidates none = {0};
 	CLEANUP(target_release) struct target t = {0};
-	CLEANUP(buf_release) struct buf quoted = {0};
 	uint64_t pid;
-	bool is_pid = sv_to_u64(sv_from_str(word), &pid) && pid && pid < INT32_MAX;
-	if (is_pid)
+	if (!is_pid)
+		vec_push(&spec.names, word);
+	else if (sv_to_u64(sv_from_str(word), &pid) && pid && pid < INT32_MAX)
 		vec_push(&spec.pids, (int32_t)pid);
 	else
-		vec_push(&spec.names, word);
-	if (target_resolve(&t, &spec, &none, NULL))
-		return;
-	escape_shell(&quoted, sv_from_str(word));
-	bool is_many = t.pids.pids.n > 1;
-	buf_addf(to, "%sthe running process%s, for 10 seconds: assay cpu %s%s%s 10",
-		 to->n ? "\n" : "", is_many ? "es" : "", is_pid ? "-p " : "", buf_str(&quoted),
-		 is_many ? " --all-matching" : "");
+		return false;
+	return !target_resolve(&t, &spec, &none, NULL);
+}
+
+bool word_is_running(const char *word)
+{
+	return is_running(word, false);
+}
+
+/* Adds the command line for the running process with this id. */
+static void add_running(struct buf *to, const char *word)
+{
+	if (is_running(word, true))
+		buf_addf(to, "the running process, for 10 seconds: assay -p %s 10", word);
 }
 
 /* Programs whose own subcommand follows: "perf record" is like "record". */

@@ -16,6 +16,8 @@ extern const struct opt_other other_options[];
 
 /* Whether the word is a program that can be started: a path, or a name in PATH. */
 bool word_is_program(const char *word);
+/* Whether processes of exactly this name are running. */
+bool word_is_running(const char *word);
 /*
  * Sets the hint "to start it: assay cpu OPTIONS -- ./prog ARGS" if argv[@first] is a program, else
  * returns false. @command: the command's name, which replaces argv[0].
@@ -23,7 +25,7 @@ bool word_is_program(const char *word);
 bool hint_launch(struct err *err, const char *command, int argc, char **argv, int first);
 /*
  * Sets the hint for a word that is no command: what another tool's word means here, or the command
- * line for a program, a running process, a process id or a profile. False if it is none of these.
+ * line for a program, a process id or a profile. False if it is none of these.
  */
 bool hint_first_word(struct err *err, int argc, char **argv);
 

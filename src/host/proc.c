@@ -171,6 +171,7 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	uint64_t nr_writes;
 	if (!sv_to_u64(proc_status_field(&io, "read_bytes"), &r.disk_bytes) ||
 	    !sv_to_u64(proc_status_field(&io, "rchar"), &r.call_bytes) ||
+	    !sv_to_u64(proc_status_field(&io, "wchar"), &r.written_bytes) ||
 	    !sv_to_u64(proc_status_field(&io, "syscr"), &r.nr_calls) ||
 	    !sv_to_u64(proc_status_field(&io, "syscw"), &nr_writes) ||
 	    !sv_to_u64(proc_status_field(&io, "write_bytes"), &r.dirtied_bytes) ||

@@ -42,6 +42,7 @@ enum fact_id {
 	FACT_CPU_TIME_NS,  /* the same in ns; rows of samples are scaled to it */
 	FACT_THROTTLED_NS, /* threads were held back by the CPU quota of their cgroup */
 	FACT_ACCURACY,
+	FACT_NOT_RECORDED,   /* parts that were to be recorded, and why they are not */
 	FACT_REMEDY,         /* how to make a later capture more accurate */
 	FACT_PROBLEM,        /* what is wrong with the file that was read */
 	FACT_DAMAGED,        /* what a damaged recording lacks, of which the end is there */
@@ -97,6 +98,7 @@ enum fact_id {
 	/* input and output, waits, events, spans */
 	FACT_DISK_READS, /* "4.58 GiB from disk, 631 major faults: 7.43 MiB each" */
 	FACT_IO_NOTHING, /* no call was recorded: what the kernel's own counters say, and why */
+	FACT_IO_SYNCS_ONLY, /* reads and writes were not recorded one by one: the kernel's own counters */
 	FACT_IO_CALLS_AT_START,
 	FACT_BLOCK_IN_FLIGHT,
 	FACT_EVENTS_WITH_STACKS,

@@ -219,6 +219,15 @@ static void add_title(struct buf *to, const struct report *r, const struct text_
 	text_add_heading(to, style, buf_str(&title));
 }
 
+static bool is_further(const struct report *r, const char *key)
+{
+	enum fact_id id = fact_from_key(key);
+	vec_foreach(f, &r->further_facts)
+		if (*f == id)
+			return true;
+	return false;
+}
+
 /* "event: cpu-clock; host: vm; ..." wrapped at the width; a long fact has lines of its own. */
 static void add_facts(struct buf *to, const struct report *r, const struct text_style *style)
 {
@@ -228,7 +237,8 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 		CLEANUP(buf_release) struct buf fact = {0};
 		const char *key = intern_str(&r->names, f->key);
 		const char *value = intern_str(&r->names, f->value);
-		if (!style->has_details && (is_in_title(key) || fact_is_second(key, value)))
+		if (!style->has_details &&
+		    (is_in_title(key) || fact_is_second(key, value) || is_further(r, key)))
 			continue;
 		struct num_text scratch;
 		key = fact_shown(key, value, &scratch, &value);

@@ -32,6 +32,7 @@ enum capture_flags {
 	CAPTURE_NO_BPF = 1 << 0,         /* load no BPF programs */
 	CAPTURE_GROWTH = 1 << 1,         /* samples are page faults and go to TABLE_GROWTH */
 	CAPTURE_NO_WAIT_STACKS = 1 << 2, /* waits by reason and thread only */
+	CAPTURE_SYNCS_ONLY = 1 << 5,     /* of the I/O calls only those that sync */
 	CAPTURE_JIT_MAP = 1 << 4,        /* ask runtimes for the names of JIT code (jitmaps.h) */
 	CAPTURE_WITH_ARGS = 1 << 3,      /* the arguments of the command are recorded */
 };

@@ -169,6 +169,31 @@ static int open_sources(struct sources *s, struct err *no_engine, struct err *er
 	return no_engine->hint ? err_hint(err, "%s", no_engine->hint) : -ENOTSUP;
 }
 
+/* Of a capture of several parts: which ones no source records. Waits have a fact on their accuracy. */
+static void note_missing(const struct sources *s, const struct err *why)
+{
+	static const struct {
+		table_set of;
+		const char *what;
+	} parts[] = {
+		{TABLE_SET(IO), "I/O calls"},
+		{TABLE_SET(BLOCK), "block device requests"},
+		{TABLE_SET(FAULTS), "page faults"},
+		{TABLE_SET(RECLAIM), "memory reclaim"},
+		{TABLE_SET(GROWTH), "growth of memory by call stack"},
+	};
+	CLEANUP(buf_release) struct buf text = {0};
+	table_set missing = s->env.tables;
+	vec_foreach(one, &s->list)
+		missing &= ~one->kind->fills;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (missing & parts[i].of)
+			buf_addf(&text, "%s%s", text.n ? ", " : "", parts[i].what);
+	if (text.n)
+		profile_factf(s->profile, FACT_NOT_RECORDED, "%s: %s", buf_str(&text),
+			      why->code ? err_msg(why) : "--no-bpf disables BPF programs");
+}
+
 /* ---- the sampler -------------------------------------------------------------------------- */
 
 static uint64_t side_peek_ns(void *ctx)
@@ -311,6 +336,7 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 	s->env = (struct source_env){.target = s->target,
 				     .tables = o->tables,
 				     .has_no_stacks = o->flags & CAPTURE_NO_WAIT_STACKS,
+				     .has_syncs_only = o->flags & CAPTURE_SYNCS_ONLY,
 				     .counts = o->counts,
 				     .spans = o->spans,
 				     .heap = o->heap,
@@ -320,6 +346,7 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 				     .record_growth = may_need_growth(s) ? record_growth : NULL,
 				     .record_growth_ctx = s};
 	TRY(open_sources(s, no_engine, err));
+	note_missing(s, no_engine);
 	TRY(open_sampler(s, err));
 	make_tables(s);
 	return 0;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# `make demo`: starts redis under load on a separate port, profiles its CPU time for five seconds and
+# `make demo`: starts redis under load on a separate port, records everything about it for five seconds and
 # its heap for three, and prints where the results are. demo.sh ASSAY
 set -eu
 assay=$(readlink -f "$1")
@@ -24,9 +24,9 @@ until redis-cli -p $port ping > /dev/null 2>&1; do
 done
 redis-benchmark -p $port -q -n 100000000 -c 20 -r 10000 -t set,get,lpush,lrange_100 > /dev/null 2>&1 &
 load=$!
-echo "redis-server (pid $server) is under load; profiling it for 5 seconds:"
-echo "\$ assay cpu -p $server 5"
-"$assay" cpu -p $server 5
+echo "redis-server (pid $server) is under load; recording it for 5 seconds:"
+echo "\$ assay -p $server 5"
+"$assay" -p $server 5
 echo
 echo "and who allocates its memory, for 3 seconds:"
 echo "\$ assay heap -p $server --sample 16K 3"

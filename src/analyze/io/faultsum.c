@@ -215,8 +215,9 @@ static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struc
 	return 0;
 }
 
-int faultsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
-		    const char *input, const struct view_limits *limits, struct err *err)
+static int report_faults(struct report *r, const struct profile *p, const struct select_spec *spec,
+			 bool is_part, const char *input, const struct view_limits *limits,
+			 struct err *err)
 {
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct select_spec own = *spec;
@@ -231,11 +232,24 @@ int faultsum_report(struct report *r, const struct profile *p, const struct sele
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
 		.frames = waitframes_new(&scratch, p),
 	};
-	view_begin(r, &sel, "page faults");
+	if (!is_part)
+		view_begin(r, &sel, "page faults");
 	int rc = add_faults(&s, &own, err);
 	rc = rc ? rc : add_reclaim(&s, &own, err);
 	if (!rc && input)
 		report_hint(r, &(struct report_hint){
 				       HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_FAULTS)}}});
 	return rc;
+}
+
+int faultsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		    const char *input, const struct view_limits *limits, struct err *err)
+{
+	return report_faults(r, p, spec, false, input, limits, err);
+}
+
+int faultsum_add(struct report *r, const struct profile *p, const struct select_spec *spec,
+		 const struct view_limits *limits, struct err *err)
+{
+	return report_faults(r, p, spec, true, NULL, limits, err);
 }

@@ -20,5 +20,8 @@
  */
 int faultsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		    const char *input, const struct view_limits *limits, struct err *err);
+/* Adds the same to a report that has begun. */
+int faultsum_add(struct report *r, const struct profile *p, const struct select_spec *spec,
+		 const struct view_limits *limits, struct err *err);
 
 #endif

@@ -64,6 +64,7 @@ struct iosum {
 	uint64_t nr_uring;
 	uint64_t nr_libaio;
 	bool has_uring_rows;
+	bool has_syncs_only; /* reads and writes were not recorded */
 	uint64_t nr_messages;
 };
 
@@ -249,9 +250,10 @@ static void add_answer(struct iosum *s)
 		return;
 	const struct amount *of = call->amounts;
 	report_finding(s->r,
-		       "%s in I/O calls, %s %% of it in %s (%s, %s on average); %s (%s %%) "
+		       "%s in %s calls, %s %% of it in %s (%s, %s on average); %s (%s %%) "
 		       "with %s",
-		       num_ns(ns).s, num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
+		       num_ns(ns).s, s->has_syncs_only ? "sync" : "I/O",
+		       num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
 		       num_noun(of->nr, "calls").s, num_ns(of->nr ? of->ns / of->nr : 0).s,
 		       view_most(view_pct(time_of(file), ns)),
 		       num_double(view_pct(time_of(file), ns), 0).s,
@@ -298,7 +300,10 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 		add_row(s, &row);
 	add_ratio(s);
 	add_answer(s);
-	add_table(s, &calls_table, &s->calls);
+	struct tag_table calls = calls_table;
+	if (s->has_syncs_only)
+		calls.title = "sync calls";
+	add_table(s, &calls, &s->calls);
 	add_table(s, &files_table, &s->files);
 	add_table(s, &functions_table, &s->functions);
 	if (s->syncs.groups.n)
@@ -307,8 +312,9 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 	return 0;
 }
 
-int iosum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
-		 const char *input, const struct view_limits *limits, struct err *err)
+static int report_io(struct report *r, const struct profile *p, const struct select_spec *spec,
+		     bool is_part, const char *input, const struct view_limits *limits,
+		     struct err *err)
 {
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct select_spec own = *spec;
@@ -323,13 +329,27 @@ int iosum_report(struct report *r, const struct profile *p, const struct select_
 		.limits = limits,
 		.a = &scratch,
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
+		.has_syncs_only = profile_get_fact(p, FACT_IO_SYNCS_ONLY),
 		.frames = waitframes_new(&scratch, p),
 		.calls.arena = &scratch,
 		.files.arena = &scratch,
 		.functions.arena = &scratch,
 		.syncs.arena = &scratch,
 	};
-	view_begin(r, &sel, "file and network I/O");
+	if (!is_part)
+		view_begin(r, &sel, "file and network I/O");
 	TRY(add_io(&s, &own, input, err));
 	return add_block(&s, &own, err);
+}
+
+int iosum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		 const char *input, const struct view_limits *limits, struct err *err)
+{
+	return report_io(r, p, spec, false, input, limits, err);
+}
+
+int iosum_add(struct report *r, const struct profile *p, const struct select_spec *spec,
+	      const struct view_limits *limits, struct err *err)
+{
+	return report_io(r, p, spec, true, NULL, limits, err);
 }

@@ -22,5 +22,8 @@
  */
 int iosum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		 const char *input, const struct view_limits *limits, struct err *err);
+/* Adds the same to a report that has begun. */
+int iosum_add(struct report *r, const struct profile *p, const struct select_spec *spec,
+	      const struct view_limits *limits, struct err *err);
 
 #endif

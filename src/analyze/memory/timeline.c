@@ -413,6 +413,23 @@ void memtime_growth_report(struct report *r, const struct memtime *m)
 	t->nr_rows_total = t->nr_rows;
 }
 
+void memtime_add(struct report *r, const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	if (memtime_make(&a, p, &m, NULL) || !m.has_split)
+		return;
+	struct memverdict v = memtime_verdict(&a, p, &m);
+	bool is_finding = v.kind == MEMVERDICT_LEAK || v.kind == MEMVERDICT_FRAGMENTATION ||
+			  v.kind == MEMVERDICT_BLOAT;
+	bool is_known = v.kind != MEMVERDICT_INCONCLUSIVE;
+	(is_finding ? report_finding
+	 : is_known ? report_note
+		    : report_detail)(r, "memory growth: verdict %s: %s", memverdict_key(v.kind),
+				     v.evidence);
+	memtime_growth_report(r, &m);
+}
+
 /* Adds the tree of memory live at the peak, by allocating call stack. */
 static int add_tree(struct report *r, const struct profile *p, double min_pct, struct err *err)
 {

@@ -76,6 +76,11 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 int memtime_chart(struct arena *a, const struct profile *p, const char *title, struct chart *ret_c,
 		  struct err *err);
 
+/*
+ * Adds table "memory_growth", and the verdict: as a finding if memory grows, is fragmented or near its
+ * limit, else as a note. Nothing if the profile has no readings.
+ */
+void memtime_add(struct report *r, const struct profile *p);
 /* Adds only table "memory_growth": first, last, peak and slope of each part. */
 void memtime_growth_report(struct report *r, const struct memtime *m);
 

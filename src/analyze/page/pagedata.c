@@ -350,9 +350,11 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 	return 0;
 }
 
-/* Thread time contains the rows of CPU samples and waits. */
+/* Thread time contains the rows of CPU samples and waits; the view of everything draws the same. */
 static bool is_covered(const struct profile *p, enum view_id id)
 {
+	if (id == VIEW_THREAD_TIME)
+		return views_has(views_at(VIEW_ALL), p);
 	return (id == VIEW_CPU || id == VIEW_WAITS) && views_has(views_at(VIEW_THREAD_TIME), p);
 }
 

@@ -103,7 +103,7 @@ static bool has_sessions(void)
 
 static bool heapprobes_is_wanted(const struct source_env *env)
 {
-	return env->heap->by_probes;
+	return env->tables & TABLE_SET(LIVE) && env->heap->by_probes;
 }
 
 static unsigned heapprobes_table_flags(const void *self)

@@ -70,6 +70,7 @@ struct io {
 	uint64_t nr_calls;    /* delivered */
 	uint32_t nr_children; /* of the target, running and not recorded */
 	bool is_32bit;        /* @pid */
+	bool has_syncs_only;  /* reads and writes are not recorded */
 	bool has_reads;       /* of @pid alone */
 	struct proc_reads reads_before;
 	struct proc_reads reads; /* last values read: they are gone when the process exits */
@@ -129,7 +130,8 @@ static void choose_programs(struct io *s)
 	disable_unless(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
 	disable_unless(s->skel->progs.io_reclaim_node_end, has_reclaim);
 	disable_unless(s->skel->progs.io_reclaim_kswapd, has_reclaim);
-	bool has_uring = has_calls && btf_has_tracepoint_with_args("io_uring_submit_req", 1) &&
+	bool has_uring = has_calls && !s->has_syncs_only &&
+			 btf_has_tracepoint_with_args("io_uring_submit_req", 1) &&
 			 btf_has_tracepoint_with_args("io_uring_complete", 3);
 	disable_unless(s->skel->progs.io_uring_begin, has_uring);
 	disable_unless(s->skel->progs.io_uring_end, has_uring);
@@ -153,6 +155,7 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	struct io *s = xcalloc(1, sizeof(*s));
 	const struct target *t = env->target;
 	s->tables = env->tables;
+	s->has_syncs_only = env->has_syncs_only;
 	s->skel = engine_skel(env->engine);
 	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
 	s->nr_children = t->nr_children;
@@ -183,7 +186,8 @@ static int attach_calls(struct io *s, struct err *err)
 	size_t nr_attached = 0;
 	TRY(tracefs_open(&tracefs_fd, err));
 	for (size_t i = 0; (c = iocall_at(i)); i++) {
-		if (c->syscall < 0 || c->syscall >= IO_CALLS_MAX)
+		bool is_wanted = !s->has_syncs_only || c->what == IO_FSYNC;
+		if (c->syscall < 0 || c->syscall >= IO_CALLS_MAX || !is_wanted)
 			continue;
 		int rc = attach_call(s, tracefs_fd, c, (uint32_t)c->syscall, err);
 		if (rc && rc != -ENOENT) /* the kernel may be built without this call */
@@ -507,6 +511,22 @@ static void add_nothing_fact(struct profile *p, const struct io *s)
 	profile_fact(p, FACT_IO_NOTHING, buf_str(&b));
 }
 
+static void add_syncs_only_fact(struct profile *p, const struct io *s)
+{
+	const struct proc_reads *was = &s->reads_before;
+	if (!s->has_reads) {
+		profile_fact(p, FACT_IO_SYNCS_ONLY, "not recorded one by one (--io)");
+		return;
+	}
+	profile_factf(
+		p, FACT_IO_SYNCS_ONLY,
+		"not recorded one by one (--io); the kernel counts %s of process %d: %s read, "
+		"%s written",
+		num_noun(s->reads.nr_calls - was->nr_calls, "calls").s, s->pid,
+		num_bytes(s->reads.call_bytes - was->call_bytes).s,
+		num_bytes(s->reads.written_bytes - was->written_bytes).s);
+}
+
 static void add_pressure_facts(struct profile *p, const struct io *s)
 {
 	CLEANUP(mempressure_release) struct mempressure after = {0};
@@ -557,7 +577,9 @@ static void io_facts(const void *self, struct profile *p)
 		add_pressure_facts(p, s);
 	if (s->has_reads && s->wants_pressure)
 		add_reads_fact(p, s);
-	if (s->tables & TABLE_SET(IO) && !s->nr_calls)
+	if (s->has_syncs_only)
+		add_syncs_only_fact(p, s);
+	else if (s->tables & TABLE_SET(IO) && !s->nr_calls)
 		add_nothing_fact(p, s);
 }
 

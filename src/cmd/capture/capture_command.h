@@ -34,6 +34,8 @@
 #include "session/capture.h"
 
 #define CAPTURE_SECONDS_DEFAULT 60
+/* Samples per second; not a round number: programs often have periods of round length. */
+#define FREQ_DEFAULT 999
 
 /* Values of the options that every capture command has. */
 struct capture_opts {
@@ -101,7 +103,7 @@ struct capture_command {
 	const char *usage[2]; /* what follows the name in usage lines; none: the default lines */
 	const char *details;  /* text of --help and of the man page (struct opt_cmd) */
 	const char *examples; /* lines "command\tcomment\n" of --help and the man page */
-	struct capture_own_group groups[3];
+	struct capture_own_group groups[4];
 	enum view_id view;   /* the view of the recording; VIEW_NR: job->view decides */
 	uint64_t nr_rows;    /* maximum rows of a table without --limit; 0 = all */
 	const char *noun;    /* what the progress line counts; NULL: no count */

@@ -12,7 +12,6 @@
 #include "cmd/cmd.h"
 #include "cmd/otherwords.h"
 
-#define FREQ_DEFAULT        999 /* not a round number: programs often have periods of round length */
 #define RUNS_MAX            1000
 #define CUT_MIN_SHARE       0.05 /* of samples; the first copies may be short, before they grow */
 #define UNSAMPLED_MIN_NS    20000000 /* a smaller gap may be chance */

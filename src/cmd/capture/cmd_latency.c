@@ -3,29 +3,18 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <stddef.h>
 
-#include "base/log.h"
-#include "base/text/num.h"
-#include "capture/wait/spans.h"
 #include "capture/wait/waitsource.h"
 #include "cmd/capture/capture_command.h"
-#include "kernel_span.h"
-#include "plan/spanprobes.h"
-
-#define SLOWEST 10
+#include "cmd/capture/span_capture.h"
 
 struct latency_opts {
-	struct opt_list spans;
+	struct span_capture spans;
 	bool has_no_waits;
-	struct span_probes probes;
-	struct spans_spec spec; /* borrows from the probes */
 };
 
 static const struct opt latency_table[] = {
-	OPT_LIST(0, "span", struct latency_opts, spans, "FUNCTION",
-		 "measure from entry to return of FUNCTION, a name or a pattern with * and ?; "
-		 "A..B: from entry of A to entry of B, which may be static probes (USDT), "
-		 "PROVIDER:PROBE; may be repeated"),
 	OPT_FLAG(0, "no-waits", struct latency_opts, has_no_waits,
 		 "measure durations only, not what the calls waited for"),
 	OPT_END,
@@ -61,46 +50,14 @@ static const char examples[] =
 static int check(struct capture_job *job, struct err *err)
 {
 	const struct latency_opts *o = job->own;
-	return o->spans.n ? 0 : err_set(err, -EINVAL, "missing function: --span FUNCTION");
-}
-
-/* Notes what each call costs, and warns about functions that are not measured. */
-static void print_probes(const struct span_probes *p)
-{
-	size_t nr_cheap = p->nr_points - p->nr_stepped;
-	CLEANUP(buf_release) struct buf text = {0};
-	vec_foreach(e, &p->unknown) {
-		log_warn("not measured: %s", err_msg(e));
-		log_hint("%s", e->hint);
-	}
-	if (nr_cheap)
-		buf_addf(&text, "%s of about 2 us per call", num_noun(nr_cheap, "probes").s);
-	if (p->nr_stepped)
-		buf_addf(
-			&text,
-			"%s%s of 10 to 20 us per call, because the kernel must single-step the first instruction",
-			nr_cheap ? ", " : "", num_noun(p->nr_stepped, "probes").s);
-	log_note("measuring %s: %s; the measured times include a part of this",
-		 num_noun(p->list.n, "spans").s, buf_str(&text));
-	if (p->nr_more)
-		log_warn("not measured: %s that match; the maximum is %d",
-			 num_noun(p->nr_more, "more functions").s, SPANS_MAX);
+	return o->spans.names.n ? 0 : err_set(err, -EINVAL, "missing function: --span FUNCTION");
 }
 
 static int prepare(struct capture_job *job, struct err *err)
 {
 	struct latency_opts *o = job->own;
-	TRY(span_probes_find(&o->probes, o->spans.p, o->spans.n, job->options.target,
-			     job->args.command, err));
-	print_probes(&o->probes);
-	o->spec = (struct spans_spec){.probes = o->probes.list.p,
-				      .nr_probes = o->probes.list.n,
-				      .pids = o->probes.pids.p,
-				      .nr_pids = o->probes.pids.n,
-				      .nr_slowest = SLOWEST};
-	job->options.tables = SPAN_TABLES | (o->has_no_waits ? 0 : WAIT_TABLES);
-	job->options.spans = &o->spec;
-	return 0;
+	job->options.tables = o->has_no_waits ? 0 : WAIT_TABLES;
+	return span_capture_prepare(&o->spans, job, err);
 }
 
 static void add_reason(struct buf *to, const struct capture_job *job,
@@ -115,13 +72,7 @@ static void add_reason(struct buf *to, const struct capture_job *job,
 static void print_notes(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct latency_opts *o = job->own;
-	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
-	if (nr_unfinished)
-		log_note(
-			"%s did not return during the capture: still running, or left by an exception or longjmp",
-			num_noun(nr_unfinished, "calls").s);
-	else if (!views_has(job->view, r->profile) && o->probes.similar)
-		log_hint("functions with similar names: %s", o->probes.similar);
+	span_capture_print_notes(&o->spans, job, r);
 }
 
 static const struct opt_exclusion excluded[] = {
@@ -138,7 +89,8 @@ static const struct capture_command command = {
 	.details = details,
 	.examples = examples,
 	.excluded = excluded,
-	.groups = {{&latency_group, 0}},
+	.groups = {{&span_capture_group, offsetof(struct latency_opts, spans)},
+		   {&latency_group, 0}},
 	.view = VIEW_SPANS,
 	.nr_rows = 10,
 	.nothing = "no call returned during the capture",
@@ -152,6 +104,6 @@ int cmd_latency(int argc, char **argv)
 {
 	struct latency_opts o = {0};
 	int status = capture_command(&command, &o, argc, argv);
-	span_probes_release(&o.probes);
+	span_capture_release(&o.spans);
 	return status;
 }

@@ -39,7 +39,8 @@ static int print_version(void)
 }
 
 static const char examples[] =
-	"assay cpu redis-server 10\tsample a running service for 10 seconds\n"
+	"assay redis-server 30\teverything about a running service, for 30 seconds\n"
+	"assay cpu redis-server 10\tsample its CPU time\n"
 	"assay offcpu -p 4242 10\twhat process 4242 waits for\n"
 	"assay heap -- ./server\tits allocations, from start to end\n"
 	"assay report\tthe newest recording again\n";
@@ -48,7 +49,8 @@ static int print_commands(void)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_str(&b, "assay: profile CPU time, waiting time and memory of a Linux program\n\n"
-			"usage: assay COMMAND [OPTION...] [TARGET] [SECONDS]\n"
+			"usage: assay TARGET [SECONDS]\n"
+			"       assay COMMAND [OPTION...] [TARGET] [SECONDS]\n"
 			"       assay COMMAND [OPTION...] -- CMD [ARG...]\n");
 	for (size_t i = 0; i < nr_cmds; i++) {
 		const struct cmd *c = &cmd_table[i];

@@ -32,6 +32,8 @@ for name in ("README.md", "docs/guides/cpu.md", "docs/guides/waiting.md", "docs/
         except ValueError as e:
             sys.exit("FAIL: %s: %s: %s" % (name, line.strip(), e))
         nr += 1
+        if args[0] in ("redis-server", "myserver"):  # a target
+            args.insert(0, "all")
         if args[0] == "help":
             continue
         own = args[1:args.index("--")] if "--" in args else args[1:]
