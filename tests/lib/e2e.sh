@@ -3,7 +3,7 @@
 # folder as current directory; it exits 0, 77 (skipped, the reason on its last line) or fails.
 # As many run in parallel as there are CPUs, at most two, and beside them one of those with a line
 # "# waits: why", which need little CPU time and compare no times; a test with a line "# alone: why" runs
-# alone, after the others.
+# alone, after the others. One with a line "# first: why" begins before the others.
 # $E2E is a pattern of names. A result is printed as soon as it is known, so that the log of an aborted
 # run shows how far it got.
 #
@@ -102,8 +102,9 @@ trap 'rm -rf "$tmp"' EXIT
 for t in "$dir"/*/${E2E:-*}.sh; do
 	[ -e "$t" ] || { echo "no test is called '$E2E' (E2E is a pattern of names)"; exit 1; }
 	name=$(basename "$t" .sh)
-	case $lanes$(grep -m 1 -o '^# \(alone\|waits\): ' "$t") in
+	case $lanes$(grep -m 1 -o '^# \(alone\|waits\|first\): ' "$t") in
 	*alone*) list=alone ;;
+	*first*) list=first ;;
 	1*) list=together ;;
 	*waits*) list=waiting ;;
 	*) list=together ;;
@@ -111,9 +112,10 @@ for t in "$dir"/*/${E2E:-*}.sh; do
 	echo "$name" >> "$tmp/$list"
 	echo "not ok - $name (not run)" > "$tmp/$name.verdict"
 done
-touch "$tmp/alone" "$tmp/together" "$tmp/waiting" "$tmp/again"
+touch "$tmp/alone" "$tmp/first" "$tmp/together" "$tmp/waiting" "$tmp/again"
+cat "$tmp/together" >> "$tmp/first"
 E2E_BESIDE=1 xargs -r -n 1 sh "$self" --one < "$tmp/waiting" &
-E2E_BESIDE=$([ "$lanes" = 1 ] || echo 1) xargs -r -P "$lanes" -n 1 sh "$self" --one < "$tmp/together"
+E2E_BESIDE=$([ "$lanes" = 1 ] || echo 1) xargs -r -P "$lanes" -n 1 sh "$self" --one < "$tmp/first"
 wait
 xargs -r -n 1 sh "$self" --one < "$tmp/alone"
 xargs -r -n 1 sh "$self" --one < "$tmp/again"

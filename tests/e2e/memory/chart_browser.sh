@@ -1,4 +1,5 @@
 # A chart in a real browser: complete without a pointer, values at the pointer, arrow keys move it.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 chromium=$(command -v chromium || command -v chromium-browser) || skip "chromium is not installed"
 $ASSAY watch --every 20ms -o run.assay --chart run.svg -- sh -c 'sleep 0.6' 2> err || fail "watch: $(cat err)"

@@ -1,5 +1,6 @@
 # --children of a launched command: each child is recorded from its fork on, each program from its first
 # instruction on, however short it lives, whichever thread creates it; and all of them end as they do alone.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 
 "$ASSAY" heap --all-allocations --children --no-pictures -o tree.assay -- "$TARGETS/forktree" > tree.out 2> err ||

@@ -1,5 +1,6 @@
 # Diff of two jemalloc dumps: the leak's growth is within its confidence interval, constant sites show no
 # difference, there is a flame graph, and the exit status reports growth.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 
 je=$(ldconfig -p | sed -n 's/.*libjemalloc\.so\.2 .* => //p' | head -1)

@@ -1,5 +1,6 @@
 # mallctl in the running process: statistics equal those that jemalloc prints itself, a dump has jeprof's
 # total and symbols, a series keeps the newest dumps; disabled profiling is reported with the remedy.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 for t in jestats rjem allocmix heaptruth_je; do [ -x "$TARGETS/$t" ] || skip "needs $t (libjemalloc-dev, rustc)"; done
 command -v jeprof > /dev/null || skip "needs jeprof (libjemalloc-dev)"

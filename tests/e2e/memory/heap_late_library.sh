@@ -1,5 +1,6 @@
 # A library with an allocator that is loaded during the capture is recorded exactly from then on, also
 # after it is unloaded and loaded again.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 library=$(ldconfig -p | awk '/libmimalloc\.so/ { print $NF; exit }')

@@ -1,6 +1,7 @@
 # jemalloc's own profiling with assay's unwinder: the same sites as with its own unwinder, complete stacks,
 # and its backtrace function is restored afterwards, even if assay is killed. Without --method, functions
 # with symbols are patched, and jemalloc's hooks are used for the others.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ -x "$TARGETS/jehook" ] || skip "needs jehook (libjemalloc-dev)"
 

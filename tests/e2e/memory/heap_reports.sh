@@ -1,5 +1,6 @@
 # The outputs of a heap capture: the first page has the program's own numbers, every weight adds up to
 # them, flame graphs exist, two runs of one program show no difference.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 
 for i in 1 2; do

@@ -1,6 +1,7 @@
 # Programs already under seccomp, which kills them for a forbidden system call. With a filter they get the
 # recorder, and remote calls are made while the filter is suspended. In strict mode they are recorded from
 # outside. Both survive.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 

@@ -1,5 +1,6 @@
 # Programs that enter seccomp while they are recorded survive: with a filter they are recorded to their
 # end, and the recorder makes no system calls; strict mode ends the recording, which is reported.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 

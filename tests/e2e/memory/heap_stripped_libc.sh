@@ -1,5 +1,6 @@
 # Static programs without symbols, whose malloc is the C library's: its functions are found by the library's
 # archive, and every number is right; if one byte of the library's code is another, nothing is found.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 

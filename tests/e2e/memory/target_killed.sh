@@ -1,4 +1,5 @@
 # SIGKILL of the target during each kind of capture: the page says so, and claims nothing of an exit.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 
 # Whether the page calls something leaked for another reason than its age.

@@ -1,6 +1,7 @@
 # pprof's files as other programs see them: Debian's `go tool pprof` finds in what assay writes the same
 # functions with the same numbers, to the sample, and protoc decodes it; and assay finds in what Go
 # programs write the same as pprof.
+# waits: it compares no times, and needs a quarter of a CPU at most
 set -u
 . "$LIB/share.sh"
 has go && has protoc || skip "golang-go or protobuf-compiler is not installed"

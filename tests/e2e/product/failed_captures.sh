@@ -1,5 +1,6 @@
 # A capture that fails leaves nothing behind: no folder, no file, and the recording that it would have
 # replaced is as before. Status and message say that it failed.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 echo text > data
 mkdir empty

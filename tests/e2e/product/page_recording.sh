@@ -1,5 +1,6 @@
 # The HTML page that a capture writes is read as its recording: the same reports, to the last digit; what needs
 # single events names the recording.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 same() { # NAME OPTION...: a report of page and recording; hints name the file, times of samples are in ms
 	name=$1

@@ -1,5 +1,6 @@
 # The first statements on programs with planted causes, and on forms of them that look alike and are well.
 # tests/long/planted.sh has the table and all of them.
+# first: it takes 35 s, in which one CPU would be idle at the end
 . "$LIB/share.sh"
 $ASSAY offcpu --no-pictures -o try.assay -- true > try.out 2> try.err || fail "$(cat try.err)"
 ! grep '^remedy:\|no BPF' try.err || skip "no BPF programs here: $(tail -n 1 try.err)"
