@@ -10,7 +10,7 @@ if [ -z "${WHEN:-}" ]; then
 	done
 	wait
 	cat before.log during.log
-	exit "$(sort -n before.status during.status | tail -n 1)"
+	exit "$(awk '$1 && (!worst || worst == 77) { worst = $1 } END { print worst + 0 }' before.status during.status)"
 fi
 mkdir mnt
 copy_for_all "$TARGETS/lives" "$TARGETS/waits_c" "$TARGETS/threadchurn" "$TARGETS/plugin"
