@@ -164,6 +164,8 @@ TEST_LIB_SRCS := $(sort $(wildcard tests/lib/*.c tests/lib/*/*.c))
 UNIT_BIN  := $(O)/tests/unit-tests
 
 $(O)/tests/%.o: private ALL_CFLAGS += -Itests/lib -Itests/lib/made
+# They run once: compiled in two thirds of the time.
+$(O)/tests/unit/%.o: private OPT = -O1 -g1
 $(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 

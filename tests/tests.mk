@@ -85,9 +85,9 @@ unit-tsan: $(BIN) $(O)/tests/unit-tests-threads
 	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(O)/tests/unit-tests-threads $$t || bad=1; done; \
 		tests/lib/san_captures.sh $(BIN) tests/targets/allocmix.c || bad=1; exit $$bad
 
-# Optimized enough for clang's warnings of data flow.
+# Its warnings, those of data flow as well, come before optimization.
 clang:
-	$(Q)$(MAKE) --no-print-directory CC=clang OPT=-O1 all
+	$(Q)$(MAKE) --no-print-directory CC=clang OPT=-O0 all
 
 # The builds of all these parts, for a background process of `make check`.
 .PHONY: san-builds san-address-here san-thread-here
