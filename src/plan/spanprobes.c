@@ -238,17 +238,54 @@ static void add_near(const struct finder *f, const char *pattern, struct buf *to
 		buf_addf(to, "%s'%s'", to->n ? ", " : "", near.best[i].name);
 }
 
+/* A function of Python as assay prints it, "views.py:12 Page.get", or as "python -X perf" does. */
+static bool is_of_python(const char *pattern)
+{
+	return strstr(pattern, ".py:") || !strncmp(pattern, "py::", 4);
+}
+
+static bool runs_python(const struct finder *f)
+{
+	vec_foreach(b, &f->binaries) {
+		const char *slash = strrchr(b->path, '/');
+		const char *name = slash ? slash + 1 : b->path;
+		if (!strncmp(name, "python", 6) || !strncmp(name, "libpython", 9))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The interpreter runs functions of Python in a loop: they have no code at whose entry a probe could be.
+ */
+static int fail_python(const char *pattern, struct err *err)
+{
+	int rc = err_set(err, -ENOENT,
+			 "'%s' is a function of Python, which has no machine code whose entry "
+			 "could be probed",
+			 pattern);
+	err_hint(err,
+		 "what the time in it is: assay cpu --offcpu, then assay report --within '%s'; "
+		 "--span works on functions of the interpreter and of libraries that it calls",
+		 pattern);
+	return rc;
+}
+
 static int fail_unknown(const struct finder *f, const char *pattern, struct err *err)
 {
 	CLEANUP(buf_release) struct buf names = {0};
 	const char *what = is_static(pattern) ? "static probe" : "function";
+	if (is_of_python(pattern))
+		return fail_python(pattern, err);
 	int rc = err_set(err, -ENOENT, "no %s '%s' in the target's binaries", what, pattern);
 	add_near(f, pattern, &names);
 	if (names.n)
 		err_hint(err, "did you mean: %s?", buf_str(&names));
 	else
-		err_hint(err, "names are as `assay report` shows them, whole; * and ? stand for "
-			      "any characters; inlined functions have no entry of their own");
+		err_hint(err,
+			 "names are as `assay report` shows them, whole; * and ? stand for "
+			 "any characters; inlined functions%s have no entry of their own",
+			 runs_python(f) ? " and functions of Python" : "");
 	return rc;
 }
 

@@ -86,6 +86,10 @@ done
 # a name that is not there, with near ones
 $ASSAY latency --span op_slep -o n.assay -- "$TARGETS/spanwork" 1 > out 2> err
 [ $? = 2 ] && grep -q "no function 'op_slep'" err || fail "an unknown function: $(cat err)"
+# a function of Python: no entry to probe, and what works instead
+$ASSAY latency --span 'svc.py:10 with_pool' -o n.assay -- "$TARGETS/spanwork" 1 > out 2> err
+[ $? = 2 ] && grep -q "is a function of Python" err && grep -q "report --within 'svc.py:10 with_pool'" err ||
+	fail "a function of Python: $(cat err)"
 # Static probes: two places begin it, one ends it, and the program knows that somebody listens.
 $ASSAY latency --no-pictures --span 'spanwork:request__start..spanwork:request__done' -o p.assay \
 	-- "$TARGETS/spanwork" 20 > truth 2> err || fail "static probes: $(cat err)"
