@@ -515,6 +515,14 @@ check(await page.evaluate(() => {
 await page.close();
 page = await ready(await open(view(path.join(fixtures, 'calls/spans.assay'), 'spans.html')));
 check(await page.evaluate(() => window.assay.P.head.spans.length) === 20, 'the slowest calls are on the axis');
+check(await page.evaluate(() => {
+	const { assay } = window, all = assay.P.head.spans;
+	return assay.P.groups.list.every((g, k) => {
+		assay.set({ groups: new Set([k]) });
+		const want = all.filter(([, , t]) => g.threads.includes(t)).length;
+		return assay.spans().length === want;
+	}) && assay.P.groups.list.some((g, k) => (assay.set({ groups: new Set([k]) }), !assay.spans().length));
+}), 'the slowest calls on the axis are of the selected threads');
 await page.close();
 
 page = await ready(await open(view(path.join(fixtures, 'cut/heap.assay'), 'heap.html')));

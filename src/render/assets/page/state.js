@@ -45,6 +45,12 @@ App.prototype.question = function () {
 		root: this.root, around: this.around, opened: sorted(new Set([...this.opened, ...this.foldedHits()]))};
 };
 
+/* The slowest measured calls, [ms, us, thread, name] each, of the selected threads. */
+App.prototype.spans = function () {
+	const P = this.P;
+	return this.groups ? P.head.spans.filter(([, , t]) => this.groups.has(P.groups.of[t])) : P.head.spans;
+};
+
 /* Frames that the search finds are not folded. */
 App.prototype.foldedHits = function () {
 	if (this.hitsOf === this.search)

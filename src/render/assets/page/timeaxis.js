@@ -196,7 +196,7 @@ TimeAxis.prototype.drawSpans = function (c) {
 	this.label(c, 'slowest calls', y + h / 2 + 1, true);
 	c.fillStyle = this.accent;
 	c.globalAlpha = 0.7;
-	for (const [t, us] of this.app.P.head.spans) {
+	for (const [t, us] of this.app.spans()) {
 		const a = Math.max(this.x0, this.xOf(t)), b = Math.min(right, this.xOf(t + us / 1000));
 		if (b >= this.x0 && a <= right)
 			c.fillRect(a, y + 1, Math.max(2, b - a), h);
@@ -207,7 +207,7 @@ TimeAxis.prototype.drawSpans = function (c) {
 /* The measured calls under the mouse, if it is in their row. */
 TimeAxis.prototype.spansAt = function (ev) {
 	const y = ev.clientY - this.top.getBoundingClientRect().top, x = this.xOf(this.msAt(ev));
-	return y < this.spanY || y >= this.stripY ? [] : this.app.P.head.spans.filter(([t, us]) =>
+	return y < this.spanY || y >= this.stripY ? [] : this.app.spans().filter(([t, us]) =>
 		x >= this.xOf(t) - 2 && x <= Math.max(this.xOf(t) + 2, this.xOf(t + us / 1000)) + 1);
 };
 
