@@ -6,6 +6,7 @@
 
 #include "analyze/stacks/threads.h"
 #include "analyze/wait/blame.h"
+#include "analyze/wait/deadlock.h"
 #include "analyze/wait/frames.h"
 #include "analyze/wait/waittables.h"
 #include "base/clock.h"
@@ -23,11 +24,12 @@
 #define STARVED_WALL        5.0  /* in the run queue, as a share of the duration */
 #define TOP_LOCK_PCT        40.0 /* one lock's share of lock wait time */
 #define WAIT_PCT            10.0
-#define UNCLEAR_PCT         5.0  /* share of waits that may be for locks or not */
-#define EXECUTOR_PCT        1.0  /* below the poll of an async task */
-#define AFTER_OTHERS        0.5  /* order of a statement on waits that may be idle */
-#define IDLE_FOR_OTHERS_PCT 50.0 /* of idle time, at least, to name whom it is for */
-#define COVERED_PCT         50   /* of thread time, at least, for statements on its shares */
+#define UNCLEAR_PCT         5.0   /* share of waits that may be for locks or not */
+#define EXECUTOR_PCT        1.0   /* below the poll of an async task */
+#define DEADLOCK_PCT        101.0 /* order of a deadlock: first */
+#define AFTER_OTHERS        0.5   /* order of a statement on waits that may be idle */
+#define IDLE_FOR_OTHERS_PCT 50.0  /* of idle time, at least, to name whom it is for */
+#define COVERED_PCT         50    /* of thread time, at least, for statements on its shares */
 #define EVIDENCE_NS         (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
 #define EVIDENCE_WAITS      200              /* ... unless there are that many waits */
 
@@ -125,20 +127,15 @@ static const char *most_in(const struct findings *f, enum wait_reason reason)
  * Most idle time by function and reason: "put_job (park)". Whether a thread waits there for work, or
  * for an answer or a place, its program knows; the sentence names where to look.
  */
-static int longest_idle(struct findings *f, const char **ret_text, struct err *err)
+static const char *longest_idle(struct findings *f, const struct selection *sel,
+				struct waitframes *wf)
 {
-	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(map_release) struct map index = {0};
-	struct select_spec own = *f->spec;
-	struct selection sel;
-	own.event = table_key(TABLE_OFF_CPU);
-	own.flags |= SELECT_IDLE;
-	TRY(select_run(&a, f->p, &own, &sel, err));
-	struct waitframes *wf = waitframes_new(&a, f->p);
-	uint64_t *sums = arena_calloc(&a, sel.nr_tagged + 1, sizeof(*sums));
+	CLEANUP(free_p) uint64_t *sums = xcalloc(sel->nr_tagged + 1, sizeof(*sums));
+	const char *text = "";
 	uint64_t most = 0;
-	for (size_t i = 0; i < sel.nr_tagged; i++) {
-		const struct select_tagged *row = &sel.tagged[i];
+	for (size_t i = 0; i < sel->nr_tagged; i++) {
+		const struct select_tagged *row = &sel->tagged[i];
 		struct waitframe frame = waitframe_of(wf, row->stack);
 		bool is_new;
 		if (!wait_is_idle(row->reason) || !frame.own)
@@ -150,11 +147,48 @@ static int longest_idle(struct findings *f, const char **ret_text, struct err *e
 		if (sums[*at] <= most)
 			continue;
 		most = sums[*at];
-		*ret_text = arena_fmt(&f->r->arena, ", most in %s (%s)",
-				      view_name(f->r, waitframe_name(f->p, &frame)),
-				      wait_key(row->reason));
+		text = arena_fmt(&f->r->arena, ", most in %s (%s)",
+				 view_name(f->r, waitframe_name(f->p, &frame)),
+				 wait_key(row->reason));
 	}
-	return 0;
+	return text;
+}
+
+/*
+ * Whether a semaphore or a lock of Python, of which nobody knows the purpose, was waited for from the
+ * start to the end of the capture: it counts as idle, but may be a lock that was taken before.
+ */
+static bool is_held_throughout(const struct selection *sel, const struct select_tagged *row)
+{
+	enum sync_kind kind = reason_of_frames(sel->reasons, row->stack);
+	const uint8_t whole = EVIDENCE_AT_START | EVIDENCE_OPEN;
+	return row->reason == WAIT_PARK && (kind == SYNC_UNCLEAR || kind == SYNC_PERMIT_PART) &&
+	       (sel->p->tags.p[row->tag].evidence & whole) == whole;
+}
+
+static void find_held_throughout(struct findings *f, const struct selection *sel,
+				 struct waitframes *wf)
+{
+	CLEANUP(map_release) struct map threads = {0};
+	struct waitframe first = {0};
+	for (size_t i = 0; i < sel->nr_tagged; i++) {
+		const struct select_tagged *row = &sel->tagged[i];
+		if (!is_held_throughout(sel, row))
+			continue;
+		(void)map_put(&threads, profile_last_task(f->p, row->task), NULL);
+		if (!first.own)
+			first = waitframe_of(wf, row->stack);
+	}
+	if (!threads.n)
+		return;
+	add(f, AFTER_OTHERS,
+	    arena_fmt(
+		    &f->r->arena,
+		    "%s waited for the whole capture for a semaphore or a lock of Python that nobody "
+		    "released%s%s: for work, or for a lock that was taken before the capture; who "
+		    "holds it is not known",
+		    num_noun(threads.n, "threads").s, first.own ? ", as in " : "",
+		    first.own ? view_name(f->r, waitframe_name(f->p, &first)) : ""));
 }
 
 /*
@@ -187,8 +221,15 @@ static int find_idle(struct findings *f, struct err *err)
 	const struct breakdown_row *total = &f->l->total;
 	double idle = view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total));
 	bool is_all = f->scope == SELECT_ALL;
-	const char *most = "";
-	TRY(longest_idle(f, &most, err));
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec own = *f->spec;
+	struct selection sel;
+	own.event = table_key(TABLE_OFF_CPU);
+	own.flags |= SELECT_IDLE;
+	TRY(select_run(&a, f->p, &own, &sel, err));
+	struct waitframes *wf = waitframes_new(&a, f->p);
+	const char *most = longest_idle(f, &sel, wf);
+	find_held_throughout(f, &sel, wf);
 	add(f, 100,
 	    arena_fmt(
 		    &f->r->arena,
@@ -281,6 +322,14 @@ static void find_locks(struct findings *f)
 		      is_one ? top[8].text : "",
 		      is_gil ? " (CPython's GIL: one thread runs Python code at a time)" : "",
 		      is_one ? held_by(f, top) : "", is_one ? holder_did(f, top) : ""));
+}
+
+/* Also of a program that is idle otherwise, and before all else. */
+static void find_deadlock(struct findings *f, const struct blame *b)
+{
+	const char *text = deadlock_text(&f->r->arena, b, f->l->window_ns);
+	if (text)
+		add(f, DEADLOCK_PCT, text);
 }
 
 /* ---- by reason ------------------------------------------------------------------------------ */
@@ -432,38 +481,6 @@ static void find_others(struct findings *f)
 	(void)find_waits(f, kinds, ARRAY_LEN(kinds));
 }
 
-/* Part of the waiting for pipes during which a recorded thread worked until it wrote. */
-static uint64_t pipe_worked_ns(const struct blame *b)
-{
-	uint64_t ns = 0;
-	for (size_t i = 0; i < b->nr_rows; i++) {
-		const struct blame_row *row = &b->rows[i];
-		bool is_known = row->blocker && row->doing != WAIT_UNKNOWN;
-		if (row->reason == WAIT_PIPE && is_known && !blame_is_for_work(row))
-			ns += row->ns;
-	}
-	return ns;
-}
-
-/*
- * Who reads a pipe waits for work or for an answer. If nobody is seen to work on one for most of the time
- * it comes after what slows the program down for sure.
- */
-static void find_pipes(struct findings *f, const struct blame *b)
-{
-	double pct = share_of(f, WAIT_PIPE, WAIT_PCT);
-	bool is_worked = pipe_worked_ns(b) >= f->l->total.ns[WAIT_PIPE] / 2;
-	if (!pct)
-		return;
-	add(f, is_worked ? pct : AFTER_OTHERS,
-	    arena_fmt(&f->r->arena,
-		      "%s %% of %s was spent waiting for data from pipes, terminals or similar%s: "
-		      "for work (then it is idle) or for an answer%s",
-		      pct_text(pct).s, f->active,
-		      is_worked ? "" : ", whose writers were idle themselves or are not recorded",
-		      most_in(f, WAIT_PIPE)));
-}
-
 /* Waits below the poll functions of futures, whatever their reasons; also of idle programs. */
 static void find_executors(struct findings *f)
 {
@@ -498,8 +515,29 @@ struct culprit {
 	uint64_t ns;
 };
 
-/* @is_idle: of idle waits, else of the others that are not for locks. */
-static uint64_t top_culprit(const struct findings *f, const struct blame *b, bool is_idle,
+static const char *doing_text(const struct culprit *c)
+{
+	return c->doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(c->doing);
+}
+
+/* Whose waits are added up. */
+enum culprits { OF_IDLE_WAITS, OF_PIPES, OF_OTHERS /* neither idle nor for locks */ };
+
+static bool is_in(const struct blame_row *row, enum culprits which)
+{
+	switch (which) {
+	case OF_IDLE_WAITS:
+		return wait_is_idle(row->reason);
+	case OF_PIPES:
+		return row->reason == WAIT_PIPE;
+	case OF_OTHERS:
+		break;
+	}
+	return row->reason != WAIT_LOCK && !wait_is_idle(row->reason);
+}
+
+/* Returns the time of the waits for recorded threads that were at work, and the thread with most of it. */
+static uint64_t top_culprit(const struct findings *f, const struct blame *b, enum culprits which,
 			    struct culprit *ret_top)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -512,8 +550,8 @@ static uint64_t top_culprit(const struct findings *f, const struct blame *b, boo
 	for (size_t i = 0; i < b->nr_rows; i++) {
 		const struct blame_row *row = &b->rows[i];
 		struct waitframe frame = waitframe_of(wf, row->blocker_stack);
-		if (row->reason == WAIT_LOCK || wait_is_idle(row->reason) != is_idle ||
-		    !row->blocker || row->doing == WAIT_UNKNOWN || blame_is_for_work(row))
+		if (!is_in(row, which) || !row->blocker || row->doing == WAIT_UNKNOWN ||
+		    blame_is_for_work(row))
 			continue;
 		ns += row->ns;
 		struct culprit c = {threads_name(f->p, row->blocker),
@@ -549,7 +587,7 @@ static const char *idle_for_others(const struct findings *f)
 	own.flags |= SELECT_IDLE;
 	if (!tables_has_rows(f->p, TABLE_BLAME) || blame_make(&a, f->p, &own, &b, NULL))
 		return no_load;
-	uint64_t ns = top_culprit(f, &b, true, &top);
+	uint64_t ns = top_culprit(f, &b, OF_IDLE_WAITS, &top);
 	double pct = view_pct(ns, breakdown_idle_ns(&f->l->total));
 	if (pct < IDLE_FOR_OTHERS_PCT || !top.ns)
 		return no_load;
@@ -558,7 +596,36 @@ static const char *idle_for_others(const struct findings *f)
 		"; threads of the recording ended %s %% of that, the largest part (%s %%) %s in %s "
 		"(%s): assay report --blame --idle",
 		pct_text(pct).s, pct_text(view_pct(top.ns, ns)).s, top.thread, top.function,
-		top.doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(top.doing));
+		doing_text(&top));
+}
+
+/*
+ * Who reads a pipe waits for work or for an answer. If its writers worked for most of the time, they are
+ * what it waited for. Else it comes after what slows the program down for sure.
+ */
+static void find_pipes(struct findings *f, const struct blame *b)
+{
+	struct culprit top = {0};
+	double pct = share_of(f, WAIT_PIPE, WAIT_PCT);
+	if (!pct)
+		return;
+	uint64_t ns = top_culprit(f, b, OF_PIPES, &top);
+	bool is_worked = top.ns && ns >= f->l->total.ns[WAIT_PIPE] / 2;
+	const char *why =
+		", whose writers were idle themselves or are not recorded: for work (then "
+		"it is idle) or for an answer";
+	if (is_worked)
+		why = arena_fmt(
+			&f->r->arena,
+			"; their writers, or whom those waited for, were at work: the largest "
+			"part (%s %%) %s in %s (%s)",
+			pct_text(view_pct(top.ns, ns)).s, top.thread, top.function,
+			doing_text(&top));
+	add(f, is_worked ? pct : AFTER_OTHERS,
+	    arena_fmt(&f->r->arena,
+		      "%s %% of %s was spent waiting for data from pipes, terminals or similar%s%s",
+		      pct_text(pct).s, f->active, is_worked ? most_in(f, WAIT_PIPE) : why,
+		      is_worked ? why : most_in(f, WAIT_PIPE)));
 }
 
 /*
@@ -568,7 +635,7 @@ static const char *idle_for_others(const struct findings *f)
 static void find_culprits(struct findings *f, const struct blame *b)
 {
 	struct culprit top = {0};
-	uint64_t ns = top_culprit(f, b, false, &top);
+	uint64_t ns = top_culprit(f, b, OF_OTHERS, &top);
 	double pct = active_pct(f, ns);
 	bool is_clear = view_pct(b->reason_ns[WAIT_SYNC], b->of_ns) < UNCLEAR_PCT;
 	if (pct < WAIT_PCT || !top.ns || ns < EVIDENCE_NS)
@@ -580,7 +647,7 @@ static void find_culprits(struct findings *f, const struct blame *b)
 		      is_clear ? ", not for locks" : "", pct_text(pct).s, f->active,
 		      pct_text(view_pct(top.ns, ns)).s, top.thread,
 		      top.doing == WAIT_ON_CPU ? ", which ended the waits" : "", top.function,
-		      top.doing == WAIT_ON_CPU ? "on CPU until then" : wait_text(top.doing)));
+		      doing_text(&top)));
 }
 
 /* Findings on the report are of CPU samples: behind those of longer waits, before the others. */
@@ -638,6 +705,8 @@ int findings_report(struct report *r, const struct selection *sel, const struct 
 		(void)blame_make(&a, f.p, spec, &b, NULL); /* fails only as the page itself did */
 	if (f.scope == SELECT_THREADS)
 		f.active = "the selection's non-idle thread time";
+	if (b.sel.p)
+		find_deadlock(&f, &b);
 	find_executors(&f);
 	unsigned nr_limits = find_limits(&f);
 	if (!nr_limits && is_idle(&f)) {

@@ -532,7 +532,7 @@ TEST(findings_name_who_keeps_a_lock_for_the_whole_capture)
 			  "on CPU 89 %, run queue 11 %; not released during the capture"));
 }
 
-/* Its writer sleeps or works; what the reader waits for, work or an answer, is not known. */
+/* Its writer works, or it sleeps: then what the reader waits for, work or an answer, is not known. */
 TEST(findings_of_pipes_come_last_if_their_writers_are_idle)
 {
 	for (int is_worked = 0; is_worked < 2; is_worked++) {
@@ -557,9 +557,14 @@ TEST(findings_of_pipes_come_last_if_their_writers_are_idle)
 					       .nr = 100,
 					       .ms = 500});
 		CLEANUP(report_free_p) struct report *r = page_of(p);
-		size_t pipes = note_at(r, is_worked ? "terminals or similar: for work"
-						    : "idle themselves or are not recorded: for");
+		size_t pipes =
+			note_at(r, is_worked ? "terminals or similar; most in take_job; their "
+					       "writers, or whom those waited for, were at "
+					       "work: the largest part (100 %) writer in submit "
+					       "(fsync)"
+					     : "idle themselves or are not recorded: for");
 		CHECK(pipes < r->notes.n);
+		CHECK(has_note(r, "for work (then it is idle) or for an answer") == !is_worked);
 		CHECK((pipes < note_at(r, "reach the disk")) == is_worked);
 		CHECK(has_note(r, "for writer in submit (fsync)") == is_worked);
 	}
@@ -643,6 +648,36 @@ TEST(findings_name_who_allocates_not_rusts_allocator)
 		CLEANUP(report_free_p) struct report *r = page_of(p);
 		CHECK(has_note(r, "for one lock, waiters in parse"));
 	}
+}
+
+/* Semaphores and Python's locks of unknown purpose that nobody released all the time. */
+TEST(findings_say_what_is_not_known_of_locks_held_throughout)
+{
+	static const char *const stacks[] = {
+		"main app;serve app;PyThread_acquire_lock_timed python3;sem_wait libc.so.6",
+		"main app;serve app;sem_wait libc.so.6",
+		"main app;serve app;pthread_cond_wait libc.so.6"};
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++)
+		for (int is_whole = 0; is_whole < 2; is_whole++) {
+			CLEANUP(profile_free_p) struct profile *p = madewaits_new(2);
+			for (int32_t tid = 2; tid < 5; tid++)
+				madewait(p, &(struct madewait){
+						    .comm = "w",
+						    .tid = tid,
+						    .reason = WAIT_SYNC,
+						    .evidence = EVIDENCE_OPEN |
+								(is_whole ? EVIDENCE_AT_START : 0),
+						    .stack = stacks[i],
+						    .object = "lock 0x1000",
+						    .nr = 1,
+						    .ms = 2000});
+			CLEANUP(report_free_p) struct report *r = page_of(p);
+			CHECK(has_note(r,
+				       "3 threads waited for the whole capture for a semaphore or "
+				       "a lock of Python that nobody released, as in") ==
+			      (is_whole && i < 2));
+			CHECK(has_note(r, "who holds it is not known") == (is_whole && i < 2));
+		}
 }
 
 TEST(findings_say_that_a_lock_was_not_released)
