@@ -140,9 +140,17 @@ static bool is_blamed(const struct blamechain *bc, const struct blame_part *part
 	return false;
 }
 
+/* Whether a thread that ended a wait for the lock had waited for the same lock: it did not have it then. */
+static bool is_for_same(const struct blamechain *bc, const struct blamehistory_entry *e,
+			const struct blameparts *to)
+{
+	return to->object_key && object_key(bc, &e->v) == to->object_key;
+}
+
 /*
  * The thread was blocked in [start, end), a part of the interval. If it waited for the waiter itself
- * (both ends of a pipe have one object), its own wait is the cause: nobody is blamed on itself.
+ * (both ends of a pipe have one object), its own wait is the cause: nobody is blamed on itself. If it waited for
+ * the same lock, the waiter waited directly for whom it waited for.
  */
 static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts *to,
 			const struct blame_culprit *c, struct blamehistory_entry *e,
@@ -166,7 +174,7 @@ static void add_blocked(struct blamechain *bc, unsigned depth, struct blameparts
 			       e->v.user_ref);
 	else if (parts)
 		blameparts_add_clipped(to, parts, e->nr_parts, e->is_merged, start_ns, end_ns,
-				       &direct);
+				       is_for_same(bc, e, to) ? NULL : &direct);
 	else
 		blameparts_add(to, &unknown, start_ns, end_ns, WAIT_UNKNOWN, 0);
 }
@@ -300,6 +308,7 @@ static void resolve_by(struct blamechain *bc, struct blamehistory_entry *e, unsi
 	uint64_t ns = 0;
 	blameparts_clear(parts);
 	parts->waiter_tid = e->v.tid;
+	parts->object_key = object_key(bc, &e->v);
 	e->state = ENTRY_OWN; /* meanwhile; a cycle ends here */
 	add_holders(bc, depth, parts, &e->v, last);
 	blameparts_shorten(parts);

@@ -60,8 +60,9 @@ struct blame_culprit {
 struct blameparts {
 	struct blamecauses *causes;
 	VEC(struct blame_part) v;
-	int32_t waiter_tid; /* whose wait it is; 0: not known */
-	bool is_merged;     /* they may overlap; else they are in order of time */
+	int32_t waiter_tid;  /* whose wait it is; 0: not known */
+	uint64_t object_key; /* what it waits for; 0: not known */
+	bool is_merged;      /* they may overlap; else they are in order of time */
 };
 
 void blameparts_release(struct blameparts *p);

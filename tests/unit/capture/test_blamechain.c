@@ -172,6 +172,21 @@ TEST(blamechain_joins_the_words_of_a_lock)
 	CHECK_U64(sum(&g, 1, 4, WAIT_SLEEP), 0);
 }
 
+/* 2, which released the lock, had waited for another word of it until 8 ms: 3 had it, not 2. */
+TEST(blamechain_waits_directly_for_whom_others_of_the_lock_wait_for)
+{
+	struct got g;
+	struct wait_interval v[] = {
+		woken(2, 0, 8, 8, LOCK + 4, 3),
+		woken(1, 2, 10, 10, LOCK, 2),
+		interval(3, 11, 12, 12, WAIT_FSYNC),
+	};
+	blame(&g, v, ARRAY_LEN(v));
+	CHECK_U64(sum(&g, 1, 2, 0), 2 * NS_PER_MS);
+	for (size_t i = 0; i < g.n; i++)
+		CHECK(g.rows[i].nr_steps == 1 && !g.rows[i].direct_tid);
+}
+
 TEST(blamechain_knows_wake_ups_of_threads_that_run_later)
 {
 	struct got g;
