@@ -223,8 +223,8 @@ static const char *held_note(const struct heapfigures *f)
 {
 	uint64_t nr = profile_get_fact_nr(f->p, FACT_HEAP_PROGRAMS_ENDED);
 	const char *who = nr ? num_noun(nr, "programs").s : "programs";
-	return arena_fmt(f->arena, "by %s when they ended or executed another one, which freed it",
-			 who);
+	return arena_fmt(f->arena, "by %s when %s ended or executed another one, which freed it",
+			 who, nr == 1 ? "it" : "they");
 }
 
 static struct heap_sum counted_sum(const struct profile *p, enum fact_id nr, enum fact_id bytes)

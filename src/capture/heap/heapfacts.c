@@ -133,7 +133,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		profile_fact(p, FACT_HEAP_FULL_FOR, "the launched program");
 	if (!is_full)
 		add_check(p, i);
-	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
+	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_pids);
 	profile_fact_nr(p, FACT_HEAP_KILLED, i->nr_killed);
 	profile_fact_nr(p, FACT_HEAP_PROGRAMS_ENDED, i->nr_ended);
 	profile_lose(p, LOSS_HEAP_LATE, i->nr_late);

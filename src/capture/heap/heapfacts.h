@@ -9,6 +9,7 @@
 /* Results of the heap recording of a capture, summed over its processes. */
 struct heapsource_info {
 	size_t nr_processes;    /* recorded; each exec counts as another */
+	size_t nr_pids;         /* the same, but a process counts once */
 	size_t nr_growth_only;  /* recorded by method GROWTH instead */
 	size_t nr_refused;      /* could not be recorded */
 	size_t nr_not_followed; /* forked children not recorded */

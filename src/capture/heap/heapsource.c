@@ -69,6 +69,7 @@ struct heapsource {
 	VEC(struct known_space) spaces;
 	struct map space_of; /* pid -> index into spaces + 1 */
 	struct map executed; /* pids of which an exec event came since the last attach */
+	struct map recorded; /* pids of processes that are or were recorded */
 	VEC(struct pending_attach) attaches;
 	uint32_t generation;
 	struct heapdrain drain;
@@ -117,6 +118,7 @@ static void heap_free(void *self)
 	vec_release(&h->attaches);
 	map_release(&h->space_of);
 	map_release(&h->executed);
+	map_release(&h->recorded);
 	heapqueue_release(&h->queue);
 	heapfollow_free(h->launch);
 	free(h->info.allocator);
@@ -224,7 +226,11 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 		latelibs_begin(&h->spaces.p[*idx - 1].late, spec.space);
 	emit_attached(h, started);
 	int rc = heapprocess_start(started, err);
+	bool is_new = false;
+	if (!rc)
+		*map_put(&h->recorded, (uint32_t)pid, &is_new) = 1;
 	h->info.nr_processes += !rc;
+	h->info.nr_pids += is_new;
 	return rc; /* a process that ended meanwhile stays in the list until the end */
 }
 

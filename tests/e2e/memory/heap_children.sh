@@ -26,6 +26,10 @@ done
 grep -q 'held at exit  .*by [0-9]* programs when they ended' page || fail "no row of held bytes: $(cat page)"
 grep -q 'no losses' page || fail "losses of children that were recorded from their fork on: $(cat page)"
 
+# a process that executes other programs is one process
+"$ASSAY" heap -q --children --no-pictures -o exec.assay -- sh -c 'exec sh -c "true; exec true"' > page 2> err || fail "$(cat err)"
+"$ASSAY" report --details exec.assay | grep -q 'heap processes: 1\b' || fail "$("$ASSAY" report --details exec.assay)"
+
 # attached: children are recorded some time after their fork or exec, which is a loss
 sh -c 'for i in 1 2 3 4; do sh -c "sleep 0.8; true"; done' & pid=$!
 "$ASSAY" heap --children --no-pictures -o late.assay -p $pid 1.8 > page 2> err || fail "$(cat err)"
