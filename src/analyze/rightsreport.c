@@ -8,317 +8,284 @@
 #include "base/mem.h"
 #include "base/text/num.h"
 
-#define BIT(cap) ((uint64_t)1 << (cap))
-
-enum verdict { WORKS, DEGRADES, REFUSED, NOT_TRIED };
-static const char *const verdicts[] = {"works", "degrades", "refused", "not tried"};
-
-enum whose { OWN, OTHERS, SYSTEM, NR_WHOSE };
-static const char *const whose_names[] = {"own processes", "other users' processes",
-					  "whole system"};
+#define BIT(n)   (1u << (n))
 #define ANYTHING "anything"
 
-/* What a command needs, and its fallbacks. */
-enum {
-	NEEDS_PERF = 1 << 0, /* perf events are sufficient, without BPF programs */
-	NEEDS_BPF = 1 << 1,  /* BPF programs are required */
-	NEEDS_TRACEPOINTS = 1 << 2,
-	NEEDS_UPROBES = 1 << 3,
-	FALLS_TO_PROC = 1 << 4,   /* without perf events it polls /proc */
-	FALLS_TO_COUNTS = 1 << 5, /* without BPF it has counts, but no stacks */
-	IS_ALONE = 1 << 6,        /* does not need a target process */
-	HAS_NO_SYSTEM = 1 << 7,
-	NEEDS_PTRACE = 1 << 8, /* changes the target */
-	READS_MEMORY = 1 << 9, /* reads the target's page tables and memory */
-	NEEDS_CGROUP = 1 << 10,
-};
+static const char *const verdicts[] = {"works", "degrades", "refused", "not tried"};
+static const char *const whose_names[] = {"own processes", "other users' processes",
+					  "whole system"};
+static const char *const whose_short[] = {"own", "other users'", "system"};
 
-/* For BPF programs and kernel symbols. */
-#define STACKS (BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG))
-
-static const struct command {
-	const char *name;
-	unsigned needs;
-	uint64_t caps; /* least privileges for its full function */
-} commands[] = {
-	{"cpu", NEEDS_PERF, STACKS},
-	{"cpu --offcpu", NEEDS_PERF, STACKS},
-	{"offcpu", NEEDS_PERF | FALLS_TO_PROC, STACKS},
-	{"faults", NEEDS_BPF, STACKS},
-	{"events (page-faults ...)", NEEDS_PERF | FALLS_TO_COUNTS, STACKS},
-	{"events (tracepoints)", NEEDS_PERF | NEEDS_TRACEPOINTS | FALLS_TO_COUNTS,
-	 STACKS | BIT(CAP_DAC_READ_SEARCH)},
-	{"io", NEEDS_BPF | NEEDS_TRACEPOINTS, STACKS | BIT(CAP_DAC_READ_SEARCH)},
-	{"latency", NEEDS_BPF | NEEDS_UPROBES | HAS_NO_SYSTEM, STACKS | BIT(CAP_SYS_ADMIN)},
-	{"heap", NEEDS_PTRACE | HAS_NO_SYSTEM, BIT(CAP_SYS_PTRACE)},
-	{"watch", READS_MEMORY | HAS_NO_SYSTEM, BIT(CAP_SYS_PTRACE)},
-	{"limit", NEEDS_CGROUP | IS_ALONE, 0},
-	{"list events", NEEDS_TRACEPOINTS | IS_ALONE, BIT(CAP_DAC_READ_SEARCH)},
-	{"report, flame, script, convert, ls, clean, mark", IS_ALONE, 0},
-};
-
-static const struct {
-	unsigned cap;
-	const char *name; /* in the notation of setcap(8) and --cap-add */
-} cap_names[] = {
-	{HOST_CAP_BPF, "bpf"},          {HOST_CAP_PERFMON, "perfmon"},
-	{CAP_SYSLOG, "syslog"},         {CAP_DAC_READ_SEARCH, "dac_read_search"},
-	{CAP_SYS_PTRACE, "sys_ptrace"}, {CAP_SYS_ADMIN, "sys_admin"},
-};
-
-/* Appends the names: the first one preceded by @before, the others by @between. */
-static void add_names(struct buf *to, uint64_t caps, const char *before, const char *between,
-		      bool is_upper)
+/* Appends "events (tracepoints)". */
+static void add_use(struct buf *to, const struct rights_row *row)
 {
-	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
-		if (!(caps & BIT(cap_names[i].cap)))
-			continue;
-		buf_add_str(to, before);
-		for (const char *c = cap_names[i].name; *c; c++)
-			buf_add_ch(to, is_upper && *c != '_' ? (char)(*c - 32) : *c);
-		before = between;
+	buf_add_str(to, row->command);
+	if (row->needs->form)
+		buf_addf(to, " (%s)", row->needs->form);
+}
+
+/* ---- one screen: uses of commands with the same result in one row ----------------------------- */
+
+struct group {
+	struct rights_result result;
+	unsigned whose;   /* bits of enum rights_whose, ALL_WHOSE; 0: no target */
+	struct buf names; /* of the uses: "cpu, io" */
+	size_t nr;
+};
+
+/* Every kind of target that the command has: latency has no whole system. */
+#define ALL_WHOSE (BIT(RIGHTS_WHOSE_NR) - 1)
+
+struct screen {
+	const struct rights_page *page;
+	VEC(struct group) groups;
+	unsigned remedies; /* of all groups */
+	uint64_t caps;
+};
+
+static void screen_release(struct screen *s)
+{
+	vec_foreach(g, &s->groups) {
+		rights_result_release(&g->result);
+		buf_release(&g->names);
 	}
+	vec_release(&s->groups);
 }
 
-static void add_caps(struct buf *to, uint64_t caps)
+static bool is_same_result(struct rights_result *a, struct rights_result *b)
 {
-	if (caps)
-		add_names(to, caps, "", ", ", true);
-	else
-		buf_add_str(to, "none");
-}
-
-static void add_cap_flags(struct buf *to, uint64_t caps)
-{
-	add_names(to, caps, " --cap-add ", " --cap-add ", true);
-}
-
-static bool is_contained(const struct features *f)
-{
-	return !f->is_init_pidns || f->seccomp == 2;
+	return a->verdict == b->verdict && a->remedies == b->remedies &&
+	       !strcmp(buf_str(&a->why), buf_str(&b->why));
 }
 
 /*
- * Appends how to get the missing capabilities. If all are present, the seccomp filter or kernel
- * refuses.
+ * Of what does not work, the first reason is enough for a screen, without its cause: the remedies are
+ * those of all.
  */
-static void add_remedy(struct buf *to, const struct features *f, uint64_t caps, bool needs_tracefs)
+static void shorten(struct rights_result *res)
 {
-	uint64_t missing = 0;
-	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
-		if (caps & BIT(cap_names[i].cap) && !rights_permit(f->caps, cap_names[i].cap))
-			missing |= BIT(cap_names[i].cap);
-	if (!missing && needs_tracefs) {
-		buf_add_str(to, is_contained(f)
-					? "start the container with -v "
-					  "/sys/kernel/tracing:/sys/kernel/tracing"
-					: "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+	size_t n = strcspn(buf_str(&res->why), ";(");
+	if (res->verdict != RIGHTS_REFUSED || n >= res->why.n)
 		return;
-	}
-	if (!missing) {
-		buf_add_str(to, is_contained(f) ? "--security-opt seccomp=assay-seccomp.json"
-						: "privileges suffice, but the kernel was "
-						  "built without it or is in lockdown mode");
-		return;
-	}
-	if (is_contained(f)) {
-		buf_add_str(to, "start the container with");
-		add_cap_flags(to, missing);
-		buf_add_str(to, " --security-opt seccomp=assay-seccomp.json");
-		return;
-	}
-	buf_add_str(to, "sudo, or: sudo setcap ");
-	add_names(to, caps, "cap_", ",cap_", false);
-	buf_add_str(to, "+ep assay");
+	res->why.n = n && res->why.p[n] == '(' ? n - 1 : n;
+	res->why.p[res->why.n] = 0;
 }
 
-/* ---- judging ------------------------------------------------------------------------------- */
+/* Moves the result into the group of its like. */
+static void add_to_group(struct screen *s, struct rights_result *res, unsigned whose,
+			 const struct rights_row *row)
+{
+	struct group *to = NULL;
+	vec_foreach(g, &s->groups)
+		if (!to && g->whose == whose && is_same_result(&g->result, res))
+			to = g;
+	s->remedies |= res->remedies;
+	s->caps |= res->caps;
+	if (!to) {
+		to = vec_add(&s->groups);
+		*to = (struct group){.whose = whose, .result = *res};
+	} else {
+		rights_result_release(res);
+	}
+	buf_add_str(&to->names, to->nr++ ? ", " : "");
+	add_use(&to->names, row);
+}
 
-struct judgement {
-	enum verdict verdict;
-	struct buf why;
-	struct buf remedy;
+/* Adds a use: kinds of targets with the same result together. */
+static void judge_row(struct screen *s, const struct rights_row *row)
+{
+	const struct rights_page *p = s->page;
+	unsigned nr = rights_nr_whose(row->needs);
+	unsigned all = nr == 1 ? BIT(RIGHTS_OWN) : (BIT(nr) - 1) & p->whose;
+	struct rights_result of[RIGHTS_WHOSE_NR] = {0};
+	unsigned done = 0;
+	for (unsigned w = 0; w < nr; w++) {
+		if (!(all & BIT(w)))
+			continue;
+		rights_judge(&of[w], p->rows, p->nr_rows, row, w, p->features);
+		shorten(&of[w]);
+	}
+	for (unsigned w = 0; w < nr; w++) {
+		unsigned whose = 0;
+		if (!(all & BIT(w)) || done & BIT(w))
+			continue;
+		for (unsigned k = w; k < nr; k++)
+			if (all & BIT(k) && is_same_result(&of[w], &of[k]))
+				whose |= BIT(k);
+		done |= whose;
+		for (unsigned k = w + 1; k < nr; k++)
+			if (whose & BIT(k))
+				rights_result_release(&of[k]);
+		add_to_group(s, &of[w], nr == 1 ? 0 : whose == all ? ALL_WHOSE : whose, row);
+	}
+}
+
+/* Those that need no target last, and not on the page of a target. */
+static void judge_all(struct screen *s)
+{
+	for (int pass = 0; pass < (s->page->is_one_target ? 1 : 2); pass++)
+		for (size_t i = 0; i < s->page->nr_rows; i++)
+			if ((rights_nr_whose(s->page->rows[i].needs) == 1) == pass)
+				judge_row(s, &s->page->rows[i]);
+}
+
+enum { WITH_TARGETS = 1 };
+
+static const struct report_column good_columns[] = {
+	{"target", "processes", CELL_TEXT, NULL, .when = WITH_TARGETS, .is_prose = true},
+	{"commands", "commands", CELL_TEXT, .is_prose = true},
 };
-
-static void judgement_release(struct judgement *j)
-{
-	buf_release(&j->why);
-	buf_release(&j->remedy);
-}
-
-static void find(struct judgement *j, enum verdict v, const char *why)
-{
-	if (v > j->verdict)
-		j->verdict = v;
-	buf_addf(&j->why, "%s%s", j->why.n ? "; " : "", why);
-}
-
-static int perf_refusal(const struct features *f, enum whose w)
-{
-	return w == OWN ? f->perf_own : w == OTHERS ? f->perf_others : f->perf_system;
-}
-
-static void judge_perf(struct judgement *j, const struct features *f, const struct command *c,
-		       enum whose w)
-{
-	if (perf_refusal(f, w)) {
-		if (c->needs & FALLS_TO_PROC) {
-			find(j, DEGRADES, "polls /proc: times exact, wait reasons estimated");
-		} else {
-			find(j, REFUSED, "perf events are not permitted");
-			if (f->seccomp == 2 && rights_permit(f->caps, HOST_CAP_PERFMON))
-				buf_add_str(&j->why, " (by the container's seccomp filter)");
-			else if (f->paranoid > (w == SYSTEM ? 0 : 2))
-				buf_addf(&j->why, " (kernel.perf_event_paranoid is %" PRId64 ")",
-					 f->paranoid);
-		}
-		return;
-	}
-	if (f->bpf)
-		find(j, DEGRADES,
-		     c->needs & FALLS_TO_COUNTS ? "counts by thread, no stacks"
-		     : c->needs & FALLS_TO_PROC ? "no wakers, no --blame"
-						: "user stacks are copied: higher overhead");
-	if (f->perf_kernel)
-		find(j, DEGRADES, "user code only");
-}
-
-static void judge_names(struct judgement *j, const struct features *f, enum whose w)
-{
-	if (j->verdict == REFUSED)
-		return;
-	if (!f->perf_kernel && !f->has_kernel_names)
-		find(j, DEGRADES, "kernel functions unsymbolized");
-	if (w != OWN && f->other_maps && f->other_maps != FEATURES_NOT_TRIED)
-		find(j, DEGRADES, "mappings of other users' processes hidden");
-	else if (w != OWN && f->other_root && f->other_root != FEATURES_NOT_TRIED)
-		find(j, DEGRADES, "binaries in other users' containers unsymbolized");
-}
-
-/* Without CAP_SYS_PTRACE: own processes, and where Yama restricts it, only launched ones. */
-static void judge_memory(struct judgement *j, const struct features *f, const struct command *c,
-			 enum whose w)
-{
-	bool is_free = rights_permit(f->caps, CAP_SYS_PTRACE);
-	bool is_restricted = w != OWN || f->ptrace_scope > 0;
-	if (c->needs & NEEDS_CGROUP && f->limit)
-		find(j, DEGRADES, "no memory cgroup can be created: only --rlimit works");
-	if (is_free || !is_restricted)
-		return;
-	if (c->needs & READS_MEMORY)
-		find(j, DEGRADES,
-		     w == OWN ? "anonymous memory without owners" : "no PSS, no RSS breakdown");
-	if (c->needs & NEEDS_PTRACE && w == OWN && f->ptrace_scope < 3)
-		find(j, DEGRADES, "launched commands only");
-	else if (c->needs & NEEDS_PTRACE)
-		find(j, REFUSED, "ptrace is not permitted");
-}
-
-static uint64_t least_caps(const struct command *c, enum whose w)
-{
-	return c->caps | (w == OWN || c->needs & IS_ALONE ? 0 : BIT(CAP_SYS_PTRACE));
-}
-
-static void judge(struct judgement *j, const struct features *f, const struct command *c,
-		  enum whose w)
-{
-	if (w == OTHERS && f->perf_others == FEATURES_NOT_TRIED) {
-		find(j, NOT_TRIED, "no process of another user to test with");
-		return;
-	}
-	if (c->needs & NEEDS_BPF && f->bpf)
-		find(j, REFUSED, "BPF programs are not permitted");
-	if (c->needs & NEEDS_TRACEPOINTS && f->tracepoints)
-		find(j, c->needs & IS_ALONE ? DEGRADES : REFUSED,
-		     c->needs & IS_ALONE ? "software events only" : "no access to tracefs");
-	if (c->needs & NEEDS_UPROBES && f->uprobes)
-		find(j, REFUSED, "uprobes are not permitted");
-	if (c->needs & NEEDS_PERF && j->verdict != REFUSED)
-		judge_perf(j, f, c, w);
-	judge_memory(j, f, c, w);
-	if (!(c->needs & (IS_ALONE | NEEDS_PTRACE | READS_MEMORY)))
-		judge_names(j, f, w);
-	if (j->verdict == WORKS)
-		return;
-	if (c->needs & NEEDS_CGROUP) {
-		buf_add_str(&j->remedy, "sudo, or a cgroup that is delegated to you: systemd-run "
-					"--user --scope -p Delegate=yes assay limit ...");
-		return;
-	}
-	if (f->bpf == -ENOTSUP && !(f->has_btf && f->is_init_pidns))
-		buf_add_str(&j->remedy, !f->has_btf
-						? "a kernel with CONFIG_DEBUG_INFO_BTF (and /sys "
-						  "mounted); also "
-						: "run on the host or with --pid=host; also ");
-	add_remedy(&j->remedy, f, least_caps(c, w), c->needs & NEEDS_TRACEPOINTS && f->tracepoints);
-	if (w != SYSTEM && f->perf_own == -EACCES && f->paranoid > 2)
-		buf_add_str(&j->remedy, "; for user code of own processes: sudo sysctl "
-					"kernel.perf_event_paranoid=2");
-}
-
-/* ---- tables -------------------------------------------------------------------------------- */
-
-static const struct report_column command_columns[] = {
-	{"command", "command", CELL_TEXT, .is_prose = true},
-	{"target", "target", CELL_TEXT, NULL},
-	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
-	{"remedy", "remedy", CELL_TEXT, "number in the table of remedies"},
+static const struct report_column lacking_columns[] = {
+	{"target", "processes", CELL_TEXT, NULL, .when = WITH_TARGETS, .is_prose = true},
+	{"commands", "commands", CELL_TEXT, .is_prose = true},
 	{"because", "because", CELL_TEXT, .is_prose = true},
+	{"remedy", "remedy", CELL_TEXT, "numbers in the table of remedies"},
 };
+
+static const char *targets_text(struct arena *a, unsigned whose)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	for (unsigned w = 0; w < RIGHTS_WHOSE_NR; w++)
+		if (whose & BIT(w))
+			buf_addf(&b, "%s%s", b.n ? ", " : "", whose_short[w]);
+	return !whose ? "none needed" : whose == ALL_WHOSE ? "all" : arena_strdup(a, buf_str(&b));
+}
+
+/* The number of a remedy: its place among those that are needed. */
+static unsigned number_of(unsigned all, unsigned kind)
+{
+	return (unsigned)__builtin_popcount(all & (BIT(kind) - 1)) + 1;
+}
+
+static const char *remedy_numbers(struct arena *a, unsigned all, unsigned remedies)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	for (unsigned k = 0; k < RIGHTS_REMEDY_NR; k++)
+		if (remedies & BIT(k))
+			buf_addf(&b, "(%u)", number_of(all, k));
+	return arena_strdup(a, buf_str(&b));
+}
+
+/* Adds the groups with the verdict, if there are any. */
+static void add_groups(struct screen *s, enum rights_verdict v, const char *key, const char *title)
+{
+	struct report *r = s->page->report;
+	bool is_good = v == RIGHTS_WORKS;
+	struct report_table *t = NULL;
+	vec_foreach(g, &s->groups) {
+		if (g->result.verdict != v)
+			continue;
+		if (!t)
+			t = report_add_table_of(
+				r, key, title, is_good ? good_columns : lacking_columns,
+				is_good ? ARRAY_LEN(good_columns) : ARRAY_LEN(lacking_columns),
+				s->page->is_one_target ? 0 : WITH_TARGETS);
+		const union cell cells[] = {
+			{.text = targets_text(&r->arena, g->whose)},
+			{.text = buf_str(&g->names)},
+			{.text = buf_str(&g->result.why)},
+			{.text = remedy_numbers(&r->arena, s->remedies, g->result.remedies)},
+		};
+		report_add_row(r, t, cells);
+	}
+}
+
 static const struct report_column remedy_columns[] = {
 	{"number", "no.", CELL_TEXT, NULL},
 	{"remedy", "remedy", CELL_TEXT, .is_prose = true},
 };
 
-struct rights_page {
-	struct report *r;
-	const struct features *f;
-	size_t commands; /* index: adding tables moves them */
-	VEC(char *) remedies;
-	bool is_refused;
-};
-
-static size_t number_of(struct rights_page *p, const struct buf *remedy)
+static void add_remedies(struct screen *s)
 {
-	if (!remedy->n)
-		return 0;
-	for (size_t i = 0; i < p->remedies.n; i++)
-		if (!strcmp(p->remedies.p[i], remedy->p))
-			return i + 1;
-	vec_push(&p->remedies, xstrdup(remedy->p));
-	return p->remedies.n;
+	struct report *r = s->page->report;
+	if (!s->remedies)
+		return;
+	struct report_table *t =
+		report_add_table(r, "remedies",
+				 s->page->has_details ? "remedies"
+						      : "remedies (least privileges of each "
+							"command: --details)",
+				 remedy_columns, ARRAY_LEN(remedy_columns));
+	for (unsigned k = 0; k < RIGHTS_REMEDY_NR; k++) {
+		CLEANUP(buf_release) struct buf text = {0};
+		if (!(s->remedies & BIT(k)))
+			continue;
+		rights_add_remedy(&text, k, s->caps, s->page->features);
+		report_add_texts(r, t, arena_fmt(&r->arena, "(%u)", number_of(s->remedies, k)),
+				 buf_str(&text));
+	}
 }
 
-static void add_row(struct rights_page *p, const char *command, const char *of, struct judgement *j)
+static void add_host_notes(const struct rights_page *p)
 {
-	p->is_refused |= j->verdict == REFUSED;
-	(void)buf_str(&j->remedy);
-	CLEANUP(buf_release) struct buf nr = {0};
-	size_t n = number_of(p, &j->remedy);
-	if (n)
-		buf_addf(&nr, "(%zu)", n);
-	report_add_texts(p->r, &p->r->tables.p[p->commands], command, of, verdicts[j->verdict],
-			 buf_str(&nr), buf_str(&j->why));
+	const struct features *f = p->features;
+	if (f->pmu && !p->is_one_target)
+		report_note(p->report, "no hardware counters (%s): CPU time by the CPU clock",
+			    f->pmu == -ENOENT ? "not on this machine" : strerror(-f->pmu));
+	if (!p->is_one_target && f->perf_others == FEATURES_NOT_TRIED)
+		report_note(p->report, "other users' processes: not tried, none is running");
+}
+
+bool rights_report(const struct rights_page *p)
+{
+	CLEANUP(screen_release) struct screen s = {.page = p};
+	bool has_refused = false;
+	judge_all(&s);
+	add_groups(&s, RIGHTS_WORKS, "works", "works");
+	add_groups(&s, RIGHTS_DEGRADES, "degraded", "works in part");
+	add_groups(&s, RIGHTS_REFUSED, "refused", "does not work");
+	add_remedies(&s);
+	add_host_notes(p);
+	vec_foreach(g, &s.groups)
+		has_refused |= g->result.verdict == RIGHTS_REFUSED;
+	return !has_refused;
+}
+
+/* ---- details: a row for each command and target ------------------------------------------------ */
+
+static const struct report_column command_columns[] = {
+	{"command", "command", CELL_TEXT, .is_prose = true},
+	{"target", "target", CELL_TEXT, NULL},
+	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
+	{"because", "because", CELL_TEXT, .is_prose = true},
+	{"remedy", "remedy", CELL_TEXT, .is_prose = true},
+};
+
+static void add_row(const struct rights_page *p, struct report_table *t, const char *command,
+		    const char *of, struct rights_result *res)
+{
+	CLEANUP(buf_release) struct buf remedy = {0};
+	for (unsigned k = 0; k < RIGHTS_REMEDY_NR; k++) {
+		if (!(res->remedies & BIT(k)))
+			continue;
+		buf_add_str(&remedy, remedy.n ? "; " : "");
+		rights_add_remedy(&remedy, k, res->caps, p->features);
+	}
+	report_add_texts(p->report, t, command, of, verdicts[res->verdict], buf_str(&res->why),
+			 buf_str(&remedy));
 }
 
 /* Adds one row per kind of target, or a single row if all are equal. */
-static void add_command(struct rights_page *p, const struct command *c)
+static void add_command(const struct rights_page *p, struct report_table *t,
+			const struct rights_row *row)
 {
-	struct judgement of[NR_WHOSE] = {0};
-	unsigned nr = c->needs & IS_ALONE ? 1 : c->needs & HAS_NO_SYSTEM ? 2 : NR_WHOSE;
+	struct rights_result of[RIGHTS_WHOSE_NR] = {0};
+	unsigned nr = rights_nr_whose(row->needs);
 	bool is_alike = true;
+	CLEANUP(buf_release) struct buf name = {0};
+	add_use(&name, row);
 	for (unsigned w = 0; w < nr; w++) {
-		judge(&of[w], p->f, c, w);
+		rights_judge(&of[w], p->rows, p->nr_rows, row, w, p->features);
 		is_alike &= of[w].verdict == of[0].verdict &&
 			    !strcmp(buf_str(&of[w].why), buf_str(&of[0].why));
 	}
 	if (is_alike) /* the remedy of the last one covers the others */
-		add_row(p, c->name, c->needs & IS_ALONE ? "-" : ANYTHING, &of[nr - 1]);
+		add_row(p, t, buf_str(&name), nr == 1 ? "-" : ANYTHING, &of[nr - 1]);
 	else
 		for (unsigned w = 0; w < nr; w++)
-			add_row(p, c->name, whose_names[w], &of[w]);
-	for (unsigned w = 0; w < NR_WHOSE; w++)
-		judgement_release(&of[w]);
+			add_row(p, t, buf_str(&name), whose_names[w], &of[w]);
+	for (unsigned w = 0; w < RIGHTS_WHOSE_NR; w++)
+		rights_result_release(&of[w]);
 }
 
 static const struct report_column least_columns[] = {
@@ -327,56 +294,65 @@ static const struct report_column least_columns[] = {
 	{"container", "container flags", CELL_TEXT, .is_prose = true},
 };
 
-static void add_least(struct report *r)
+/* Capabilities of a use, with those of its parts. */
+static uint64_t caps_of(const struct rights_page *p, const struct rights_row *row)
+{
+	uint64_t caps = row->needs->caps;
+	for (struct sv left = sv_from_str(row->needs->parts ? row->needs->parts : ""); left.n;) {
+		struct sv name = sv_split(&left, ' ');
+		for (size_t i = 0; i < p->nr_rows; i++)
+			if (sv_eq_str(name, p->rows[i].command) && !p->rows[i].needs->form)
+				caps |= p->rows[i].needs->caps;
+	}
+	return caps;
+}
+
+void rights_add_flags(struct buf *to, uint64_t caps, unsigned needs)
+{
+	buf_add_str(to, "--cap-drop ALL");
+	rights_add_cap_flags(to, caps);
+	buf_add_str(to, " --security-opt seccomp=assay-seccomp.json");
+	if (!(needs & RIGHTS_IS_ALONE))
+		buf_add_str(to, " --pid=host");
+	if (needs & RIGHTS_TRACEPOINTS)
+		buf_add_str(to, " -v /sys/kernel/tracing:/sys/kernel/tracing");
+}
+
+static void add_least(const struct rights_page *p)
 {
 	struct report_table *t =
-		report_add_table(r, "least",
+		report_add_table(p->report, "least",
 				 "least privileges for the full function of each command",
 				 least_columns, ARRAY_LEN(least_columns));
 	t->note = "other users' processes also need SYS_PTRACE if their files are not "
 		  "reachable by path (containers) or if this kernel does not let CAP_PERFMON "
 		  "read /proc/PID/maps";
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		const struct command *c = &commands[i];
+	for (size_t i = 0; i < p->nr_rows; i++) {
+		const struct rights_row *row = &p->rows[i];
+		CLEANUP(buf_release) struct buf name = {0};
 		CLEANUP(buf_release) struct buf caps = {0};
 		CLEANUP(buf_release) struct buf flags = {0};
-		add_caps(&caps, c->caps);
-		if (c->needs & NEEDS_CGROUP)
+		uint64_t own = caps_of(p, row);
+		bool is_targeted = rights_nr_whose(row->needs) > 1;
+		add_use(&name, row);
+		rights_add_caps(&caps, own);
+		if (row->needs->bits & RIGHTS_CGROUP)
 			buf_add_str(&caps, ", but a memory cgroup that it may write");
-		if (c->caps) {
-			buf_add_str(&flags, "--cap-drop ALL");
-			add_cap_flags(&flags, least_caps(c, OTHERS));
-			buf_add_str(&flags, " --security-opt seccomp=assay-seccomp.json");
-			if (!(c->needs & IS_ALONE))
-				buf_add_str(&flags, " --pid=host");
-			if (c->needs & NEEDS_TRACEPOINTS)
-				buf_add_str(&flags, " -v /sys/kernel/tracing:/sys/kernel/tracing");
-		}
-		report_add_texts(r, t, c->name, buf_str(&caps), buf_str(&flags));
+		if (own)
+			rights_add_flags(&flags,
+					 own | (is_targeted ? ((uint64_t)1 << CAP_SYS_PTRACE) : 0),
+					 row->needs->bits);
+		report_add_texts(p->report, t, buf_str(&name), buf_str(&caps), buf_str(&flags));
 	}
 }
 
-bool rights_report(struct report *r, const struct features *f, bool has_least)
+void rights_detail_report(const struct rights_page *p)
 {
-	struct rights_page p = {.r = r, .f = f, .commands = r->tables.n};
-	(void)report_add_table(r, "commands", "commands on this host", command_columns,
-			       ARRAY_LEN(command_columns));
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		add_command(&p, &commands[i]);
-	if (p.remedies.n) {
-		struct report_table *t = report_add_table(r, "remedies", "remedies", remedy_columns,
-							  ARRAY_LEN(remedy_columns));
-		for (size_t i = 0; i < p.remedies.n; i++) {
-			CLEANUP(buf_release) struct buf nr = {0};
-			buf_addf(&nr, "(%zu)", i + 1);
-			report_add_texts(r, t, buf_str(&nr), p.remedies.p[i]);
-			free_p(&p.remedies.p[i]);
-		}
-	}
-	vec_release(&p.remedies);
-	if (has_least)
-		add_least(r);
-	return !p.is_refused;
+	struct report_table *t = report_add_table(p->report, "commands", "commands on this host",
+						  command_columns, ARRAY_LEN(command_columns));
+	for (size_t i = 0; i < p->nr_rows; i++)
+		add_command(p, t, &p->rows[i]);
+	add_least(p);
 }
 
 /* ---- the host ------------------------------------------------------------------------------ */
@@ -414,10 +390,7 @@ void rights_host_report(struct report *r, const struct features *f)
 {
 	struct arena *a = &r->arena;
 	CLEANUP(buf_release) struct buf caps = {0};
-	uint64_t have = 0;
-	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
-		have |= f->caps & BIT(cap_names[i].cap);
-	add_caps(&caps, have);
+	rights_add_caps(&caps, f->caps);
 	const char *const rows[][3] = {
 		{"capabilities", buf_str(&caps), "only those that assay uses are listed"},
 		{"perf events, user code", tried(a, f->perf_own), "own processes"},
@@ -428,6 +401,7 @@ void rights_host_report(struct report *r, const struct features *f)
 		 f->pmu == -ENOENT ? "none on this machine" : tried(a, f->pmu),
 		 f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles"},
 		{"BPF programs", tried(a, f->bpf), "load and run"},
+		{"kernel", f->release, ""},
 		{"BTF", yes_no(f->has_btf), "type information of the running kernel"},
 		{"tracepoints by name", tried(a, f->tracepoints), "tracefs"},
 		{"probes on user functions", tried(a, f->uprobes), "uprobes"},

@@ -14,48 +14,75 @@
 #include "cmd/otherwords.h"
 #include "host/reader/hostfile.h"
 
+#define CAP_BIT(cap) ((uint64_t)1 << (cap))
+#define NEEDS(bits, caps)                          \
+	{                                          \
+		{                                  \
+			(bits), (caps), NULL, NULL \
+		}                                  \
+	}
+#define NEEDS_NOTHING NEEDS(RIGHTS_NOTHING, 0)
+
 /* In the order of the help. */
 const struct cmd cmd_table[] = {
-	{"all", CMD_GROUP_ALL,
-	 "CPU time, waiting, memory and I/O in one capture (also without this word)", cmd_all},
+	{"all",
+	 CMD_GROUP_ALL,
+	 "CPU time, waiting, memory and I/O in one capture (also without this word)",
+	 cmd_all,
+	 {{.bits = RIGHTS_PARTS, .parts = "cpu offcpu watch io faults"}}},
 
-	{"cpu", CMD_GROUP_CPU, "sample where a program spends its CPU time", cmd_cpu},
+	{"cpu", CMD_GROUP_CPU, "sample where a program spends its CPU time", cmd_cpu,
+	 NEEDS(RIGHTS_PERF, RIGHTS_STACKS)},
 
 	{"offcpu", CMD_GROUP_WAIT, "what threads wait for: locks, I/O, timers, a free CPU",
-	 cmd_offcpu},
+	 cmd_offcpu, NEEDS(RIGHTS_PERF | RIGHTS_FALLS_TO_PROC, RIGHTS_STACKS)},
 	{"latency", CMD_GROUP_WAIT, "how long calls of a function take, and what they wait for",
-	 cmd_latency},
-	{"io", CMD_GROUP_WAIT, "read, write and sync calls by file and function", cmd_io},
-	{"events", CMD_GROUP_WAIT, "count tracepoints and software events, with call stacks",
-	 cmd_events},
+	 cmd_latency,
+	 NEEDS(RIGHTS_BPF | RIGHTS_UPROBES | RIGHTS_HAS_NO_SYSTEM,
+	       RIGHTS_STACKS | CAP_BIT(CAP_SYS_ADMIN))},
+	{"io", CMD_GROUP_WAIT, "read, write and sync calls by file and function", cmd_io,
+	 NEEDS(RIGHTS_BPF | RIGHTS_TRACEPOINTS, RIGHTS_STACKS | CAP_BIT(CAP_DAC_READ_SEARCH))},
+	{"events",
+	 CMD_GROUP_WAIT,
+	 "count tracepoints and software events, with call stacks",
+	 cmd_events,
+	 {{RIGHTS_PERF | RIGHTS_FALLS_TO_COUNTS, RIGHTS_STACKS, NULL, NULL},
+	  {RIGHTS_PERF | RIGHTS_TRACEPOINTS | RIGHTS_FALLS_TO_COUNTS,
+	   RIGHTS_STACKS | CAP_BIT(CAP_DAC_READ_SEARCH), "tracepoints", NULL}}},
 
-	{"heap", CMD_GROUP_MEMORY, "allocations by call stack: live bytes, peak, leaks", cmd_heap},
+	{"heap", CMD_GROUP_MEMORY, "allocations by call stack: live bytes, peak, leaks", cmd_heap,
+	 NEEDS(RIGHTS_PTRACE | RIGHTS_HAS_NO_SYSTEM, CAP_BIT(CAP_SYS_PTRACE))},
 	{"watch", CMD_GROUP_MEMORY, "RSS and its parts over time, live, with their growth",
-	 cmd_watch},
+	 cmd_watch, NEEDS(RIGHTS_MEMORY | RIGHTS_HAS_NO_SYSTEM, CAP_BIT(CAP_SYS_PTRACE))},
 	{"limit", CMD_GROUP_MEMORY, "run a command under a memory limit and show what it costs",
-	 cmd_limit},
+	 cmd_limit, NEEDS(RIGHTS_CGROUP | RIGHTS_IS_ALONE, 0)},
 	{"faults", CMD_GROUP_MEMORY, "page faults by file and function, and memory pressure",
-	 cmd_faults},
+	 cmd_faults, NEEDS(RIGHTS_BPF, RIGHTS_STACKS)},
 
-	{"diff", CMD_GROUP_COMPARE, "compare two profiles: what grew, what shrank", cmd_diff},
+	{"diff", CMD_GROUP_COMPARE, "compare two profiles: what grew, what shrank", cmd_diff,
+	 NEEDS_NOTHING},
 
-	{"report", CMD_GROUP_READ, "tables and call trees of a recording", cmd_report},
+	{"report", CMD_GROUP_READ, "tables and call trees of a recording", cmd_report,
+	 NEEDS_NOTHING},
 	{"view", CMD_GROUP_READ, "write the HTML page of a recording: time axis and all views",
-	 cmd_view},
-	{"flame", CMD_GROUP_READ, "draw a flame graph (SVG)", cmd_flame},
+	 cmd_view, NEEDS_NOTHING},
+	{"flame", CMD_GROUP_READ, "draw a flame graph (SVG)", cmd_flame, NEEDS_NOTHING},
 	{"script", CMD_GROUP_READ, "print samples one by one, in the format of perf script",
-	 cmd_script},
+	 cmd_script, NEEDS_NOTHING},
 	{"convert", CMD_GROUP_READ, "write perf.data, folded stacks, speedscope and other formats",
-	 cmd_convert},
-	{"ls", CMD_GROUP_READ, "list recordings", cmd_ls},
+	 cmd_convert, NEEDS_NOTHING},
+	{"ls", CMD_GROUP_READ, "list recordings", cmd_ls, NEEDS_NOTHING},
 
 	{"doctor", CMD_GROUP_MANAGE, "check what this machine permits, and how to permit more",
-	 cmd_doctor},
-	{"list", CMD_GROUP_MANAGE, "list the events that can be counted", cmd_list},
-	{"mark", CMD_GROUP_MANAGE, "mark the start of a phase in running captures", cmd_mark},
-	{"env", CMD_GROUP_MANAGE, "run a command with jemalloc profiling enabled", cmd_env},
-	{"clean", CMD_GROUP_MANAGE, "remove old recordings", cmd_clean},
-	{"help", CMD_GROUP_MANAGE, "show help for a command", cmd_help},
+	 cmd_doctor, NEEDS_NOTHING},
+	{"list", CMD_GROUP_MANAGE, "list the events that can be counted", cmd_list,
+	 NEEDS(RIGHTS_TRACEPOINTS | RIGHTS_IS_ALONE, CAP_BIT(CAP_DAC_READ_SEARCH))},
+	{"mark", CMD_GROUP_MANAGE, "mark the start of a phase in running captures", cmd_mark,
+	 NEEDS_NOTHING},
+	{"env", CMD_GROUP_MANAGE, "run a command with jemalloc profiling enabled", cmd_env,
+	 NEEDS_NOTHING},
+	{"clean", CMD_GROUP_MANAGE, "remove old recordings", cmd_clean, NEEDS_NOTHING},
+	{"help", CMD_GROUP_MANAGE, "show help for a command", cmd_help, NEEDS_NOTHING},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);
 
@@ -333,7 +360,7 @@ int cmd_main(int argc, char **argv)
 	if (c && c->group != CMD_GROUP_READ && c->group != CMD_GROUP_COMPARE)
 		hostfile_start(argc, argv);
 	if (argc < 2)
-		return cmd_help(1, argv) == EXIT_OK ? EXIT_USAGE : EXIT_FAILED;
+		return cmd_start();
 	if (!c && argv[1][0] == '-')
 		return cmd_help(argc, argv);
 	if (!c)

@@ -3,7 +3,8 @@
  *
  * To add a command: write cmd_<name>.c in src/cmd/capture, read or manage, with its option table
  * and `int cmd_<name>(int argc, char **argv)`; declare it below; add its row to cmd_table in cmd.c,
- * a page in docs/man/ and a golden test of its --help. argv[0] is the name of the command.
+ * with what it
+ * needs of kernel and user; a page in docs/man/ and a golden test of its --help. argv[0] is the name of the command.
  *
  *	int cmd_ls(int argc, char **argv)
  *	{
@@ -24,6 +25,7 @@
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "base/process/term.h"
+#include "model/rights.h"
 
 /* Exit codes, the same for every command (docs/man/assay.1.md). */
 enum cmd_exit {
@@ -47,11 +49,15 @@ enum cmd_group {
 	CMD_GROUP_MANAGE,
 };
 
+#define CMD_USES_MAX 2
+
 struct cmd {
 	const char *name;
 	enum cmd_group group;
 	const char *summary; /* also the first line of its --help */
 	int (*run)(int argc, char **argv);
+	/* What it needs of kernel and user, for `assay doctor`: by use, where uses differ. */
+	struct rights_needs needs[CMD_USES_MAX];
 };
 
 /* Runs the command that argv[1] names. Returns the exit status of the process. */

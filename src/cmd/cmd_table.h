@@ -10,6 +10,8 @@ extern const size_t nr_cmds;
 /* Titles of the groups of commands, by enum cmd_group. */
 extern const char *const cmd_group_titles[];
 
+/* "assay" alone: prints in ten lines what to type. Returns EXIT_USAGE. */
+int cmd_start(void);
 /* Returns the command of this name, or NULL. */
 const struct cmd *cmd_find(const char *name);
 /*

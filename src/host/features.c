@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/file/file.h"
@@ -20,8 +21,9 @@
 #include "host/reader/hostfile.h"
 #include "host/tracefs.h"
 
-#define NR_FOREIGN 8 /* other users' processes tried at most */
-#define TEXT_LIMIT ((size_t)64 << 10)
+#define NR_FOREIGN  8 /* other users' processes tried at most */
+#define TEXT_LIMIT  ((size_t)64 << 10)
+#define HELPER_LOOP 181 /* BPF_FUNC_loop, which linux/bpf.h may be too old to have */
 
 /* ---- perf events --------------------------------------------------------------------------- */
 
@@ -54,11 +56,6 @@ static int try_cycles(void)
 	return try_event(attr, 0, -1);
 }
 
-int features_probe_process(int32_t pid)
-{
-	return try_clock(pid, true);
-}
-
 /* Opens a uprobe on the ELF header of assay's own executable, which holds no code. */
 static int try_uprobe(void)
 {
@@ -77,6 +74,21 @@ static int try_uprobe(void)
 
 /* ---- BPF programs, tracepoints, kernel symbols --------------------------------------------- */
 
+/* @log: for the verifier's message, or NULL. */
+static int try_program(const struct bpf_insn *code, uint32_t nr, char *log, uint32_t nr_log)
+{
+	static const char license[] = "GPL";
+	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+			       .insns = (uint64_t)(uintptr_t)code,
+			       .insn_cnt = nr,
+			       .license = (uint64_t)(uintptr_t)license,
+			       .log_level = log != NULL,
+			       .log_buf = (uint64_t)(uintptr_t)log,
+			       .log_size = log ? nr_log : 0};
+	CLEANUP(close_p) int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	return fd < 0 ? -errno : 0;
+}
+
 static int try_bpf(void)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -85,13 +97,31 @@ static int try_bpf(void)
 		return rc;
 	const struct bpf_insn code[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
 					{.code = BPF_JMP | BPF_EXIT}};
-	static const char license[] = "GPL";
-	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_PERF_EVENT,
-			       .insns = (uint64_t)(uintptr_t)code,
-			       .insn_cnt = ARRAY_LEN(code),
-			       .license = (uint64_t)(uintptr_t)license};
-	CLEANUP(close_p) int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-	return fd < 0 ? -errno : 0;
+	return try_program(code, ARRAY_LEN(code), NULL, 0);
+}
+
+/*
+ * Whether the verifier knows a helper: it refuses the call without arguments in any case, but an
+ * unknown one by "invalid func" or "unknown func".
+ */
+static bool has_helper(int32_t helper)
+{
+	char log[4096] = "";
+	const struct bpf_insn code[] = {{.code = BPF_JMP | BPF_CALL, .imm = helper},
+					{.code = BPF_JMP | BPF_EXIT}};
+	int rc = try_program(code, ARRAY_LEN(code), log, sizeof(log));
+	log[sizeof(log) - 1] = 0;
+	return !rc || (!strstr(log, "invalid func") && !strstr(log, "unknown func"));
+}
+
+/* What the recorder's BPF programs use and this kernel may be too old for. */
+static const char *bpf_lacks(void)
+{
+	union bpf_attr ring = {.map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = 1u << 16};
+	CLEANUP(close_p) int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &ring, sizeof(ring));
+	if (fd < 0 && errno == EINVAL)
+		return "BPF ring buffers: since Linux 5.8";
+	return has_helper(HELPER_LOOP) ? NULL : "bpf_loop: since Linux 5.17";
 }
 
 static int try_tracepoints(void)
@@ -155,6 +185,18 @@ static void try_one(struct features *f, int32_t pid)
 	f->other_root = try_other_root(pid);
 }
 
+int features_probe_process(struct features *f, int32_t pid)
+{
+	uint32_t uid;
+	int rc = try_clock(pid, true);
+	bool is_own = !proc_uid(pid, &uid, NULL) && uid == f->uid;
+	if (is_own)
+		f->perf_own = rc;
+	else
+		try_one(f, pid);
+	return rc;
+}
+
 /*
  * Tries the newest processes first: the oldest are system services. A single process may refuse for
  * reasons of its own (not dumpable, more capabilities than assay), so several are tried; one that
@@ -211,6 +253,12 @@ static void read_limits(struct features *f)
 						    : rl.rlim_cur;
 }
 
+static bool has_text(const char *path, const char *text)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	return !file_read(&b, path, TEXT_LIMIT, NULL) && strstr(buf_str(&b), text);
+}
+
 static void read_settings(struct features *f)
 {
 	f->paranoid = host_sysctl("perf_event_paranoid", 2);
@@ -231,6 +279,11 @@ static void read_settings(struct features *f)
 		buf_clear(&status);
 	f->seccomp = own_status(&status, "Seccomp");
 	f->has_no_new_privs = own_status(&status, "NoNewPrivs") == 1;
+	f->is_locked_down = has_text("/sys/kernel/security/lockdown", "[confidentiality]");
+	f->has_tracefs = has_text("/proc/filesystems", "\ttracefs\n");
+	struct utsname u;
+	if (!uname(&u))
+		snprintf(f->release, sizeof(f->release), "%s", u.release);
 }
 
 void features_probe(struct features *ret_f)
@@ -244,6 +297,8 @@ void features_probe(struct features *ret_f)
 	f.perf_system = try_clock(-1, false);
 	f.pmu = try_cycles();
 	f.bpf = try_bpf();
+	f.bpf_lacks = f.bpf ? NULL : bpf_lacks();
+	f.bpf = f.bpf_lacks ? -ENOTSUP : f.bpf;
 	f.tracepoints = try_tracepoints();
 	f.uprobes = try_uprobe();
 	f.has_kernel_names = try_kernel_symbols();

@@ -10,7 +10,10 @@
 #include "model/rights.h"
 
 void features_probe(struct features *ret_f);
-/* Tests whether a perf event can be opened on the process: 0, or the -errno of the refusal. */
-int features_probe_process(int32_t pid);
+/*
+ * Tests what is permitted on one process, and replaces what @f has of own processes, or of other
+ * users' if it is not assay's user's. Returns 0, or the -errno by which a perf event is refused.
+ */
+int features_probe_process(struct features *f, int32_t pid);
 
 #endif

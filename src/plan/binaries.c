@@ -131,6 +131,23 @@ int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err)
 	return proc_maps(pid, add_mapping, &r, err);
 }
 
+int binaries_read_file(struct binaries *ret_b, const char *path, struct err *err)
+{
+	struct byte_source source;
+	*ret_b = (struct binaries){0};
+	int rc = hostfile_open_path(&source, -1, path);
+	if (rc)
+		return err_set(err, rc, "cannot open '%s': %s", path, strerror(-rc));
+	struct elf *e CLEANUP(elf_free_p) = NULL;
+	if (elf_open_source(&e, source, NULL))
+		return err_set(err, -EINVAL, "'%s' is no program: not an ELF file", path);
+	struct reader r = {.to = ret_b, .root_fd = -1};
+	struct binary_facts *b = vec_add(&ret_b->list);
+	b->path = xstrdup(path);
+	read_facts(&r, b, e);
+	return 0;
+}
+
 void binaries_release(struct binaries *b)
 {
 	vec_foreach(one, &b->list)

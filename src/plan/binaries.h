@@ -27,6 +27,8 @@ struct binaries {
 
 /* On error the list has the binaries read so far. */
 int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err);
+/* The facts of one file, which is not running. -errno, -EINVAL: not an ELF file. */
+int binaries_read_file(struct binaries *ret_b, const char *path, struct err *err);
 void binaries_release(struct binaries *b);
 
 /* Opens the binary of a command as execvp(3) finds it; sets *path. -ENOENT: not found. */

@@ -3,46 +3,39 @@
 
 #include <unistd.h>
 
-#include "analyze/memory/heapframes.h"
 #include "analyze/rightsreport.h"
-#include "base/file/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/opt/opt.h"
-#include "capture/heap/planner.h"
-#include "cmd/cmd.h"
-#include "cmd/optgroups.h"
 #include "cmd/capture/targetopts.h"
+#include "cmd/cmd.h"
+#include "cmd/cmd_table.h"
+#include "cmd/manage/doctor_binary.h"
+#include "cmd/optgroups.h"
 #include "host/features.h"
 #include "host/limits.h"
 #include "host/proc.h"
-#include "plan/binaries.h"
-#include "plan/heapchoice.h"
-#include "plan/jemallocenv.h"
 #include "render/renderers.h"
+
+#define SCREEN_WIDTH 80
 
 struct doctor_opts {
 	struct target_opts target;
 	struct renderer_choice form;
-	bool is_brief;
 };
-
-static const struct opt doctor_table[] = {
-	OPT_FLAG('s', "short", struct doctor_opts, is_brief,
-		 "print only the table of commands and the remedies"),
-	OPT_END,
-};
-static const struct opt_group doctor_group = {"Output", doctor_table};
 
 static const char details[] =
 	"Tries what each command needs from this kernel, user and container: opens and closes "
-	"events, loads a BPF program, reads files; changes nothing. Prints for each command "
-	"whether it works, works with less, or is refused and why, with the remedy, and the "
-	"least capabilities and container flags that it needs. With TARGET, also whether that "
-	"process may be profiled, what its binaries lack, and the build flags that add it.";
+	"events, loads a BPF program, reads files; changes nothing. Prints on one screen which "
+	"commands work, which work in part or not and why, and the remedies. With TARGET, the same "
+	"for that process, and what its program lacks, its allocator, and the build flags that add "
+	"what is missing. With FILE, a path with '/', these of a program that is not running. "
+	"--details adds each tested feature, a row for each command, and its least capabilities "
+	"and container flags. The exit status is 1 if a command does not work at all.";
 
 static const char examples[] = "assay doctor\tthis machine and user\n"
-			       "assay doctor redis-server\talso this process and its binaries\n"
+			       "assay doctor redis-server\ta process and its program\n"
+			       "assay doctor ./server\ta program that is not running\n"
+			       "assay doctor --details\teverything that was tested\n"
 			       "assay doctor --json\tthe result as JSON\n";
 
 static const struct opt_exclusion excluded[] = {
@@ -51,178 +44,120 @@ static const struct opt_exclusion excluded[] = {
 	{0},
 };
 
-/* ---- the binaries of a process -------------------------------------------------------------- */
-
-static const struct report_column binary_columns[] = {
-	{"binary", "binary", CELL_TEXT, NULL},
-	{"symbols", "symbols", CELL_TEXT, "all, functions, exported, none"},
-	{"debug_info", "debug info", CELL_TEXT, "inside, separate, none"},
-	{"unwind_tables", "unwind tables", CELL_TEXT, NULL},
-	{"frame_pointers", "frame pointers", CELL_TEXT, "yes, some, no; assay does not need them"},
-	{"build_id", "build-id", CELL_TEXT, NULL},
+struct examination {
+	struct report *report;
+	struct features features; /* of this host */
+	VEC(struct rights_row) rows;
+	bool has_details;
 };
 
-/* Adds notes with build flags for the program itself, which the user can rebuild. */
-static void add_advice(struct report *r, const struct binary_facts *b)
+/* All uses of all commands, those that read and manage last. */
+static void list_uses(struct examination *e)
 {
-	const char *name = path_base(b->path);
-	if (!strcmp(b->debug, "none"))
-		report_note(r,
-			    "%s: no debug information: functions without inlined ones, files and "
-			    "lines. cargo: [profile.release] debug = \"line-tables-only\"; "
-			    "cmake: -DCMAKE_BUILD_TYPE=RelWithDebInfo; make: CFLAGS='-O2 -g'; a "
-			    "package of the distribution: its -dbgsym or -debuginfo package",
-			    name);
-	if (strcmp(b->symbols, "all"))
-		report_note(r,
-			    "%s: stripped: functions that are not exported have no names. cargo: "
-			    "strip = false; cmake: make install without /strip; make: no "
-			    "'strip', no '-s' in LDFLAGS",
-			    name);
-	if (!b->has_unwind_tables)
-		report_note(r,
-			    "%s: no unwind tables: stacks by frame pointers only. cargo: "
-			    "RUSTFLAGS='-C force-unwind-tables=yes -C "
-			    "force-frame-pointers=yes'; cmake and make: "
-			    "CFLAGS='-fasynchronous-unwind-tables -fno-omit-frame-pointer'",
-			    name);
+	for (size_t i = 0; i < nr_cmds; i++)
+		for (size_t k = 0; k < CMD_USES_MAX && cmd_table[i].needs[k].bits; k++) {
+			struct rights_row *row = vec_add(&e->rows);
+			*row = (struct rights_row){cmd_table[i].name, &cmd_table[i].needs[k]};
+		}
 }
 
-/* Adds a row for each mapped binary: symbols, debug information, unwind tables. */
-static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
+static bool examine_rights(struct examination *e, const struct features *f, unsigned whose,
+			   bool is_one_target)
 {
-	CLEANUP(binaries_release) struct binaries all;
-	uint64_t nr_closed = 0;
-	const struct binary_facts *program = NULL;
-	if (binaries_read(&all, pid, NULL))
-		report_note(
-			r,
-			"cannot read the mappings of process %d: run with sudo, or give assay CAP_SYS_PTRACE",
-			pid);
-	vec_foreach(b, &all.list) {
-		if (heapframes_is_recorder(path_base(b->path)))
-			continue;
-		nr_closed += b->is_unreadable;
-		if (!program && (b->is_unreadable || b->symbols))
-			program = b;
-		if (b->symbols)
-			report_add_texts(r, t, b->path, b->symbols, b->debug,
-					 b->has_unwind_tables ? "yes" : "no", b->frames,
-					 b->has_build_id ? "yes" : "no");
-	}
-	if (nr_closed)
-		report_note(
-			r,
-			"%" PRIu64
-			" binaries of process %d cannot be read: run with sudo, or give assay CAP_SYS_PTRACE (in a container --cap-add SYS_PTRACE)",
-			nr_closed, pid);
-	if (program && program->symbols)
-		add_advice(r, program);
+	const struct rights_page p = {.report = e->report,
+				      .features = f,
+				      .rows = e->rows.p,
+				      .nr_rows = e->rows.n,
+				      .whose = whose,
+				      .is_one_target = is_one_target,
+				      .has_details = e->has_details};
+	bool is_good = rights_report(&p);
+	if (e->has_details && !is_one_target)
+		rights_detail_report(&p);
+	return is_good;
 }
 
-/* ---- its allocator -------------------------------------------------------------------------- */
-
-static const struct report_column allocator_columns[] = {
-	{"what", "memory", CELL_TEXT, NULL},
-	{"is", "state", CELL_TEXT, NULL},
-	{"note", "note", CELL_TEXT, .is_prose = true},
-};
-
-static void add_jemalloc(struct report *r, struct report_table *t, const struct heaptarget *h)
+/* Adds the tables of a process. Returns false if a command does not work on it, or it has ended. */
+static bool examine_process(struct examination *e, int32_t pid)
 {
-	const struct heaptarget_image *m = heaptarget_jemalloc(h);
-	if (!m)
-		return;
-	const struct allocfind_jemalloc *j = &m->found->jemalloc;
-	const char *variable = j->variable ? j->variable : "MALLOC_CONF";
-	enum jemallocenv_setting word = jemallocenv_prof_setting(h->pid, variable);
-	if (!j->has_prof) {
-		report_add_texts(
-			r, t, "jemalloc's own profiler", "not built in",
-			"--enable-prof; tikv-jemallocator: features = [\"profiling\"]. `assay heap` "
-			"does not need it, --dump does");
-	} else if (word == JEMALLOCENV_ON) {
-		report_add_texts(r, t, "jemalloc's own profiler", "on",
-				 "`assay heap --dump` and --dump-every work");
-	} else {
-		char *how CLEANUP(free_p) =
-			xasprintf("for --dump start it with %s=prof:true, as `assay env "
-				  "--jemalloc-prof -- CMD` does; not needed by `assay heap`",
-				  variable);
-		report_add_texts(
-			r, t, "jemalloc's own profiler",
-			word == JEMALLOCENV_OFF
-				? "built in, not enabled in its environment"
-				: "built in; its environment is empty (overwritten?) or cannot be read",
-			how);
-	}
-	report_add_texts(r, t, "allocator's statistics", j->mallctl ? "yes" : "no",
-			 j->mallctl ? "`assay heap --stats`"
-				    : "the functions of its jemalloc were not found");
-}
-
-static void add_allocator(struct report *r, int32_t pid)
-{
-	CLEANUP(err_release) struct err err = {0};
-	struct heaptargets *known CLEANUP(heaptargets_free_p) = heapplanner_new();
-	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	if (heaptargets_inspect(known, pid, &h, &err) ||
-	    heapchoice_plan(&h, HEAP_METHOD_NONE, NULL, &plan, &err)) {
-		report_note(r, "cannot find its allocator: %s", err_msg(&err));
-		return;
-	}
-	struct report_table *t = report_add_table(r, "allocator", "its allocator",
-						  allocator_columns, ARRAY_LEN(allocator_columns));
-	report_add_texts(r, t, "allocator", plan.allocator_text, "");
-	report_add_texts(r, t, "assay heap", heapchoice_method_name(plan.method), plan.reason);
-	add_jemalloc(r, t, &h);
-}
-
-/* ---- the report ----------------------------------------------------------------------------- */
-
-/* Adds the tables of a process. Returns false if it may not be profiled or has ended. */
-static bool add_process(struct report *r, int32_t pid)
-{
-	CLEANUP(buf_release) struct buf title = {0};
-	buf_addf(&title, "process %d: ", pid);
-	if (proc_comm(&title, pid, pid, NULL)) {
+	CLEANUP(buf_release) struct buf name = {0};
+	uint32_t uid;
+	if (proc_comm(&name, pid, pid, NULL) || proc_uid(pid, &uid, NULL)) {
 		log_error("process %d has ended", pid);
 		return false;
 	}
-	int rc = features_probe_process(pid);
-	buf_addf(&title, ", %s%s", rc ? "may not be profiled: " : "may be profiled",
-		 rc ? strerror(-rc) : "");
+	struct features f = e->features;
+	int rc = features_probe_process(&f, pid);
+	report_finding(e->report, "process %d (%s) %s%s", pid, buf_str(&name),
+		       rc ? "may not be profiled: " : "may be profiled", rc ? strerror(-rc) : "");
 	if (rc) {
 		CLEANUP(buf_release) struct buf remedy = {0};
 		host_perf_remedy(&remedy, rc, pid);
-		report_note(r, "%s", buf_str(&remedy));
+		report_note(e->report, "%s", buf_str(&remedy));
 	}
-	struct report_table *t = report_add_table(r, "target", buf_str(&title), binary_columns,
-						  ARRAY_LEN(binary_columns));
-	add_binaries(r, t, pid);
-	add_allocator(r, pid);
-	return !rc;
+	unsigned whose = uid == f.uid ? 1u << RIGHTS_OWN : 1u << RIGHTS_OTHERS;
+	bool is_good = examine_rights(e, &f, whose, true);
+	doctor_add_process(e->report, pid, e->has_details);
+	return is_good;
 }
 
-static int examine(const struct doctor_opts *o, const struct chosen_target *t)
+/* Examines the first process; the others too in details, else only how they are to be seen. */
+static bool examine_target(struct examination *e, const struct target *t)
 {
-	struct features f;
-	features_probe(&f);
-	CLEANUP(report_free_p) struct report *r = report_new();
-	r->title = "assay doctor";
-	r->has_no_samples = true;
-	if (!o->is_brief)
-		rights_host_report(r, &f);
-	bool is_good = rights_report(r, &f, !o->is_brief);
-	vec_foreach(pid, &t->target.pids.pids)
-		is_good &= add_process(r, *pid);
+	size_t nr = e->has_details ? t->pids.pids.n : MIN(t->pids.pids.n, (size_t)1);
+	bool is_good = true;
+	for (size_t i = 0; i < nr; i++)
+		is_good &= examine_process(e, t->pids.pids.p[i]);
+	if (nr < t->pids.pids.n)
+		report_note(e->report, "%zu more processes of the target: --details",
+			    t->pids.pids.n - nr);
+	return is_good;
+}
+
+/* The text of one screen, unless more or another width was asked for. */
+static int print(const struct doctor_opts *o, const struct report *r)
+{
 	CLEANUP(buf_release) struct buf b = {0};
 	struct text_style style = output_style(&o->form, STDOUT_FILENO);
 	style.max_lines = 0; /* every check counts */
+	if (!o->form.width && !o->form.is_wide && !o->form.is_details)
+		style.width = style.width ? MIN(style.width, SCREEN_WIDTH) : SCREEN_WIDTH;
 	renderer_render(&o->form, &b, r, &style);
-	int printed = cmd_print(&b);
+	return cmd_print(&b);
+}
+
+static int examine(const struct doctor_opts *o, const struct target *t, const char *file)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	struct examination e = {.report = r,
+				.has_details = o->form.is_details || !renderer_is_text(&o->form)};
+	bool is_good = true;
+	r->title = "assay doctor";
+	r->has_no_samples = true;
+	if (file) {
+		if (doctor_add_file(r, file, &err))
+			return cmd_fail(&err);
+		return print(o, r);
+	}
+	list_uses(&e);
+	features_probe(&e.features);
+	if (t->pids.pids.n)
+		is_good = examine_target(&e, t);
+	else
+		is_good = examine_rights(&e, &e.features, (1u << RIGHTS_WHOSE_NR) - 1, false);
+	if (e.has_details)
+		rights_host_report(r, &e.features);
+	vec_release(&e.rows);
+	int printed = print(o, r);
 	return printed != EXIT_OK ? printed : is_good ? EXIT_OK : EXIT_FAILED;
+}
+
+/* A single operand that is a path names a program, not a process. */
+static const char *file_operand(const struct opt_args *args)
+{
+	return args->operands.n == 1 && strchr(args->operands.p[0], '/') ? args->operands.p[0]
+									 : NULL;
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -230,13 +165,11 @@ int cmd_doctor(int argc, char **argv)
 	struct doctor_opts o = {0};
 	const struct opt_cmd cmd = {
 		.name = "doctor",
-		.usage = {"[OPTION...] [TARGET]"},
+		.usage = {"[OPTION...] [TARGET | FILE]"},
 		.details = details,
 		.examples = examples,
 		.excluded = excluded,
-		.groups = {{&target_group, &o.target},
-			   {&doctor_group, &o},
-			   {&renderer_group, &o.form}},
+		.groups = {{&target_group, &o.target}, {&renderer_group, &o.form}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(chosen_target_release) struct chosen_target target = {0};
@@ -244,9 +177,10 @@ int cmd_doctor(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	const struct target_opts *t = &o.target;
+	const char *file = file_operand(&args);
 	bool has_target =
 		args.operands.n || t->pids.n || t->tids.n || t->names.n || t->match || t->is_system;
-	if (has_target && !target_opts_choose(&target, t, &args, &status))
+	if (has_target && !file && !target_opts_choose(&target, t, &args, &status))
 		return status;
-	return examine(&o, &target);
+	return examine(&o, &target.target, file);
 }

@@ -70,6 +70,22 @@ static int print_commands(void)
 	return cmd_print(&b);
 }
 
+int cmd_start(void)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_str(&b,
+		    "assay: profile CPU time, waiting time and memory of a Linux program\n\n"
+		    "  assay redis-server 30       CPU, waiting, memory and I/O of a process\n"
+		    "  assay cpu redis-server 10   where it spends its CPU time\n"
+		    "  assay offcpu -p 4242 10     what process 4242 waits for\n"
+		    "  assay heap -- ./server      allocations of a program, from start to end\n"
+		    "  assay report                the newest recording again\n"
+		    "  assay doctor                what works on this machine, and what to do\n"
+		    "\nall commands: assay help; options of one: assay cpu --help\n");
+	int status = cmd_print(&b);
+	return status == EXIT_OK ? EXIT_USAGE : status;
+}
+
 int cmd_help(int argc, char **argv)
 {
 	struct help_opts o = {0};

@@ -7,7 +7,7 @@ command -v setpriv > /dev/null || skip "no setpriv"
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ] || skip "kernel.perf_event_paranoid is not 2"
 # As on a machine that systemd started; an ordinary user with these capabilities may not mount it.
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing || skip "tracefs cannot be mounted"
-"$ASSAY" doctor --json > root.json || skip "root itself may not do all: $("$ASSAY" doctor --short)"
+"$ASSAY" doctor --json > root.json || skip "root itself may not do all: $("$ASSAY" doctor)"
 cp "$TARGETS/mixedload" ./rights-least
 cp "$ASSAY" ./assay-e2e
 chmod 755 rights-least assay-e2e
@@ -92,14 +92,14 @@ refuses bpf,perfmon CAP_DAC_READ_SEARCH events -e sched:sched_switch -p $own 0.3
 refuses bpf,perfmon,dac_read_search CAP_SYS_ADMIN latency --span read_itself -p $own 0.3
 
 # The doctor says the same: verdict COMMAND TARGET of the last capabilities
-doctor() { user "$1" ../assay-e2e doctor --short > page 2> err; }
+doctor() { user "$1" ../assay-e2e doctor --details --wide > page 2> err; }
 verdict() { grep -qE "^ +$1 +($2|anything) +$3( |\$)" page || fail "doctor on '$1', $2: not $3: $(cat page)"; }
 doctor $all,dac_read_search,sys_admin,sys_ptrace || fail "doctor refuses with everything: $(cat page)"
 verdict cpu 'whole system' works
 verdict latency 'own processes' works
 doctor $all && fail "doctor's status: latency is refused here"
-verdict 'cpu --offcpu' 'own processes' works
-verdict 'cpu --offcpu' "other users' processes" degrades # files in containers: sys_ptrace
+verdict offcpu 'own processes' works
+verdict offcpu "other users' processes" degrades # files in containers: sys_ptrace
 verdict faults 'own processes' works
 verdict io 'own processes' refused
 grep -q 'cap_dac_read_search' page || fail "no remedy for io: $(cat page)"
