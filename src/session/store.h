@@ -110,6 +110,7 @@ struct store_filter {
 	const char *target;    /* NULL: all */
 	int64_t older_than_ns; /* started before this wall clock time; 0: any */
 	uint64_t keep;         /* number of newest ones of each target and kind not to match */
+	uint64_t max_bytes;    /* of the newest ones of the kind and target not to match; 0: any */
 };
 /* Sets for each entry (by index) whether it matches; @ret_marks has l->entries.n elements. */
 void store_match(const struct store_list *l, const struct store_filter *f, bool *ret_marks);

@@ -209,14 +209,17 @@ int store_newest_path(char **ret_path, const char *base, const char *kind, struc
 
 void store_match(const struct store_list *l, const struct store_filter *f, bool *ret_marks)
 {
+	uint64_t bytes = 0; /* of those of the kind and target, from the newest on */
 	for (size_t i = l->entries.n; i > 0; i--) {
 		const struct store_entry *e = &l->entries.p[i - 1];
 		uint64_t nr_newer = 0;
 		for (size_t k = i; f->keep && k < l->entries.n; k++)
 			nr_newer += !strcmp(l->entries.p[k].target, e->target) &&
 				    !strcmp(l->entries.p[k].info.kind, e->info.kind);
-		ret_marks[i - 1] = (!f->kind || !strcmp(e->info.kind, f->kind)) &&
-				   (!f->target || !strcmp(e->target, f->target)) &&
+		bool is_named = (!f->kind || !strcmp(e->info.kind, f->kind)) &&
+				(!f->target || !strcmp(e->target, f->target));
+		bytes += is_named ? e->bytes : 0;
+		ret_marks[i - 1] = is_named && (!f->max_bytes || bytes > f->max_bytes) &&
 				   (!f->older_than_ns || e->time_ns < f->older_than_ns) &&
 				   (!f->keep || nr_newer >= f->keep);
 	}

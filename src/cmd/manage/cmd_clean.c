@@ -32,6 +32,8 @@ static const struct opt clean_opts[] = {
 			  "recordings that started longer ago: 7d, 12h, 30m"),
 	OPT_U64_IN(0, "keep", struct clean_opts, filter.keep, 1, UINT64_MAX, "N",
 		   "all but the newest N recordings of each target and kind"),
+	OPT_SIZE_FROM(0, "max-size", struct clean_opts, filter.max_bytes, 1, "SIZE",
+		      "the oldest, until the rest takes at most SIZE: 500M, 2G"),
 	OPT_STR('k', "kind", struct clean_opts, filter.kind, "KIND",
 		"recordings of this command: cpu, heap, ..."),
 	OPT_STR(0, "target", struct clean_opts, filter.target, "NAME", "recordings of this target"),
@@ -203,7 +205,8 @@ int cmd_clean(int argc, char **argv)
 			"10 recordings are removed only after a question (--yes: without).",
 		.examples =
 			"assay clean --older-than 7d --kind cpu\tCPU recordings older than a week\n"
-			"assay clean --keep 5 --dry-run\tlist what --keep 5 would remove\n",
+			"assay clean --keep 5 --dry-run\tlist what --keep 5 would remove\n"
+			"assay clean --max-size 2G\tthe oldest ones above 2 GiB\n",
 		.groups = {{&clean_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
@@ -212,8 +215,8 @@ int cmd_clean(int argc, char **argv)
 		return status;
 	if (args.operands.n)
 		return refuse("recordings are selected by options, unexpected", args.operands.p[0]);
-	bool has_condition =
-		o.older_than_ns != NOT_GIVEN || o.filter.kind || o.filter.target || o.filter.keep;
+	bool has_condition = o.older_than_ns != NOT_GIVEN || o.filter.kind || o.filter.target ||
+			     o.filter.keep || o.filter.max_bytes;
 	if (o.has_groups) {
 		status = clean_groups(&o);
 		if (status || (!has_condition && !o.is_all))
@@ -221,7 +224,7 @@ int cmd_clean(int argc, char **argv)
 	}
 	if (!has_condition && !o.is_all)
 		return refuse("missing condition",
-			      "--older-than, --keep, --kind, --target or --all");
+			      "--older-than, --keep, --max-size, --kind, --target or --all");
 	if (has_condition && o.is_all)
 		return cmd_usage("clean", "--all excludes other conditions");
 	return clean_matching(&o);

@@ -384,6 +384,8 @@ TEST(conditions_of_clean_are_joined)
 	CLEANUP(store_list_release) struct store_list l = {0};
 	CHECK(!store_list_read(&l, NULL, NULL));
 	/* By time, then path: t cpu 0, u cpu 0, t cpu 1, t cpu 2, t heap 3. */
+	vec_foreach(e, &l.entries)
+		e->bytes = 10;
 	static const struct {
 		struct store_filter f;
 		const char *want;
@@ -394,6 +396,11 @@ TEST(conditions_of_clean_are_joined)
 		{{.older_than_ns = WALL_NS + 1000000000}, "11000"},
 		{{.keep = 1}, "10100"},
 		{{.keep = 2, .older_than_ns = WALL_NS + 1}, "10000"},
+		{{.max_bytes = 30}, "11000"},
+		{{.max_bytes = 29}, "11100"},
+		{{.max_bytes = 1, .keep = 1}, "10100"},
+		{{.max_bytes = UINT64_MAX}, "00000"},
+		{{.max_bytes = 10, .kind = "cpu"}, "11100"},
 	};
 	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
 		bool marks[5];
