@@ -42,7 +42,7 @@ bool pid_list_has(const struct pid_list *l, int32_t pid)
 	return false;
 }
 
-static int list_numbers(struct pid_list *ret_l, const char *dir_path, struct err *err)
+int proc_list_in(struct pid_list *ret_l, const char *dir_path, struct err *err)
 {
 	DIR *dir = opendir(dir_path);
 	if (!dir)
@@ -61,13 +61,13 @@ static int list_numbers(struct pid_list *ret_l, const char *dir_path, struct err
 
 int proc_list(struct pid_list *ret_l, struct err *err)
 {
-	return list_numbers(ret_l, "/proc", err);
+	return proc_list_in(ret_l, "/proc", err);
 }
 
 int proc_threads(struct pid_list *ret_l, int32_t pid, struct err *err)
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/task", pid);
-	return list_numbers(ret_l, path, err);
+	return proc_list_in(ret_l, path, err);
 }
 
 int proc_comm(struct buf *to, int32_t pid, int32_t tid, struct err *err)

@@ -25,6 +25,8 @@ bool pid_list_has(const struct pid_list *l, int32_t pid);
 
 /* Lists all processes, ascending. */
 int proc_list(struct pid_list *ret_l, struct err *err);
+/* The same of a folder that is like /proc, for tests. */
+int proc_list_in(struct pid_list *ret_l, const char *dir_path, struct err *err);
 /* Lists the threads of a process, ascending. */
 int proc_threads(struct pid_list *ret_l, int32_t pid, struct err *err);
 /* Appends the thread's name (at most 15 bytes). */
