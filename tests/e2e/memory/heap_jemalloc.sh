@@ -96,7 +96,7 @@ start naked "" ./bare
 "$ASSAY" heap --stats --json -p "$pid" > bare.json || fail "nothing of a stripped jemalloc"
 want=$(sed -n 's/^allocated=\([0-9]*\) .*/\1/p' naked.out)
 [ "$(json bare.json "d['tables'][0]['rows'][0]['bytes']")" = "$want" ] || fail "stripped: not $want"
-"$ASSAY" doctor -p "$pid" | grep -q 'jemalloc 5.*symbols' || fail "the doctor does not see it"
+"$ASSAY" doctor --wide -p "$pid" | grep -q 'jemalloc 5.*symbols' || fail "the doctor does not see it"
 stop
 
 # The same in a static program, where the C library follows jemalloc: recorded by its hooks, with whole
