@@ -2,8 +2,8 @@
 #include "base/base.h"
 #include "analyze/wait/waittables.h"
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/runtimes.h"
-#include "analyze/wait/findings.h"
 #include "base/clock.h"
 #include "base/text/num.h"
 
@@ -103,6 +103,15 @@ static int select_waits(struct arena *a, const struct profile *p, const struct s
 	return select_run(a, p, &own, ret_sel, err);
 }
 
+static void add_findings(struct report *r, const struct selection *sel,
+			 const struct select_spec *spec, const struct breakdown *l)
+{
+	uint64_t active_ns = breakdown_sum_ns(&l->total) - breakdown_idle_ns(&l->total);
+	CLEANUP(measures_free_p) struct measures *m = measures_new(sel->p, spec, NULL);
+	measures_give_waits(m, sel, l, r);
+	diagnose_page(r, m, 1u << MEASURE_WAITS, view_pct(l->total.ns[WAIT_ON_CPU], active_ns));
+}
+
 static int fill_page(struct report *r, const struct select_spec *spec, const struct selection *sel,
 		     const struct view_limits *limits, struct err *err)
 {
@@ -122,7 +131,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	waits_table(r, sel, WAITS_RUN_QUEUE, &few);
 	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	if (pg.scope != SELECT_ROWS) /* sentences on the whole of threads' time */
-		TRY(findings_report(r, sel, &l, spec, err));
+		add_findings(r, sel, spec, &l);
 	note_accuracy(&pg);
 	note_durations(&pg, spec);
 	runtimes_note_waits(r, sel);

@@ -3,7 +3,7 @@
 #include "tap.h"
 
 #include "analyze/wait/breakdown.h"
-#include "analyze/wait/findings.h"
+#include "analyze/wait/waittables.h"
 #include "madewaits.h"
 
 #define MS 1000000ull
@@ -69,17 +69,12 @@ TEST(breakdown_that_lacks_most_of_the_time_makes_no_statement_on_causes)
 		CLEANUP(report_free_p) struct report *r = report_new();
 		CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
 		CLEANUP(arena_release) struct arena a = {0};
-		struct selection sel;
-		struct breakdown l;
 		struct madewait w = {.tid = 2, .reason = WAIT_RUN_QUEUE, .nr = 100};
 		w.detail = "preempted";
 		w.ms = covered ? 9000 : 900;
 		madewait(p, &w);
 		profile_seal(p);
-		struct select_spec spec = {.event = "off-cpu"};
-		CHECK(!select_run(&a, p, &spec, &sel, NULL));
-		CHECK(!breakdown_make(&a, p, &spec, &l, NULL));
-		CHECK(!findings_report(r, &sel, &l, &spec, NULL));
+		CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
 		CHECK(r->findings.n >= 1);
 		const char *first = r->findings.n ? r->findings.p[0] : "";
 		CHECK((strstr(first, "CPU shortage") != NULL) == covered);
@@ -94,8 +89,6 @@ TEST(breakdown_names_the_command_for_cpu_time_unless_it_was_recorded)
 		CLEANUP(report_free_p) struct report *r = report_new();
 		CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
 		CLEANUP(arena_release) struct arena a = {0};
-		struct selection sel;
-		struct breakdown l;
 		struct madewait w = {.comm = "a", .tid = 2, .reason = WAIT_ON_CPU, .nr = 100};
 		w.ms = 9000;
 		madewait(p, &w);
@@ -105,10 +98,7 @@ TEST(breakdown_names_the_command_for_cpu_time_unless_it_was_recorded)
 		if (has_samples)
 			madewaits_samples(p, 0, "a", 2, "main;f", 100);
 		profile_seal(p);
-		struct select_spec spec = {.event = "off-cpu"};
-		CHECK(!select_run(&a, p, &spec, &sel, NULL));
-		CHECK(!breakdown_make(&a, p, &spec, &l, NULL));
-		CHECK(!findings_report(r, &sel, &l, &spec, NULL));
+		CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
 		bool is_said = false;
 		bool is_hinted = false;
 		vec_foreach(one, &r->findings) {

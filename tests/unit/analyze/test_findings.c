@@ -1,4 +1,4 @@
-/* analyze/findings: what the sentences on the page of waits claim, and in which order. */
+/* analyze/diagnose: what the sentences on the page of waits claim, and in which order. */
 #include "base/base.h"
 #include "tap.h"
 

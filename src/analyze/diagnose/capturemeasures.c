@@ -1,0 +1,176 @@
+/* Measures of the capture itself: duration, losses, quota, what the program is made of; see measures.h. */
+#include "base/base.h"
+#include "analyze/diagnose/measurebase.h"
+
+#include <math.h>
+
+#include "analyze/select/window.h"
+#include "base/text/num.h"
+#include "model/facts.h"
+
+#define NUMBER(name) static double name(struct measures *m)
+#define TEXT(name)   static const char *name(struct measures *m)
+
+static double duration_ns(const struct measures *m)
+{
+	return (double)window_recorded_ns(m->p, window_of_profile(m->p));
+}
+
+NUMBER(duration)
+{
+	double ns = duration_ns(m);
+	return ns > 0 ? ns : (double)NAN;
+}
+
+NUMBER(cpus)
+{
+	uint64_t nr = profile_get_fact_nr(m->p, FACT_CPUS);
+	return nr ? (double)nr : (double)NAN;
+}
+
+/* The CPU quota of the cgroup held threads back; without a quota for no time. */
+NUMBER(throttled_time)
+{
+	return select_scope(&m->spec) == SELECT_ALL
+		       ? (double)profile_get_fact_nr(m->p, FACT_THROTTLED_NS)
+		       : 0;
+}
+
+NUMBER(steal_pct)
+{
+	const char *steal = profile_get_fact(m->p, FACT_STEAL);
+	double all_ns = duration_ns(m) * cpus(m);
+	return steal && all_ns > 0 ? 100 * (double)profile_get_fact_nr(m->p, FACT_STEAL) / all_ns
+				   : (double)NAN;
+}
+
+static double loss_pct(const struct measures *m, uint64_t nr)
+{
+	uint64_t seen = m->p->losses.nr[LOSS_SEEN];
+	return seen ? 100 * (double)nr / (double)seen : (double)NAN;
+}
+
+NUMBER(lost_pct)
+{
+	uint64_t nr = 0;
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		nr += loss_class(k) == LOSS_CLASS_LOST ? m->p->losses.nr[k] : 0;
+	return loss_pct(m, nr);
+}
+
+NUMBER(unsymbolized_pct)
+{
+	return loss_pct(m, losses_unsymbolized(&m->p->losses));
+}
+
+NUMBER(truncated_pct)
+{
+	return loss_pct(m, losses_truncated(&m->p->losses));
+}
+
+TEXT(kernel)
+{
+	return profile_get_fact(m->p, FACT_KERNEL);
+}
+
+/* ---- what the program is made of ------------------------------------------------------------- */
+
+struct part {
+	const char *name;
+	const char *module;   /* begins the file name of a module, or NULL */
+	const char *function; /* begins the name of a function, or NULL */
+};
+
+static bool has_module(const struct profile *p, const char *prefix)
+{
+	vec_foreach(module, &p->modules) {
+		struct sv path = sv_from_str(profile_text(p, module->path));
+		ssize_t slash = sv_rindex(path, '/');
+		struct sv name = sv_from_idx(path, (size_t)(slash + 1));
+		if (sv_has_prefix(name, sv_from_str(prefix)))
+			return true;
+	}
+	return false;
+}
+
+static bool has_function(const struct profile *p, const char *prefix)
+{
+	vec_foreach(f, &p->functions)
+		if (sv_has_prefix(sv_from_str(profile_text(p, f->name)), sv_from_str(prefix)))
+			return true;
+	return false;
+}
+
+/* The first part that the profile has; "" if none is seen. */
+static const char *find_part(const struct profile *p, const struct part *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((parts[i].module && has_module(p, parts[i].module)) ||
+		    (parts[i].function && has_function(p, parts[i].function)))
+			return parts[i].name;
+	return "";
+}
+
+TEXT(allocator)
+{
+	static const struct part parts[] = {{"jemalloc", "libjemalloc", "_rjem_"},
+					    {"jemalloc", NULL, "je_"},
+					    {"mimalloc", "libmimalloc", "mi_"},
+					    {"tcmalloc", "libtcmalloc", "tcmalloc::"},
+					    {"musl", "ld-musl", NULL},
+					    {"glibc", "libc.so.6", NULL},
+					    {"glibc", "libc-2", NULL}};
+	const char *fact = profile_get_fact(m->p, FACT_HEAP_ALLOCATOR);
+	for (size_t i = 0; fact && i < ARRAY_LEN(parts); i++)
+		if (sv_has_prefix(sv_from_str(fact), sv_from_str(parts[i].name)))
+			return parts[i].name;
+	return find_part(m->p, parts, ARRAY_LEN(parts));
+}
+
+TEXT(runtime)
+{
+	static const struct part parts[] = {
+		{"tokio", NULL, "tokio::"},           {"python", "libpython", "_PyEval_"},
+		{"go", NULL, "runtime.gopark"},       {"go", NULL, "runtime.mcall"},
+		{"java", "libjvm.so", NULL},          {"node", NULL, "node::"},
+		{"rust", NULL, "std::rt::lang_start"}};
+	return find_part(m->p, parts, ARRAY_LEN(parts));
+}
+
+NUMBER(has_samples)
+{
+	return tables_has_rows(m->p, TABLE_SAMPLES);
+}
+
+TEXT(file)
+{
+	return m->input ? m->input : "FILE";
+}
+
+static const struct measure rows[] = {
+	{"file", FORMULA_TEXT, NULL, "the recording, as commands name it", .text = file},
+	{"duration", FORMULA_NS, NULL, "length of the recording", .number = duration},
+	{"cpus", FORMULA_COUNT, NULL, "CPUs of the machine", .number = cpus},
+	{"throttled.time", FORMULA_NS, NULL, "the CPU quota of the cgroup held threads back",
+	 .number = throttled_time},
+	{"steal.pct", FORMULA_PERCENT, "time of all CPUs", "taken by the hypervisor",
+	 .number = steal_pct},
+	{"lost.pct", FORMULA_PERCENT, "samples", "lost", .number = lost_pct},
+	{"unsymbolized.pct", FORMULA_PERCENT, "samples", "whose function has no name",
+	 .number = unsymbolized_pct},
+	{"truncated.pct", FORMULA_PERCENT, "samples", "whose stack is cut off",
+	 .number = truncated_pct},
+	{"samples.exist", FORMULA_PLAIN, NULL, "1: CPU samples were recorded",
+	 .number = has_samples},
+	{"kernel", FORMULA_TEXT, NULL, "version of the kernel", .text = kernel},
+	{"allocator", FORMULA_TEXT, NULL,
+	 "glibc, jemalloc, mimalloc, tcmalloc, musl; empty: not seen", .text = allocator},
+	{"runtime", FORMULA_TEXT, NULL, "tokio, go, python, java, node, rust; empty: none is seen",
+	 .text = runtime},
+};
+
+const struct measure *capture_measures(size_t *ret_nr)
+{
+	*ret_nr = ARRAY_LEN(rows);
+	return rows;
+}

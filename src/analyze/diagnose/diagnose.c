@@ -1,0 +1,149 @@
+/* Evaluates rules over measures; see diagnose.h. */
+#include "base/base.h"
+#include "analyze/diagnose/diagnose.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static struct formula_value has_fired(const struct diagnoses *d, struct sv id)
+{
+	bool is_fired = false;
+	for (size_t i = 0; i < d->nr; i++)
+		is_fired |= sv_eq_str(id, d->all[i].rule->id) && d->all[i].state == DIAGNOSIS_FIRED;
+	return formula_number(is_fired, FORMULA_PLAIN);
+}
+
+static struct formula_value value_of(void *context, struct sv name, struct sv argument)
+{
+	struct diagnoses *d = context;
+	return argument.n ? has_fired(d, argument) : measures_value(d->m, name);
+}
+
+struct formula_names diagnose_names(struct diagnoses *d)
+{
+	return (struct formula_names){.value = value_of, .context = d};
+}
+
+/* The first name without a value. */
+struct missing {
+	struct arena *a;
+	const char *text;
+};
+
+static void note_missing(void *context, struct sv name, struct sv argument, struct formula_value v)
+{
+	struct missing *m = context;
+	(void)argument;
+	if (!v.is_known && !m->text)
+		m->text = arena_fmt(m->a, "%.*s is not known", SV_ARGS(name));
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static const char *missing_section(struct arena *a, const struct measures *m, uint32_t needs)
+{
+	for (enum measure_section s = 0; s < MEASURE_SECTION_NR; s++)
+		if (needs & 1u << s && !measures_has(m, s))
+			return arena_fmt(a, "%s not recorded (%s)", measure_section_key(s),
+					 measure_section_record(s));
+	return NULL;
+}
+
+static const struct rule *over_it(const struct diagnoses *d, const char *id)
+{
+	for (size_t i = 0; i < d->nr; i++)
+		if (d->all[i].state == DIAGNOSIS_FIRED && rule_is_over(d->all[i].rule, id))
+			return d->all[i].rule;
+	return NULL;
+}
+
+static double number_of(const struct formula *e, const struct formula_names *names)
+{
+	struct formula_value v = e ? formula_eval(e, names) : (struct formula_value){0};
+	return v.is_known ? v.number : 0;
+}
+
+static struct diagnosis judge(struct diagnoses *d, struct arena *a, const struct rule *rule)
+{
+	const struct formula_names names = diagnose_names(d);
+	struct diagnosis one = {.rule = rule, .state = DIAGNOSIS_COULD_NOT_RUN};
+	one.missing = missing_section(a, d->m, rule->needs);
+	if (one.missing)
+		return one;
+	int truth = formula_truth(formula_eval(rule->test, &names));
+	if (truth < 0) {
+		struct missing missing = {a, NULL};
+		formula_each_name(rule->test, &names, note_missing, &missing);
+		one.missing = missing.text ? missing.text : "a quotient is not known";
+		return one;
+	}
+	one.state = truth ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED;
+	one.by = truth ? over_it(d, rule->id) : NULL;
+	if (one.by)
+		one.state = DIAGNOSIS_EXPLAINED;
+	if (one.state != DIAGNOSIS_FIRED)
+		return one;
+	one.order = number_of(rule->order, &names);
+	one.explains_pct = number_of(rule->explains, &names);
+	return one;
+}
+
+static int by_order(const void *x, const void *y)
+{
+	const struct diagnosis *a = *(struct diagnosis *const *)x;
+	const struct diagnosis *b = *(struct diagnosis *const *)y;
+	return COMPARE(b->order, a->order) ?: COMPARE(a, b);
+}
+
+void diagnose_run(struct diagnoses *ret_d, struct arena *a, const struct rules *rules,
+		  struct measures *m, uint32_t sections)
+{
+	struct diagnoses *d = ret_d;
+	*d = (struct diagnoses){.m = m};
+	d->all = arena_calloc(a, rules->all.n + 1, sizeof(*d->all));
+	d->fired = arena_calloc(a, rules->all.n + 1, sizeof(struct diagnosis *));
+	vec_foreach(rule, &rules->all) {
+		if (sections && (!rule->needs || rule->needs & ~sections))
+			continue;
+		struct diagnosis one = judge(d, a, rule);
+		d->all[d->nr++] = one;
+	}
+	for (size_t i = 0; i < d->nr; i++)
+		if (d->all[i].state == DIAGNOSIS_FIRED)
+			d->fired[d->nr_fired++] = &d->all[i];
+	if (d->nr_fired)
+		qsort(d->fired, d->nr_fired, sizeof(*d->fired), by_order);
+}
+
+const char *diagnose_sentence(struct arena *a, struct diagnoses *d, const struct diagnosis *one)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	const struct formula_names names = diagnose_names(d);
+	rule_add_text(&text, one->rule, RULE_TEXT_FINDING, &names, " ");
+	return arena_strdup(a, buf_str(&text));
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	struct diagnoses d;
+	size_t nr_before = r->findings.n;
+	size_t nr_longer = 0;
+	rules_add_builtin(&rules, &a);
+	diagnose_run(&d, &a, &rules, m, sections);
+	for (size_t i = 0; i < d.nr_fired; i++) {
+		report_finding(r, "%s", diagnose_sentence(&a, &d, d.fired[i]));
+		nr_longer += d.fired[i]->order > before_pct;
+	}
+	if (!nr_before || !nr_longer)
+		return;
+	CLEANUP(free_p) const char **before = xmemdup(r->findings.p, nr_before * sizeof(*before));
+	memmove(r->findings.p, r->findings.p + nr_before, nr_longer * sizeof(*before));
+	memcpy(r->findings.p + nr_longer, before, nr_before * sizeof(*before));
+}

@@ -1,0 +1,140 @@
+/* The registry of measures; see measures.h. */
+#include "base/base.h"
+#include "analyze/diagnose/measurebase.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+
+static const struct section {
+	const char *key;
+	const char *record;
+	/* Up to the first NULL. */
+	const struct measure *(*rows[3])(size_t *ret_nr);
+} sections[MEASURE_SECTION_NR] = {
+	[MEASURE_CAPTURE] = {"capture", "any capture", {capture_measures}},
+	[MEASURE_WAITS] = {"waits",
+			   "assay offcpu, assay cpu --offcpu",
+			   {wait_measures, cause_measures}},
+};
+
+struct measures *measures_new(const struct profile *p, const struct select_spec *spec,
+			      const char *input)
+{
+	struct measures *m = xcalloc(1, sizeof(*m));
+	m->p = p;
+	m->spec = *spec;
+	m->input = input;
+	return m;
+}
+
+void measures_free(struct measures *m)
+{
+	if (!m)
+		return;
+	wait_measures_release(m);
+	arena_release(&m->a);
+	free(m);
+}
+
+void measures_free_p(struct measures **m)
+{
+	measures_free(*m);
+}
+
+bool measures_has(const struct measures *m, enum measure_section section)
+{
+	switch (section) {
+	case MEASURE_CAPTURE:
+		return true;
+	case MEASURE_WAITS:
+		return tables_has_rows(m->p, TABLE_OFF_CPU) || tables_has_rows(m->p, TABLE_ON_CPU);
+	case MEASURE_SECTION_NR:
+		break;
+	}
+	BUG("no such section: %d", (int)section);
+}
+
+const char *measure_section_key(enum measure_section section)
+{
+	return section < MEASURE_SECTION_NR ? sections[section].key : NULL;
+}
+
+bool measure_section_from_key(struct sv key, enum measure_section *ret_section)
+{
+	for (enum measure_section s = 0; s < MEASURE_SECTION_NR; s++)
+		if (sv_eq_str(key, sections[s].key)) {
+			*ret_section = s;
+			return true;
+		}
+	return false;
+}
+
+const char *measure_section_record(enum measure_section section)
+{
+	ASSERT(section < MEASURE_SECTION_NR);
+	return sections[section].record;
+}
+
+static const struct measure *find_in(const struct measure *rows, size_t n, struct sv key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (sv_eq_str(key, rows[i].key))
+			return &rows[i];
+	return NULL;
+}
+
+const struct measure *measure_find(struct sv name, enum measure_section *ret_section,
+				   enum wait_reason *ret_reason)
+{
+	size_t n = 0;
+	*ret_reason = WAIT_NONE;
+	for (enum measure_section s = 0; s < MEASURE_SECTION_NR; s++) {
+		for (size_t i = 0; sections[s].rows[i]; i++) {
+			const struct measure *rows = sections[s].rows[i](&n);
+			const struct measure *found = find_in(rows, n, name);
+			*ret_section = s;
+			if (found)
+				return found;
+		}
+	}
+	ssize_t dot = sv_index(name, '.');
+	if (dot < 0)
+		return NULL;
+	*ret_reason = wait_from_key(sv_from(name.p, (size_t)dot));
+	*ret_section = MEASURE_WAITS;
+	const struct measure *rows = reason_measures(&n);
+	return *ret_reason == WAIT_NONE ? NULL
+					: find_in(rows, n, sv_from_idx(name, (size_t)dot + 1));
+}
+
+struct formula_value measures_value(struct measures *m, struct sv name)
+{
+	enum measure_section section = MEASURE_CAPTURE;
+	enum wait_reason reason = WAIT_NONE;
+	const struct measure *one = measure_find(name, &section, &reason);
+	if (!one || !measures_has(m, section))
+		return (struct formula_value){.unit = one ? one->unit : FORMULA_PLAIN};
+	if (one->unit == FORMULA_TEXT)
+		return formula_text(one->text ? one->text(m) : one->text_of(m, reason));
+	double v = one->number ? one->number(m) : one->number_of(m, reason);
+	return (struct formula_value){.is_known = isfinite(v), .unit = one->unit, .number = v};
+}
+
+void measures_each(void (*visit)(void *context, enum measure_section section, const char *key,
+				 const struct measure *measure),
+		   void *context)
+{
+	size_t n = 0;
+	for (enum measure_section s = 0; s < MEASURE_SECTION_NR; s++) {
+		for (size_t part = 0; sections[s].rows[part]; part++) {
+			const struct measure *rows = sections[s].rows[part](&n);
+			for (size_t i = 0; i < n; i++)
+				visit(context, s, rows[i].key, &rows[i]);
+		}
+	}
+	CLEANUP(arena_release) struct arena a = {0};
+	const struct measure *rows = reason_measures(&n);
+	for (size_t i = 0; i < n; i++)
+		visit(context, MEASURE_WAITS, arena_fmt(&a, "REASON.%s", rows[i].key), &rows[i]);
+}

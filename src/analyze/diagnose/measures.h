@@ -1,0 +1,72 @@
+/*
+ * Registry of measures: named values of a profile under filters, for the rules of diagnose.h. A measure
+ * is a number with a unit and what it is a share of, or a text ("lock.top.place"). Each is computed when
+ * it is first asked for; what several share (breakdown, selections, blame) is computed once. A value
+ * is not known if the profile lacks the data.
+ *
+ *	CLEANUP(measures_free_p) struct measures *m = measures_new(p, &spec);
+ *	struct formula_value v = measures_value(m, SV("lock.pct"), SV(""));
+ *
+ * Waits have measures by reason (enum wait_reason): REASON.pct, .time, .waits, .evident, .where.
+ *
+ * To add a measure: a row in the file of its section, and its function.
+ */
+#ifndef ASSAY_ANALYZE_DIAGNOSE_MEASURES_H
+#define ASSAY_ANALYZE_DIAGNOSE_MEASURES_H
+
+#include "analyze/report.h"
+#include "analyze/select/select.h"
+#include "analyze/wait/breakdown.h"
+#include "base/base.h"
+#include "base/text/formula.h"
+
+/* What must have been recorded. */
+enum measure_section {
+	MEASURE_CAPTURE, /* the capture itself: losses, duration, facts; always there */
+	MEASURE_WAITS,
+	MEASURE_SECTION_NR
+};
+
+struct measures;
+
+struct measure {
+	const char *key; /* of a family by reason: the part behind the dot */
+	enum formula_unit unit;
+	const char *of; /* what a share is of; NULL: no share */
+	const char *help;
+	/* One of them is set. NaN and NULL: not known. */
+	double (*number)(struct measures *m);
+	const char *(*text)(struct measures *m);
+	double (*number_of)(struct measures *m, enum wait_reason reason); /* families */
+	const char *(*text_of)(struct measures *m, enum wait_reason reason);
+};
+
+/* @input: file name for commands; NULL: none. All are borrowed. */
+struct measures *measures_new(const struct profile *p, const struct select_spec *spec,
+			      const char *input);
+void measures_free(struct measures *m);
+void measures_free_p(struct measures **m);
+/*
+ * Hands over what a page of waits has computed already from the same profile and filters; borrowed.
+ * @r has the tables of waits.
+ */
+void measures_give_waits(struct measures *m, const struct selection *sel, const struct breakdown *l,
+			 const struct report *r);
+
+bool measures_has(const struct measures *m, enum measure_section section);
+/* "waits"; NULL: no such section. */
+const char *measure_section_key(enum measure_section section);
+bool measure_section_from_key(struct sv key, enum measure_section *ret_section);
+/* Which commands record a section: "assay offcpu, assay cpu --offcpu". */
+const char *measure_section_record(enum measure_section section);
+
+/* Returns the measure and its section, or NULL; *ret_reason is set for those of a family. */
+const struct measure *measure_find(struct sv name, enum measure_section *ret_section,
+				   enum wait_reason *ret_reason);
+struct formula_value measures_value(struct measures *m, struct sv name);
+/* Calls @visit for each measure, families once ("REASON.pct"). */
+void measures_each(void (*visit)(void *context, enum measure_section section, const char *key,
+				 const struct measure *measure),
+		   void *context);
+
+#endif

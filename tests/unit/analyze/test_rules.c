@@ -1,0 +1,128 @@
+/* analyze/diagnose/rules: what a text of rules may have, and the line that an error names. */
+#include "base/base.h"
+#include "tap.h"
+
+#include "analyze/diagnose/diagnose.h"
+#include "analyze/diagnose/rules.h"
+#include "madewaits.h"
+
+/* Returns the error; "" if the text is right. */
+static const char *error_of(const char *text)
+{
+	static char message[300];
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(err_release) struct err err = {0};
+	int rc = rules_add(&rules, &a, sv_from_str(text), &err);
+	snprintf(message, sizeof(message), "%s", rc ? err_msg(&err) : "");
+	return message;
+}
+
+TEST(rules_errors_name_the_line)
+{
+	CHECK_STR(error_of("# nothing\n\n"), "");
+	CHECK_STR(error_of("rule a\ntest lock.pct > 1%\nfinding f\n"), "");
+	CHECK_STR(error_of("test lock.pct > 1%\n"), "line 1: expected 'rule ID'");
+	CHECK_STR(error_of("rule A b\n"),
+		  "line 1: expected an id of lower-case letters, digits and "
+		  "'-' behind 'rule'");
+	CHECK_STR(error_of("rule a\nfinding f\n\nrule b\n"), "line 1: rule 'a' has no 'test'");
+	CHECK_STR(error_of("rule a\ntest lock.pct > 1%\n"), "line 1: rule 'a' has no 'finding'");
+	CHECK_STR(error_of("rule a\ntest lock.pct\n\t> 1%\n\tand lokc.pct > 1%\nfinding f\n"),
+		  "line 2: column 19: no measure is named 'lokc.pct'");
+	CHECK_STR(error_of("rule a\n\ntest lock.pct > 1%\nfinding {lock.pc} f\n"),
+		  "line 4: no measure is named 'lock.pc'");
+	CHECK_STR(error_of("rule a\ntest lock.pct > 1%\nfinding {lock.pct f\n"),
+		  "line 3: '{' without '}'");
+	CHECK_STR(error_of("rule a\ntest lock.pct > 1%\nfinding if lock.pct > 3% f\n"),
+		  "line 3: expected ':' behind the condition");
+	CHECK_STR(error_of("rule a\nadvice f\n"), "line 2: 'advice' is no part of a rule");
+	CHECK_STR(error_of("rule a\nneeds waits, disks\n"),
+		  "line 2: 'disks': expected capture, waits, cpu or memory");
+	CHECK_STR(error_of("rule a\ntest fired(b)\n"),
+		  "line 2: column 1: no rule before this one is named 'b'");
+	CHECK_STR(error_of("rule a\ntest lock.pct > 1%\nfinding \x1b[2J\n"),
+		  "line 3: a control character");
+}
+
+TEST(rules_of_any_size_are_refused_or_read)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	for (int i = 0; i < 600; i++)
+		buf_addf(&b, "rule r%d\ntest lock.pct > 1%%\nfinding f\n", i);
+	CHECK_STR(error_of(buf_str(&b)), "line 1501: more than 500 rules");
+	buf_clear(&b);
+	buf_add_str(&b, "rule a\ntest lock.pct > 1%\n");
+	for (int i = 0; i < 200; i++)
+		buf_add_str(&b, "finding f\n");
+	CHECK_STR(error_of(buf_str(&b)), "line 103: more than 100 texts of a rule");
+	buf_clear(&b);
+	while (b.n < (1 << 20))
+		buf_add_str(&b, "# much\n");
+	CHECK_STR(error_of(buf_str(&b)), "more than 262144 bytes");
+}
+
+TEST(the_builtin_rules_are_right)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	rules_add_builtin(&rules, &a);
+	CHECK(rules.all.n >= 20);
+	vec_foreach(r, &rules.all)
+		CHECK(r->needs && r->test);
+	size_t nr = rules.all.n;
+	rules_add_builtin(&rules, &a); /* the same ids: they replace */
+	CHECK_U64(rules.all.n, nr);
+}
+
+/* Waits of 2100 ms for fsync, 900 ms for reads, of 4 s. */
+static struct profile *waits(void)
+{
+	struct profile *p = madewaits_new(4);
+	struct madewait rows[] = {{.comm = "a",
+				   .tid = 2,
+				   .reason = WAIT_FSYNC,
+				   .stack = "main app;commit app",
+				   .nr = 500,
+				   .ms = 2100},
+				  {.comm = "a",
+				   .tid = 2,
+				   .reason = WAIT_FILE_READ,
+				   .stack = "main app;load app",
+				   .nr = 500,
+				   .ms = 900}};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		madewait(p, &rows[i]);
+	profile_seal(p);
+	return p;
+}
+
+TEST(a_rule_is_over_later_ones_only_if_it_fires)
+{
+	static const char text[] =
+		"rule cause\nneeds waits\ntest fsync.pct > %d%%\nover symptom\n"
+		"order 1\nfinding {fsync.pct}\nfinding , then\nfinding if "
+		"file_read.pct > 50%%: never\n"
+		"rule symptom\nneeds waits\ntest file_read.pct > 1%%\n"
+		"order 2\nfinding {file_read.where}\n"
+		"rule blind\nneeds waits\ntest fsync.time / lock.time > 1\nfinding f\n"
+		"rule after\nneeds waits\ntest fired(cause)\norder 0\nfinding f\n";
+	for (int fires = 0; fires < 2; fires++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(rules_release) struct rules rules = {0};
+		CLEANUP(profile_free_p) struct profile *p = waits();
+		CLEANUP(measures_free_p)
+		struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
+		CLEANUP(err_release) struct err err = {0};
+		struct diagnoses d;
+		CHECK(!rules_add(&rules, &a, sv_from_str(arena_fmt(&a, text, fires ? 10 : 90)),
+				 &err));
+		diagnose_run(&d, &a, &rules, m, 0);
+		CHECK_U64(d.nr, 4);
+		CHECK(d.all[0].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
+		CHECK(d.all[1].state == (fires ? DIAGNOSIS_EXPLAINED : DIAGNOSIS_FIRED));
+		CHECK(d.all[2].state == DIAGNOSIS_COULD_NOT_RUN);
+		CHECK(d.all[3].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
+		CHECK_STR(diagnose_sentence(&a, &d, d.fired[0]), fires ? "70 %, then" : "load");
+	}
+}
