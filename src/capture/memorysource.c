@@ -94,6 +94,11 @@ static int memory_open(void **ret_s, const struct source_env *env, struct err *e
 	return 0;
 }
 
+static void memory_add_process(void *self, int32_t pid)
+{
+	add_process(self, pid);
+}
+
 static void walk(struct memory *s, struct one_process *one, uint64_t now)
 {
 	CLEANUP(memmaps_release) struct memmaps maps = {0};
@@ -219,5 +224,6 @@ const struct source memory_source = {
 	.early_facts = memory_early_facts,
 	.reach_ns = memory_reach_ns,
 	.poll_timeout = memory_poll_timeout,
+	.add_process = memory_add_process,
 	.free = memory_free,
 };

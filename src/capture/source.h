@@ -144,6 +144,12 @@ struct source {
 	 */
 	int (*on_task)(void *s, const struct event *ev, const struct event_sink *sink,
 		       struct err *err);
+	/*
+	 * A process has joined the target (target_list_joined): not necessarily a fork of one of its
+	 * processes. The BPF programs know it already. NULL: nothing to do with BPF programs, and
+	 * without them the process is missing, which the capture states.
+	 */
+	void (*add_process)(void *s, int32_t pid);
 };
 
 #endif

@@ -350,7 +350,7 @@ static bool is_running(const char *word, bool is_pid)
 	CLEANUP(target_release) struct target t = {0};
 	uint64_t pid;
 	if (!is_pid)
-		vec_push(&spec.names, word);
+		vec_push(&spec.words, word);
 	else if (sv_to_u64(sv_from_str(word), &pid) && pid && pid < INT32_MAX)
 		vec_push(&spec.pids, (int32_t)pid);
 	else

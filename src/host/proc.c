@@ -144,8 +144,8 @@ static int status_pid(int32_t pid, const char *key, const char *what, int32_t *r
 }
 
 /*
- * A field of stat, numbered as in proc(5): 12 majflt, 16 cutime, 17 cstime, 52 exit_code.
- * Field 2, a name in parentheses, may hold blanks and parentheses.
+ * A field of stat, numbered as in proc(5): 12 majflt, 16 cutime, 17 cstime, 22 starttime,
+ * 52 exit_code. Field 2, a name in parentheses, may hold blanks and parentheses.
  */
 static bool stat_field(const struct buf *stat, unsigned field, uint64_t *ret_nr)
 {
@@ -180,6 +180,16 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	r.nr_calls += nr_writes;
 	*ret_r = r;
 	return 0;
+}
+
+uint64_t proc_start_ticks(int32_t pid)
+{
+	CLEANUP(buf_release) struct buf stat = {0};
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", pid);
+	uint64_t start;
+	if (file_read(&stat, path, 1 << 16, NULL) || !stat_field(&stat, 22, &start))
+		return 0;
+	return start;
 }
 
 bool proc_zombie_status(int32_t pid, uint64_t *ret_status)

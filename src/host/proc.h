@@ -51,6 +51,8 @@ int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
 uint64_t proc_exec_id(int32_t pid);
 /* Whether the process runs a 32-bit program. False if that is not known. */
 bool proc_is_32bit(int32_t pid);
+/* When the process was started, in clock ticks after boot; 0: it has ended, or that is not known. */
+uint64_t proc_start_ticks(int32_t pid);
 /*
  * CPU time of a process with that of its ended threads, in ns, and of the children that it waited for,
  * in clock ticks. 0: not known.

@@ -10,24 +10,41 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/text/regex.h"
 #include "base/sv.h"
 #include "host/proc.h"
+#include "host/targetgroups.h"
 
 #define FAMILY_SHARE 20
+#define CMDLINE_MAX  100u
 
 void target_spec_release(struct target_spec *s)
 {
 	vec_release(&s->pids);
 	vec_release(&s->tids);
+	vec_release(&s->words);
 	vec_release(&s->names);
+	vec_release(&s->containers);
+	vec_release(&s->cgroups);
+	vec_release(&s->users);
 }
 
 void target_release(struct target *t)
 {
 	pid_list_release(&t->pids);
 	pid_list_release(&t->tids);
+	vec_release(&t->starts);
+	vec_foreach(m, &t->groups)
+		members_release(m);
+	vec_release(&t->groups);
+	vec_foreach(c, &t->containers) {
+		free(c->name);
+		free(c->id);
+		free(c->image);
+	}
+	vec_release(&t->containers);
 	free(t->name);
 	*t = (struct target){0};
 }
@@ -43,6 +60,11 @@ static void add_pid(struct pid_list *l, int32_t pid)
 {
 	if (!pid_list_has(l, pid))
 		vec_push(&l->pids, pid);
+}
+
+void target_add_pid(struct target *t, int32_t pid)
+{
+	add_pid(&t->pids, pid);
 }
 
 static bool is_self_or_parent(int32_t pid)
@@ -76,18 +98,21 @@ static bool has_name(int32_t pid, const char *name)
 	return sv_eq_str(base_name(rest), name) || sv_eq_str(base_name(sv_split(&rest, ' ')), name);
 }
 
-static void add_candidate(struct target_candidates *c, int32_t pid)
+static void add_candidate(struct target_candidates *c, struct known_containers *k, int32_t pid)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	if (proc_cmdline(&text, pid, NULL) || !text.n) {
 		buf_clear(&text);
 		(void)proc_comm(&text, pid, pid, NULL); /* a kernel thread has no command line */
 	}
+	if (text.n > CMDLINE_MAX)
+		text.n = CMDLINE_MAX;
+	targetgroups_add_place(&text, k, pid);
 	vec_push(&c->list, (struct target_candidate){pid, buf_detach(&text)});
 }
 
 /* Whether one contains the other; a short part of @name is no evidence of a misspelling. */
-static bool is_similar(const char *comm, const char *name)
+bool target_is_similar(const char *comm, const char *name)
 {
 	return strcasestr(comm, name) ||
 	       (2 * strlen(comm) >= strlen(name) && strcasestr(name, comm));
@@ -102,8 +127,9 @@ static void add_similar_names(struct buf *to, const struct pid_list *all, const 
 		buf_clear(&comm);
 		if (proc_comm(&comm, all->pids.p[i], all->pids.p[i], NULL) || !comm.n)
 			continue;
-		if (is_similar(comm.p, name))
-			buf_addf(to, "%s%s (pid %d)", nr++ ? ", " : "", comm.p, all->pids.p[i]);
+		if (target_is_similar(comm.p, name))
+			buf_addf(to, "%s%s (pid %d)", nr++ || to->n ? ", " : "", comm.p,
+				 all->pids.p[i]);
 	}
 }
 
@@ -112,11 +138,15 @@ static bool is_digit_first(const char *name)
 	return name[0] >= '0' && name[0] <= '9';
 }
 
-static int not_found(const struct pid_list *all, const char *name, struct err *err)
+/* @k: NULL: containers were not asked for. */
+static int not_found(const struct pid_list *all, struct known_containers *k, const char *name,
+		     struct err *err)
 {
 	CLEANUP(buf_release) struct buf near = {0};
+	if (k)
+		targetgroups_add_similar(&near, k, name);
 	add_similar_names(&near, all, name);
-	err_set(err, -ESRCH, "no process is named '%s'", name);
+	err_set(err, -ESRCH, "no %sprocess is named '%s'", k ? "container and no " : "", name);
 	if (is_digit_first(name))
 		err_hint(err,
 			 "a duration is SECONDS, or a number with a unit: 2, 1.5, 500ms, 2m, 1h");
@@ -145,16 +175,54 @@ static int add_matches(struct target *t, struct target_candidates *found, const 
 	return 0;
 }
 
-static int resolve_name(struct target *t, const char *name, const struct pid_list *all,
-			bool takes_all, struct target_candidates *ret_c, struct err *err)
+/* What is resolved, and what all words and names have in common. */
+struct resolution {
+	struct target *t;
+	struct pid_list all;
+	struct known_containers containers;
+	bool takes_all;
+	struct target_candidates *ret_c;
+};
+
+static void resolution_release(struct resolution *r)
+{
+	pid_list_release(&r->all);
+	known_containers_release(&r->containers);
+}
+
+static int resolve_name(struct resolution *r, const char *name, bool is_word, struct err *err)
 {
 	CLEANUP(free_p) char *what = xasprintf("processes are named '%s'", name);
 	struct target_candidates found = {0};
-	for (size_t i = 0; i < all->pids.n; i++)
-		if (!is_self_or_parent(all->pids.p[i]) && has_name(all->pids.p[i], name))
-			add_candidate(&found, all->pids.p[i]);
-	return found.list.n ? add_matches(t, &found, what, takes_all, ret_c, err)
-			    : not_found(all, name, err);
+	for (size_t i = 0; i < r->all.pids.n; i++)
+		if (!is_self_or_parent(r->all.pids.p[i]) && has_name(r->all.pids.p[i], name))
+			add_candidate(&found, &r->containers, r->all.pids.p[i]);
+	return found.list.n ? add_matches(r->t, &found, what, r->takes_all, r->ret_c, err)
+			    : not_found(&r->all, is_word ? &r->containers : NULL, name, err);
+}
+
+static int resolve_word(struct resolution *r, const char *word, struct err *err)
+{
+	int rc = targetgroups_add_container(r->t, &r->containers, word, 0, r->takes_all, r->ret_c,
+					    err);
+	if (rc != -ENOENT)
+		return rc;
+	rc = resolve_name(r, word, true, err);
+	if (rc != -ESRCH)
+		return rc;
+	/* Last what needs an engine's answer, labels of podman, and what only --container means. */
+	int late = targetgroups_add_container(r->t, &r->containers, word, CONTAINER_SHORT_ID,
+					      r->takes_all, r->ret_c, err);
+	if (!late && err)
+		err_release(err);
+	return late == -ENOENT ? rc : late;
+}
+
+static int resolve_container(struct resolution *r, const char *word, struct err *err)
+{
+	int rc = targetgroups_add_container(r->t, &r->containers, word, CONTAINER_SHORT_ID,
+					    r->takes_all, r->ret_c, err);
+	return rc == -ENOENT ? targetgroups_no_container(&r->containers, word, err) : rc;
 }
 
 /* Ancestors (sudo, timeout, a script) may have assay's arguments in their command lines. */
@@ -167,8 +235,7 @@ static void list_ancestors(struct pid_list *l)
 	}
 }
 
-static int resolve_match(struct target *t, const char *pattern, const struct pid_list *all,
-			 bool takes_all, struct target_candidates *ret_c, struct err *err)
+static int resolve_match(struct resolution *r, const char *pattern, struct err *err)
 {
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	if (regex_new(&re, pattern, 0, err))
@@ -178,16 +245,16 @@ static int resolve_match(struct target *t, const char *pattern, const struct pid
 	CLEANUP(buf_release) struct buf text = {0};
 	struct target_candidates found = {0};
 	list_ancestors(&ours);
-	for (size_t i = 0; i < all->pids.n; i++) {
-		int32_t pid = all->pids.p[i];
+	for (size_t i = 0; i < r->all.pids.n; i++) {
+		int32_t pid = r->all.pids.p[i];
 		buf_clear(&text);
 		if (pid_list_has(&ours, pid) || proc_cmdline(&text, pid, NULL))
 			continue;
 		if (text.n && regex_match(re, buf_sv(&text)))
-			add_candidate(&found, pid);
+			add_candidate(&found, &r->containers, pid);
 	}
 	if (found.list.n)
-		return add_matches(t, &found, what, takes_all, ret_c, err);
+		return add_matches(r->t, &found, what, r->takes_all, r->ret_c, err);
 	err_set(err, -ESRCH, "no command line matches '%s'", pattern);
 	return err_hint(err, "list command lines with: ps -eo pid,args");
 }
@@ -258,6 +325,8 @@ static void resolve_children(struct target *t, const struct target_spec *spec,
 	if (t->is_system || !t->pids.pids.n)
 		return;
 	find_descendants(&found, &t->pids, all);
+	if (t->groups.n && !spec->takes_children)
+		return;
 	if (!spec->takes_children) {
 		t->nr_children = (uint32_t)found.pids.n;
 		return;
@@ -291,8 +360,14 @@ static char *target_name(const struct target *t, const struct target_spec *spec)
 {
 	if (t->is_system)
 		return xstrdup("all");
-	if (spec->names.n == 1)
-		return xstrdup(spec->names.p[0]);
+	if (spec->words.n + spec->names.n == 1 && !spec->containers.n)
+		return xstrdup(spec->words.n ? spec->words.p[0] : spec->names.p[0]);
+	if (t->containers.n)
+		return xstrdup(t->containers.p[0].name);
+	if (spec->cgroups.n)
+		return xstrdup(path_base(t->groups.p[0].cgroup));
+	if (spec->users.n)
+		return xasprintf("user-%s", spec->users.p[0]);
 	int32_t pid = t->pids.pids.n ? t->pids.pids.p[0] : t->tids.pids.n ? t->tids.pids.p[0] : 0;
 	CLEANUP(buf_release) struct buf comm = {0};
 	if (pid && !proc_comm(&comm, pid, pid, NULL) && comm.n)
@@ -300,27 +375,101 @@ static char *target_name(const struct target *t, const struct target_spec *spec)
 	return xasprintf("pid-%d", pid);
 }
 
+static bool has_any(const struct target_spec *s)
+{
+	return s->pids.n || s->tids.n || s->words.n || s->names.n || s->containers.n ||
+	       s->cgroups.n || s->users.n || s->match;
+}
+
+bool target_spec_has_any(const struct target_spec *s)
+{
+	return s->is_system || has_any(s);
+}
+
+static void set_starts(struct target *t)
+{
+	t->starts.n = 0;
+	vec_foreach(pid, &t->pids.pids)
+		vec_push(&t->starts, proc_start_ticks(*pid));
+}
+
+static int resolve_all(struct resolution *r, const struct target_spec *spec, struct err *err)
+{
+	TRY(resolve_numbers(r->t, spec, err));
+	for (size_t i = 0; i < spec->words.n; i++)
+		TRY(resolve_word(r, spec->words.p[i], err));
+	for (size_t i = 0; i < spec->names.n; i++)
+		TRY(resolve_name(r, spec->names.p[i], false, err));
+	for (size_t i = 0; i < spec->containers.n; i++)
+		TRY(resolve_container(r, spec->containers.p[i], err));
+	for (size_t i = 0; i < spec->cgroups.n; i++)
+		TRY(targetgroups_add_cgroup(r->t, spec->cgroups.p[i], err));
+	for (size_t i = 0; i < spec->users.n; i++)
+		TRY(targetgroups_add_user(r->t, spec->users.p[i], err));
+	return spec->match ? resolve_match(r, spec->match, err) : 0;
+}
+
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err)
 {
 	CLEANUP(target_release)
 	struct target t = {.is_system = spec->is_system, .takes_children = spec->takes_children};
-	CLEANUP(pid_list_release) struct pid_list all = {0};
-	if (spec->is_system &&
-	    (spec->pids.n || spec->tids.n || spec->names.n || spec->match || spec->takes_children))
+	CLEANUP(resolution_release)
+	struct resolution r = {.t = &t, .takes_all = spec->takes_all, .ret_c = ret_c};
+	if (spec->is_system && (has_any(spec) || spec->takes_children))
 		return err_set(
 			err, -EINVAL,
 			"-a selects the whole system and cannot be combined with other targets");
-	TRY(proc_list(&all, err));
-	TRY(resolve_numbers(&t, spec, err));
-	for (size_t i = 0; i < spec->names.n; i++)
-		TRY(resolve_name(&t, spec->names.p[i], &all, spec->takes_all, ret_c, err));
-	TRY(spec->match ? resolve_match(&t, spec->match, &all, spec->takes_all, ret_c, err) : 0);
+	TRY(proc_list(&r.all, err));
+	TRY(resolve_all(&r, spec, err));
 	t.name = target_name(&t, spec);
-	resolve_children(&t, spec, &all);
+	resolve_children(&t, spec, &r.all);
+	pid_list_sort(&t.pids);
+	set_starts(&t);
 	*ret_t = t;
 	t = (struct target){0};
 	return 0;
+}
+
+/* ---- while it is captured ----------------------------------------------------------------- */
+
+static bool is_same(const struct target *t, size_t i)
+{
+	uint64_t start = i < t->starts.n ? t->starts.p[i] : 0;
+	uint64_t now = proc_start_ticks(t->pids.pids.p[i]);
+	return !start || start == now;
+}
+
+bool target_is_same(const struct target *t, int32_t pid)
+{
+	for (size_t i = 0; i < t->pids.pids.n; i++)
+		if (t->pids.pids.p[i] == pid)
+			return is_same(t, i);
+	return true;
+}
+
+size_t target_drop_ended(struct target *t)
+{
+	size_t nr_kept = 0;
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
+		if (!is_same(t, i))
+			continue;
+		t->starts.p[nr_kept] = t->starts.p[i];
+		t->pids.pids.p[nr_kept++] = t->pids.pids.p[i];
+	}
+	size_t nr_dropped = t->pids.pids.n - nr_kept;
+	t->pids.pids.n = t->starts.n = nr_kept;
+	return nr_dropped;
+}
+
+size_t target_list_joined(struct target *t)
+{
+	size_t nr_before = t->pids.pids.n;
+	vec_foreach(m, &t->groups)
+		members_list(&t->pids, m, "/");
+	for (size_t i = nr_before; i < t->pids.pids.n; i++)
+		vec_push(&t->starts, proc_start_ticks(t->pids.pids.p[i]));
+	return nr_before;
 }
 
 static bool has_filter(const struct pid_list *l)

@@ -1,7 +1,12 @@
 /*
- * Resolves the targets given on the command line to process and thread ids. A name must be
- * unambiguous: if several processes match, they are returned as a list for the caller to show.
- * assay itself and the process that started it are never candidates for a name.
+ * Resolves the targets given on the command line to process and thread ids. A bare word is a
+ * container's name, else that of a process. A name must be unambiguous: if several containers or
+ * processes match, they are returned as a list for the caller to show. assay itself and the process
+ * that started it are never candidates for a name.
+ *
+ * Containers, cgroups and users are groups that other processes join (target_list_joined). Between the
+ * resolution and the capture a process may end and its id be used again: target_drop_ended leaves out
+ * those that are not the same any more.
  */
 #ifndef ASSAY_HOST_TARGET_H
 #define ASSAY_HOST_TARGET_H
@@ -9,37 +14,55 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "host/container/members.h"
 #include "host/proc.h"
 
 struct target_spec {
-	VEC(int32_t) pids;       /* -p */
-	VEC(int32_t) tids;       /* -t */
-	VEC(const char *) names; /* bare words and -n: exact process names */
-	const char *match;       /* --match: regular expression over the command line */
-	bool is_system;          /* -a */
-	bool takes_all;          /* --all-matching */
-	bool takes_children;     /* --children: with all running descendants */
+	VEC(int32_t) pids;            /* -p */
+	VEC(int32_t) tids;            /* -t */
+	VEC(const char *) words;      /* bare words: containers, else exact process names */
+	VEC(const char *) names;      /* -n: exact process names */
+	VEC(const char *) containers; /* --container: names, ids or beginnings of ids */
+	VEC(const char *) cgroups;    /* --cgroup: paths */
+	VEC(const char *) users;      /* --uid: names or numbers */
+	const char *match;            /* --match: regular expression over the command line */
+	bool is_system;               /* -a */
+	bool takes_all;               /* --all-matching */
+	bool takes_children;          /* --children: with all running descendants */
+};
+
+/* A container as it was found; the texts may be empty. */
+struct target_container {
+	char *name; /* owned, as are id and image */
+	char *id;
+	char *image;
+	const char *engine;
 };
 
 struct target {
-	struct pid_list pids; /* processes, ascending, without duplicates */
+	struct pid_list pids; /* processes, ascending; those that join later follow */
 	struct pid_list tids; /* single threads (their processes are not in pids) */
 	int32_t child;        /* a launched command, which waits before its execve; 0 = none */
 	bool is_system;
-	bool takes_children;  /* those that are forked later belong to it, too */
-	uint32_t nr_children; /* running descendants that are not in pids */
-	char *name;           /* for directories and titles: "redis-server", "all", "pid-42" */
+	bool takes_children;        /* those that are forked later belong to it, too */
+	uint32_t nr_children;       /* running descendants that are not in pids */
+	VEC(uint64_t) starts;       /* of each of pids, clock ticks after boot; 0: not known */
+	VEC(struct members) groups; /* processes that join them belong to the target, too */
+	VEC(struct target_container) containers;
+	char *name; /* for directories and titles: "redis-server", "all", "pid-42" */
 };
 
 struct target_candidate {
-	int32_t pid;
-	char *cmdline; /* owned */
+	int32_t pid;   /* 0: a container */
+	char *cmdline; /* owned; of a container what is known of it */
 };
 struct target_candidates {
 	VEC(struct target_candidate) list;
 };
 
 void target_spec_release(struct target_spec *s);
+/* Whether it names anything, the whole system included. */
+bool target_spec_has_any(const struct target_spec *s);
 void target_release(struct target *t);
 void target_candidates_release(struct target_candidates *c);
 
@@ -49,6 +72,19 @@ void target_candidates_release(struct target_candidates *c);
  */
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err);
+
+/*
+ * Removes processes that have ended, also if their ids are used again, and returns their number. To be
+ * called before the capture touches them.
+ */
+size_t target_drop_ended(struct target *t);
+/* Whether the process with this id is the one that was resolved (false: another, or none). */
+bool target_is_same(const struct target *t, int32_t pid);
+/*
+ * Adds the processes that have joined a group of the target since the last call: the new ones are
+ * those from the returned index on. Groups are listed so rarely that it takes 1/50 of the time.
+ */
+size_t target_list_joined(struct target *t);
 
 /* Processes with all their descendants, also those that are forked later. */
 struct target_family {

@@ -3,6 +3,7 @@
 #include "session/pythonfacts.h"
 #include "session/capture.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 #include "base/process/spawn.h"
 #include "base/process/stop.h"
+#include "base/text/num.h"
 #include "capture/perf/synth.h"
 #include "format/assay/assayfile.h"
 #include "host/cpuquota.h"
@@ -49,6 +51,7 @@
 /* Sources deliver the rows of a slice a little after its end: flushes are later by this. */
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
+#define JOIN_NS       100000000u
 
 /* How long a file may take to answer while rings are to be drained; then it is asked again. */
 #define DRAINING_MS 100
@@ -80,6 +83,9 @@ struct capture {
 	unsigned nr_stops_forwarded;
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
+	uint64_t next_join_ns; /* when processes that joined the target are looked for */
+	uint32_t nr_joined;    /* that no process of the target had started */
+	uint32_t nr_missed;    /* of these, the ones that a source could not record */
 	struct cpuquota quota;
 	struct jitmaps *jitmaps;  /* NULL = none to be written */
 	struct marksocket *marks; /* NULL = marks cannot be received */
@@ -134,6 +140,35 @@ static void add_command(struct profile *p, const struct capture_options *o)
 	profile_fact(p, FACT_COMMAND, buf_str(&text));
 }
 
+static void add_text(struct buf *to, const char *text)
+{
+	buf_addf(to, "%s%s", to->n ? ", " : "", *text ? text : "not known");
+}
+
+/* Of several containers each fact lists all, in the same order. */
+static void add_container_facts(struct profile *p, const struct target *t)
+{
+	CLEANUP(buf_release) struct buf names = {0};
+	CLEANUP(buf_release) struct buf images = {0};
+	CLEANUP(buf_release) struct buf ids = {0};
+	CLEANUP(buf_release) struct buf engines = {0};
+	bool has_image = false;
+	if (!t->containers.n)
+		return;
+	vec_foreach(c, &t->containers) {
+		add_text(&names, c->name);
+		add_text(&images, c->image);
+		add_text(&ids, c->id);
+		add_text(&engines, c->engine);
+		has_image |= *c->image;
+	}
+	profile_fact(p, FACT_CONTAINER, buf_str(&names));
+	if (has_image)
+		profile_fact(p, FACT_CONTAINER_IMAGE, buf_str(&images));
+	profile_fact(p, FACT_CONTAINER_ENGINE, buf_str(&engines));
+	profile_fact(p, FACT_CONTAINER_ID, buf_str(&ids));
+}
+
 static void add_facts(struct capture *c)
 {
 	const struct capture_options *o = c->options;
@@ -147,8 +182,10 @@ static void add_facts(struct capture *c)
 	host_describe_cpu(&text);
 	profile_fact(c->p, FACT_CPU, buf_str(&text));
 	profile_factf(c->p, FACT_CPUS, "%u", host_nr_cpus());
-	if (o->target)
+	if (o->target) {
 		profile_fact(c->p, FACT_TARGET, o->target->name);
+		add_container_facts(c->p, o->target);
+	}
 	if (o->command) {
 		add_command(c->p, o);
 		if (!o->target)
@@ -272,6 +309,9 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		c->launched.takes_children = o->takes_children;
 		TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	}
+	if (o->target && target_drop_ended(o->target) && !o->target->pids.pids.n &&
+	    !o->target->tids.pids.n)
+		return err_set(err, -ESRCH, "the target has ended");
 	TRY(host_need_files(err)); /* the command keeps its own limit as well */
 	host_raise_priority();     /* the command was forked before and keeps its own */
 	c->sources = (struct sources){.options = o,
@@ -510,6 +550,44 @@ static void poll_events(struct capture *c, uint64_t now)
 	stop_drain();
 }
 
+static bool is_started_by_target(const struct target *t, int32_t pid)
+{
+	int32_t parent;
+	return !proc_parent(pid, &parent, NULL) && target_has_pid(t, parent);
+}
+
+/* Takes the processes that have joined the container, cgroup or user, such as by podman exec. */
+static int add_joined(struct capture *c, uint64_t now, struct err *err)
+{
+	struct target *t = c->options->target;
+	if (!t || !t->groups.n || now < c->next_join_ns)
+		return 0;
+	c->next_join_ns = now + JOIN_NS;
+	for (size_t i = target_list_joined(t); i < t->pids.pids.n; i++) {
+		int32_t pid = t->pids.pids.p[i];
+		bool is_missed;
+		if (is_started_by_target(t, pid)) /* followed by its fork */
+			continue;
+		TRY(sources_add_process(&c->sources, pid, &is_missed, err));
+		c->nr_joined++;
+		c->nr_missed += is_missed;
+	}
+	return 0;
+}
+
+static void add_joined_fact(struct capture *c)
+{
+	if (!c->nr_joined)
+		return;
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_addf(&text, "%s started in it from outside during the capture",
+		 num_noun(c->nr_joined, "processes").s);
+	if (c->nr_missed)
+		buf_addf(&text, "; %u of them not recorded completely: that needs BPF programs",
+			 c->nr_missed);
+	profile_fact(c->p, FACT_JOINED, buf_str(&text));
+}
+
 static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *err)
 {
 	for (;;) {
@@ -520,6 +598,7 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 		poll_events(c, now);
 		uint64_t drained_ns = clock_mono_ns();
 		TRY(drain(c, drained_ns, err));
+		TRY(add_joined(c, drained_ns, err));
 		builder_retry_modules(c->builder);
 		now = clock_mono_ns();
 		if (now >= c->next_symbolize_ns) {
@@ -659,6 +738,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	sources_result(&c->sources, r);
 	python_facts(c->p, builder_modules(c->builder), r->has_engine ? &r->engine : NULL);
 	add_end(c, r->end);
+	add_joined_fact(c);
 	if (c->options->hooks)
 		c->options->hooks->facts(c->options->hooks->ctx, c->p);
 	write_jit_maps(c);

@@ -58,9 +58,9 @@ struct capture_options {
 	const struct spans_spec *spans;     /* with TABLE_SPANS */
 	const struct heapsource_spec *heap; /* with TABLE_LIVE */
 	bool takes_children; /* of the command: its memory is read, too; of @target: see there */
-	uint64_t memory_spacing_ns;        /* with TABLE_MEMORY: between readings, 0 = 1 s */
-	const struct target *target;       /* NULL: only the command */
-	char **command;                    /* NULL-terminated, or NULL */
+	uint64_t memory_spacing_ns; /* with TABLE_MEMORY: between readings, 0 = 1 s */
+	struct target *target;      /* NULL: only the command; processes that join it are added */
+	char **command;             /* NULL-terminated, or NULL */
 	const struct capture_hooks *hooks; /* with a command; may be NULL */
 	uint64_t duration_ns;              /* 0 = until the command exits or a signal stops it */
 	uint64_t delay_ns;

@@ -428,6 +428,20 @@ int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 	return 0;
 }
 
+int sources_add_process(struct sources *s, int32_t pid, bool *ret_is_missed, struct err *err)
+{
+	*ret_is_missed = false;
+	TRY(s->env.engine ? engine_add(s->env.engine, pid, err) : 0);
+	TRY(s->sampler ? sampler_add(s->sampler, pid, &s->sink, err) : 0);
+	vec_foreach(one, &s->list) {
+		if (one->kind->add_process)
+			one->kind->add_process(one->self, pid);
+		else if (!s->env.engine)
+			*ret_is_missed = true;
+	}
+	return 0;
+}
+
 static int stop_list(struct sources *s, struct err *err)
 {
 	vec_foreach(one, &s->list)

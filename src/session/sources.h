@@ -88,6 +88,10 @@ void sources_space_changed(const struct sources *s, int32_t pid, const struct sp
 /* Passes forks, execs and exits to the sources, before the builder gets them. */
 int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
 		    struct err *err);
+/*
+ * A process has joined the target. *ret_is_missed: a source without BPF programs cannot record it.
+ */
+int sources_add_process(struct sources *s, int32_t pid, bool *ret_is_missed, struct err *err);
 /* The stack copy of this thread was too short (builder_options.wants_more_stack). */
 void sources_grow_copy(const struct sources *s, int32_t tid, uint64_t nr_bytes);
 

@@ -6,7 +6,7 @@ build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev lib
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg golang-go graphviz protobuf-compiler dwz elfutils
-perl tmux util-linux openssl postgresql rustc cargo librust-parking-lot-dev
+podman runc conmon perl tmux util-linux openssl postgresql rustc cargo librust-parking-lot-dev
 librust-crossbeam-channel-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libaio-dev heaptrack valgrind zstd"
 bench="bpftrace libbpf-tools liblmdb-dev"
 want=""

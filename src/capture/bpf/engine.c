@@ -189,9 +189,11 @@ static bool take_space(struct engine *e, uint32_t *ret_idx)
 					       ret_idx);
 }
 
-static int add_process(struct engine *e, int32_t pid, uint32_t flags, struct err *err)
+/* @since_ns: from when on it is a target; 0: always. */
+static int add_process(struct engine *e, int32_t pid, uint32_t flags, uint64_t since_ns,
+		       struct err *err)
 {
-	struct kproc proc = {.flags = flags};
+	struct kproc proc = {.flags = flags, .since_ns = since_ns};
 	uint32_t key = (uint32_t)pid;
 	if (!take_space(e, &proc.space_idx))
 		return err_set(err, -ENOSPC, "too many processes");
@@ -210,7 +212,7 @@ static int add_thread(struct engine *e, int32_t tid, struct err *err)
 	int32_t pid;
 	if (proc_tgid(tid, &pid, NULL))
 		return 0; /* gone */
-	int rc = add_process(e, pid, KPROC_THREADS, err);
+	int rc = add_process(e, pid, KPROC_THREADS, 0, err);
 	uint32_t key = (uint32_t)tid;
 	uint8_t yes = 1;
 	if (!rc)
@@ -220,17 +222,28 @@ static int add_thread(struct engine *e, int32_t tid, struct err *err)
 		  : 0;
 }
 
+/* The BPF programs may know it already as one that woke a target, or whose fork they followed. */
 int engine_add(struct engine *e, int32_t pid, struct err *err)
 {
-	return add_process(e, pid, KPROC_TARGET, err);
+	int fd = bpf_map__fd(e->skel->maps.procs);
+	uint32_t key = (uint32_t)pid;
+	struct kproc proc;
+	if (bpf_map_lookup_elem(fd, &key, &proc))
+		return add_process(e, pid, KPROC_TARGET, clock_mono_ns(), err);
+	if (proc.flags & KPROC_TARGET)
+		return 0;
+	proc.flags = KPROC_TARGET;
+	proc.since_ns = clock_mono_ns();
+	(void)bpf_map_update_elem(fd, &key, &proc, BPF_EXIST); /* else it has ended */
+	return 0;
 }
 
 static int add_targets(struct engine *e, struct err *err)
 {
 	const struct target *t = e->target;
-	TRY(t->child ? add_process(e, t->child, KPROC_AT_EXEC, err) : 0);
+	TRY(t->child ? add_process(e, t->child, KPROC_AT_EXEC, 0, err) : 0);
 	for (size_t i = 0; i < t->pids.pids.n; i++)
-		TRY(add_process(e, t->pids.pids.p[i], KPROC_TARGET, err));
+		TRY(add_process(e, t->pids.pids.p[i], KPROC_TARGET, 0, err));
 	for (size_t i = 0; i < t->tids.pids.n; i++)
 		TRY(add_thread(e, t->tids.pids.p[i], err));
 	return 0;
@@ -269,7 +282,7 @@ static bool add_early_fork(struct engine *e, int32_t pid)
 	    (e->start_ns && clock_mono_ns() > e->start_ns + EARLY_FORK_NS) ||
 	    !is_below_target(e, pid))
 		return false;
-	return add_process(e, pid, KPROC_TARGET, NULL) == 0;
+	return add_process(e, pid, KPROC_TARGET, 0, NULL) == 0;
 }
 
 static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)

@@ -84,7 +84,7 @@ void engine_stop(struct engine *e);
 void engine_free(struct engine *e);
 void engine_free_p(struct engine **e);
 
-/* Adds a process and its future children to the targets. */
+/* Adds a process and its future children to the targets, from now on. */
 int engine_add(struct engine *e, int32_t pid, struct err *err);
 
 /* Descriptor of the program for perf sampling events (PERF_EVENT_IOC_SET_BPF); -1: not loaded. */

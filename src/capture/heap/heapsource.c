@@ -486,6 +486,14 @@ static int heap_on_task(void *self, const struct event *ev, const struct event_s
 	return 0;
 }
 
+/* A process that was forked by one that is recorded follows by on_fork. */
+static void heap_add_process(void *self, int32_t pid)
+{
+	struct heapsource *h = self;
+	if (!process_of(h, pid) && !pending_attach_of(h, pid))
+		schedule_attach(h, pid, FORK_DELAY_NS);
+}
+
 /* ---- the capture -------------------------------------------------------------------------- */
 
 static int start_pids(struct heapsource *h, struct err *err)
@@ -496,6 +504,8 @@ static int start_pids(struct heapsource *h, struct err *err)
 		CLEANUP(err_release) struct err why = {0};
 		int32_t pid = pids->pids.p[i];
 		struct pending_attach w = new_attach(pid, 0);
+		if (!target_is_same(h->env.target, pid)) /* its id is another's now */
+			continue;
 		int rc = try_attach(h, &w, &why);
 		if (rc == -EINPROGRESS)
 			vec_push(&h->attaches, w);
@@ -720,6 +730,7 @@ const struct source heap_source = {
 	.reach_ns = heap_reach_ns,
 	.poll_timeout = heap_poll_timeout,
 	.space_changed = heap_space,
+	.add_process = heap_add_process,
 	.on_task = heap_on_task,
 	.free = heap_free,
 };

@@ -53,6 +53,15 @@ void cputime_open(struct cputime *c, const struct target *t, uint64_t max_fds)
 		cputime_release(c);
 }
 
+void cputime_add(struct cputime *c, int32_t pid, uint64_t max_fds)
+{
+	if (!c->fds.n)
+		return;
+	c->before_clock_ns = 0; /* the clocks of processes are from their start on */
+	if (add_process(c, pid, max_fds))
+		cputime_release(c);
+}
+
 static uint64_t sum_ns(const struct cputime *c)
 {
 	uint64_t ns = 0;

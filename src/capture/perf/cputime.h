@@ -25,6 +25,8 @@ struct cputime {
  * none if more than @max_fds are needed, or if it is not permitted.
  */
 void cputime_open(struct cputime *c, const struct target *t, uint64_t max_fds);
+/* Adds a process, whose CPU time counts from now on; without a counter the sum is not known. */
+void cputime_add(struct cputime *c, int32_t pid, uint64_t max_fds);
 /* Counts from now on. */
 void cputime_begin(struct cputime *c);
 /* The CPU time since cputime_begin; 0: not known. */

@@ -132,9 +132,8 @@ static int open_rings(struct sampler *s, struct err *err)
 	if (!bytes)
 		bytes = MIN(RING_MAX_BYTES, RINGS_TOTAL_BYTES / (uint32_t)s->cpus.n);
 	bytes = MAX(round_down_pow2(bytes), RING_MIN_BYTES);
-	for (size_t i = 0; i < s->cpus.n; i++) {
+	for (size_t i = 0; i < s->cpus.n; i++)
 		TRY(open_ring(s, s->cpus.p[i], &bytes, err));
-	}
 	s->info.nr_rings = (uint32_t)s->rings.n;
 	s->info.ring_bytes = bytes;
 	return 0;
@@ -210,9 +209,8 @@ static int add_process(struct sampler *s, int32_t pid, struct err *err)
 		CLEANUP(pid_list_release) struct pid_list tids = {0};
 		if (proc_threads(&tids, pid, NULL))
 			return 0;
-		for (size_t i = 0; i < tids.pids.n; i++) {
+		for (size_t i = 0; i < tids.pids.n; i++)
 			TRY(add_thread(s, tids.pids.p[i], err));
-		}
 	}
 	return 0;
 }
@@ -382,6 +380,16 @@ int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *
 				return err_sys(err, "cannot start sampling");
 	s->is_started = true;
 	return synth_targets(s, sink, err);
+}
+
+int sampler_add(struct sampler *s, int32_t pid, const struct event_sink *sink, struct err *err)
+{
+	bool is_new;
+	(void)map_put(&s->known, (uint32_t)pid, &is_new);
+	(void)map_put(&s->wanted, (uint32_t)pid, NULL); /* used if the sampler is filtering */
+	cputime_add(&s->cpu_time, pid, s->max_events);
+	TRY(s->info.is_filtering ? 0 : add_process(s, pid, err));
+	return is_new ? synth_process(pid, clock_mono_ns(), sink, err) : 0;
 }
 
 const int *sampler_fds(const struct sampler *s, size_t *ret_nr)

@@ -83,6 +83,11 @@ void sampler_begin(struct sampler *s);
 const int *sampler_fds(const struct sampler *s, size_t *ret_nr);
 /* Delivers the records that are old enough to be in order. */
 int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *err);
+/*
+ * Adds a process that was not created by a target thread, and delivers its names and mappings; does
+ * nothing if it is known.
+ */
+int sampler_add(struct sampler *s, int32_t pid, const struct event_sink *sink, struct err *err);
 /* Stops the events and delivers all remaining records. */
 int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err);
 /*

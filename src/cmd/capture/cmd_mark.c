@@ -59,7 +59,7 @@ static int read_request(struct target *ret_t, struct buf *text, const struct mar
 	TRY(target_opts_spec(&spec, &o->target, err));
 	spec.takes_all = true;
 	if (!has_option)
-		vec_push(&spec.names, args->operands.p[0]);
+		vec_push(&spec.words, args->operands.p[0]);
 	join_words(text, args, has_option ? 0 : 1);
 	return o->is_all ? 0 : target_resolve(ret_t, &spec, &none, err);
 }

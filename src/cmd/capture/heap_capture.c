@@ -198,6 +198,7 @@ int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, str
 	const struct chosen_target *t = &job->target;
 	heap->targets = heapplanner_new();
 	heap->is_many = t->has_target && t->target.pids.pids.n > 1;
+	bool takes_children = job->common.target.takes_children || t->target.groups.n;
 	heap->spec = (struct heapsource_spec){.targets = heap->targets,
 					      .forced = (enum heap_method)heap->method,
 					      .is_full_trace = heap->is_all,
@@ -205,7 +206,7 @@ int heap_capture_prepare(struct heap_capture *heap, struct capture_job *job, str
 					      .interval_bytes = heap->interval_bytes
 									? heap->interval_bytes
 									: HEAP_CAPTURE_INTERVAL,
-					      .follows_children = job->common.target.takes_children,
+					      .follows_children = takes_children,
 					      .on_plan = print_plan,
 					      .on_refused = warn_of_refused,
 					      .ctx = heap};

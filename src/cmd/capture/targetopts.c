@@ -16,7 +16,14 @@ static const struct opt target_opts_table[] = {
 	OPT_LIST('t', "tid", struct target_opts, tids, "TID[,TID]",
 		 "single threads with these ids"),
 	OPT_LIST('n', "name", struct target_opts, names, "NAME",
-		 "the process of exactly this name; the same as a bare word"),
+		 "the process of exactly this name; a bare word may also be a container"),
+	OPT_LIST(0, "container", struct target_opts, containers, "NAME|ID",
+		 "all processes of this container (Docker, podman, containerd, Kubernetes: POD, "
+		 "CONTAINER or POD/CONTAINER; compose: a service), also those that start later"),
+	OPT_LIST(0, "cgroup", struct target_opts, cgroups, "PATH",
+		 "all processes of this cgroup and those below, also those that start later"),
+	OPT_LIST(0, "uid", struct target_opts, users, "USER",
+		 "all processes of this user, a name or a number, also those that start later"),
 	OPT_STR(0, "match", struct target_opts, match, "REGEX",
 		"the process whose command line matches"),
 	OPT_FLAG(0, "all-matching", struct target_opts, takes_all,
@@ -57,7 +64,7 @@ static int add_numbers(struct target_spec *spec, bool is_tid, const char *text, 
 	return 0;
 }
 
-/* Adds the bare words: one number is the duration, all others are process names. */
+/* Adds the bare words: one number is the duration, all others are containers or processes. */
 static int add_operands(struct target_spec *spec, const struct opt_args *args,
 			uint64_t *ret_duration_ns, struct err *err)
 {
@@ -70,7 +77,7 @@ static int add_operands(struct target_spec *spec, const struct opt_args *args,
 		if (is_number && !is_duration && i > 0)
 			return opt_to_duration(&ns, word, err);
 		if (!is_duration) {
-			vec_push(&spec->names, word);
+			vec_push(&spec->words, word);
 			continue;
 		}
 		if (*ret_duration_ns) {
@@ -95,6 +102,12 @@ int target_opts_spec(struct target_spec *spec, const struct target_opts *o, stru
 		TRY(add_numbers(spec, true, o->tids.p[i], err));
 	for (size_t i = 0; i < o->names.n; i++)
 		vec_push(&spec->names, o->names.p[i]);
+	for (size_t i = 0; i < o->containers.n; i++)
+		vec_push(&spec->containers, o->containers.p[i]);
+	for (size_t i = 0; i < o->cgroups.n; i++)
+		vec_push(&spec->cgroups, o->cgroups.p[i]);
+	for (size_t i = 0; i < o->users.n; i++)
+		vec_push(&spec->users, o->users.p[i]);
 	spec->match = o->match;
 	spec->is_system = o->is_system;
 	spec->takes_all = o->takes_all;
@@ -102,12 +115,21 @@ int target_opts_spec(struct target_spec *spec, const struct target_opts *o, stru
 	return 0;
 }
 
+bool target_opts_has_any(const struct target_opts *o)
+{
+	return o->pids.n || o->tids.n || o->names.n || o->containers.n || o->cgroups.n ||
+	       o->users.n || o->match || o->is_system;
+}
+
 static void list_candidates(const struct target_candidates *c)
 {
 	vec_foreach(e, &c->list) {
 		CLEANUP(buf_release) struct buf text = {0};
 		escape_term(&text, sv_from_str(e->cmdline));
-		log_note("%8d  %.100s", e->pid, buf_str(&text));
+		if (e->pid)
+			log_note("%8d  %s", e->pid, buf_str(&text));
+		else
+			log_note("  %s", buf_str(&text));
 	}
 }
 
@@ -127,7 +149,7 @@ static int missing_target(const struct opt_args *args, struct err *err)
 	if (args->operands.n == 1)
 		return err_hint(err, "a bare number is SECONDS; a process id is -p %s",
 				args->operands.p[0]);
-	return err_hint(err, "name a process, or use -p PID or -- CMD");
+	return err_hint(err, "name a container or a process, or use -p PID or -- CMD");
 }
 
 bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
@@ -139,7 +161,7 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 	struct chosen_target c = {0};
 	int rc = add_operands(&spec, args, &c.duration_ns, &err);
 	rc = rc ? rc : target_opts_spec(&spec, o, &err);
-	c.has_target = spec.pids.n || spec.tids.n || spec.names.n || spec.match || spec.is_system;
+	c.has_target = target_spec_has_any(&spec);
 	if (!rc && !c.has_target && !args->command)
 		rc = missing_target(args, &err);
 	if (!rc && c.has_target)

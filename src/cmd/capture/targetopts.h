@@ -1,6 +1,7 @@
 /*
  * Selects the target of a command from its command line: the options -p -t -n -a --match
- * --all-matching --children, operands (process names and one number, SECONDS), and "-- CMD". All
+ * --container --cgroup --uid --all-matching --children, operands (names of containers or processes and
+ * one number, SECONDS), and "-- CMD". All
  * commands that have a TARGET use it.
  *
  *	struct target_opts o = {0};
@@ -21,6 +22,9 @@ struct target_opts {
 	struct opt_list pids;
 	struct opt_list tids;
 	struct opt_list names;
+	struct opt_list containers;
+	struct opt_list cgroups;
+	struct opt_list users;
 	const char *match;
 	bool is_system;
 	bool takes_all;
@@ -31,6 +35,9 @@ extern const struct opt_group target_group;
 
 /* Adds the options, without the operands, to @spec (host/target.h). -EINVAL: a malformed id. */
 int target_opts_spec(struct target_spec *spec, const struct target_opts *o, struct err *err);
+
+/* Whether an option names a target. */
+bool target_opts_has_any(const struct target_opts *o);
 
 struct chosen_target {
 	struct target target;

@@ -178,8 +178,7 @@ int cmd_doctor(int argc, char **argv)
 		return status;
 	const struct target_opts *t = &o.target;
 	const char *file = file_operand(&args);
-	bool has_target =
-		args.operands.n || t->pids.n || t->tids.n || t->names.n || t->match || t->is_system;
+	bool has_target = args.operands.n || target_opts_has_any(t);
 	if (has_target && !file && !target_opts_choose(&target, t, &args, &status))
 		return status;
 	return examine(&o, &target.target, file);
