@@ -1,20 +1,24 @@
 #!/bin/sh
-# Runs a test in headless chromium: browser.sh TEST.mjs PROGRAM. Needs node, npm (the first time) and
-# chromium; else skips (77, the reason on the last line). The test imports browserkit.mjs.
+# Runs a test in a headless browser: browser.sh TEST.mjs PROGRAM [firefox], chromium otherwise. Needs node, npm
+# (the first time) and the browser; else skips (77, the reason on the last line). The test imports browserkit.mjs.
 set -eu
 test=$1
 assay=$2
 top=$(cd "$(dirname "$0")/../.." && pwd)
 playwright=1.58.2 # the last one for the Node.js 18 of Debian 12
 modules=$top/build/npm/playwright-$playwright
-chromium=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}
+name=${3:-chromium}
+case $name in
+firefox) browser=${FIREFOX:-$(command -v firefox-esr || command -v firefox || true)} ;;
+*) browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)} ;;
+esac
 
 skip() {
 	echo "$1"
 	exit 77
 }
 command -v node >/dev/null || skip "node is not installed"
-[ -n "$chromium" ] || skip "chromium is not installed"
+[ -n "$browser" ] || skip "$name is not installed"
 if [ ! -d "$modules/node_modules/playwright-core" ]; then
 	command -v npm >/dev/null || skip "npm is not installed"
 	mkdir -p "$modules"
@@ -23,4 +27,4 @@ if [ ! -d "$modules/node_modules/playwright-core" ]; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-CHROMIUM=$chromium node "$test" "$assay" "$dir" "$modules"
+node "$test" "$assay" "$dir" "$modules" "$browser"

@@ -5,7 +5,7 @@ set -u
 build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libncurses-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev libisal-dev libcapstone-dev
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
-libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg golang-go graphviz protobuf-compiler dwz elfutils
+libxml2-utils hotspot chromium firefox-esr fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg golang-go graphviz protobuf-compiler dwz elfutils
 podman runc conmon perl tmux util-linux openssl postgresql rustc cargo librust-parking-lot-dev
 librust-crossbeam-channel-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libaio-dev heaptrack valgrind zstd"
 bench="bpftrace libbpf-tools liblmdb-dev"

@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { createRequire } from 'node:module';
 
-const [, dir, modules] = process.argv.slice(2);
+const [, dir, modules, program] = process.argv.slice(2);
 const { chromium } = createRequire(path.resolve(modules, 'x.js'))('playwright-core');
 const script = path.join(dir, 'load.js');
 const data = fs.readFileSync(process.env.FILE).toString('base64');
 fs.writeFileSync(script, `speedscope.loadFileFromBase64("x.speedscope.json", "${data}")`);
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
 const page = await browser.newPage({ viewport: { width: 1400, height: 2000 } });
 page.on('pageerror', (e) => { console.error(String(e)); process.exitCode = 1; });
 await page.goto(`file://${process.env.SPEEDSCOPE}/index.html#localProfilePath=${script}&view=sandwich`);

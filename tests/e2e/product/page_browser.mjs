@@ -7,25 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { assay, browser, check, dir, finish, grep, names, open, pick, random, words, write }
 	from '../../lib/browserkit.mjs';
-
-const fixtures = path.resolve(path.dirname(process.argv[1]), '../../fixtures');
-
-function view(input, name) {
-	const to = path.join(dir, name);
-	execFileSync(assay, ['view', '-q', '-o', to, input]);
-	return 'file://' + to;
-}
-
-async function ready(page) {
-	await page.waitForFunction(() => window.assay && window.assay.model);
-	await drawn(page);
-	return page;
-}
-
-/* Until the page shows what was asked for. */
-function drawn(page) {
-	return page.evaluate(() => window.assay.whenDrawn());
-}
+import { drawn, fixtures, interact, ready, view } from '../../lib/pagekit.mjs';
 
 /* ---- sums ---- */
 
@@ -274,117 +256,7 @@ await page.close();
 
 /* ---- mouse, keyboard, address ---- */
 url = view(path.join(fixtures, 'waits/hotcold.assay'), 'b.html');
-page = await ready(await open(url));
-const state = () => page.evaluate(() => {
-	const a = window.assay;
-	return { range: a.range, groups: a.groups && [...a.groups], zoom: a.zoom, view: a.view,
-		text: document.querySelector('.selection').textContent, hash: location.hash };
-});
-const frame = () => drawn(page);
-const axis = await page.locator('.layers canvas').last().boundingBox();
-await page.mouse.move(axis.x + axis.width * 0.4, axis.y + 20);
-await page.mouse.down();
-await page.mouse.move(axis.x + axis.width * 0.7, axis.y + 20, { steps: 4 });
-await page.mouse.up();
-await frame();
-let now = await state();
-check(now.range && now.range[1] > now.range[0] && /t=/.test(now.hash), 'dragging selects a range of time');
-const linked = await ready(await open(await page.evaluate(() => location.href)));
-check(JSON.stringify(await linked.evaluate(() => window.assay.range.map(Math.round))) ===
-	JSON.stringify(now.range.map(Math.round)), 'its address opens the same range');
-await linked.close();
-await page.mouse.click(axis.x + axis.width * 0.5, axis.y + 20);
-await frame();
-check((await state()).range === null, 'a click beside the strips removes it');
-const flame = await page.locator('.flame canvas').boundingBox();
-await page.mouse.click(flame.x + 20, flame.y + 18 * 2 + 9);
-await frame();
-now = await state();
-check(now.zoom > 0 && await page.locator('.crumbs button').count() >= 2, 'a click on a frame zooms');
-check(await page.locator('.details dl').count() === 1 &&
-	/assay report/.test(await page.textContent('.details pre')), 'and shows the function and the command');
-await page.keyboard.press('Escape');
-await frame();
-check((await state()).zoom !== now.zoom, 'Escape goes up');
-for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['5', 'about'], ['1', 'flame']]) {
-	await page.keyboard.press(key);
-	await frame();
-	check((await state()).view === title, `${key} opens ${title}`);
-}
-const all = await page.evaluate(() => window.assay.shownSum());
-await page.evaluate(() => window.assay.set({ zoom: 0, selected: window.assay.P.tree.name.indexOf('parse') }));
-const keyed = async (key, text, is) => {
-	await page.keyboard.press(key);
-	await frame();
-	check(await page.evaluate(is), text);
-};
-await keyed('c', 'c draws callers above and callees below', () => {
-	const { tree: d, weights } = window.assay.model, name = (i) => window.assay.symName(d.sym[i]);
-	const up = [...d.parent.keys()].filter((i) => d.isUp[i] && d.parent[i] === 1);
-	return name(1) === 'parse' && name(up[0]) === 'handle_request' && d.n > 3 &&
-		Math.abs(weights.total[1] - up.reduce((sum, i) => sum + weights.total[i], 0)) < 1;
-});
-await keyed('f', 'f keeps what the function calls', () => window.assay.symName(window.assay.model.tree.sym[1]) ===
-	'parse' && window.assay.model.tree.n > 1 && !window.assay.model.tree.isUp);
-await keyed('f', 'and again: all', () => window.assay.root === null);
-await keyed('x', 'x hides the stacks with it', () => window.assay.hidden.size === 1 &&
-	/without parse/.test(document.querySelector('.selection').textContent));
-check(await page.evaluate(() => window.assay.shownSum()) < all, 'and their weight');
-await page.locator('.selection .chip').first().click();
-await frame();
-check(await page.evaluate(() => window.assay.hidden.size === 0 && window.assay.shownSum()) === all,
-	'a click on what is said removes it');
-await keyed('h', 'h shows the heat map', () => document.querySelector('.heat canvas').width > 0 &&
-	!document.querySelector('.heat').hidden);
-await keyed('h', 'and hides it', () => document.querySelector('.heat').hidden);
-await keyed('?', '? lists the keys', () => document.querySelector('dialog').open);
-await keyed('?', 'and closes the list', () => !document.querySelector('dialog').open);
-await page.locator('.axis .legend .chip').nth(1).click();
-await frame();
-check(await page.evaluate(() => window.assay.state !== null && window.assay.shownSum()) < all,
-	'a state of the legend shows only its time');
-await page.locator('.axis .legend .chip').nth(1).click();
-await frame();
-const strips = await page.evaluate(() => [document.querySelector('.layers canvas').clientHeight,
-	window.assay.P.groups.list.filter((g) => g.threads.some((t) => window.assay.P.hasRows[t])).length]);
-check(await page.evaluate((nr) => window.assay.P.hasRows.reduce((a, b) => a + b) === nr, strips[1]), 'few threads have a strip each');
-await page.mouse.click(axis.x + axis.width * 0.5, axis.y + strips[0] - 20 - 16 * strips[1] + 8);
-await frame();
-check(await page.evaluate(() => window.assay.groups.size === 1) && /released by|ended by|Waits/.test(
-	await page.textContent('.details')), 'a click on a strip selects its threads and says who ended their waits');
-await page.evaluate(() => window.assay.set({ groups: null, range: [200, 900] }));
-await frame();
-await page.keyboard.press('z');
-await page.waitForFunction(() => /Whole capture/.test(document.querySelector('.axis').textContent));
-check(true, 'z stretches the range over the axis');
-await keyed('0', '0 shows the whole time again', () => !window.assay.range &&
-	!/Whole capture/.test(document.querySelector('.axis').textContent));
-await keyed('4', 'without data of memory there is no view of it', () => window.assay.view === 'flame' &&
-	!/Memory/.test([...document.querySelectorAll('[role=tab]')].filter((b) => !b.hidden).map((b) => b.textContent)));
-await page.evaluate(() => window.assay.set({ search: 'lock(' }));
-await frame();
-check(/not a regex.*Unterminated group/.test(await page.textContent('.search [role=status]')),
-	'a broken regex is named');
-await page.evaluate(() => window.assay.set({ search: '' }));
-await page.keyboard.press('2');
-await frame();
-await page.locator('thead button').nth(2).click();
-check(await page.locator('th[aria-sort=descending]:visible').count() === 1, 'a head of a column sorts');
-await page.locator('tbody button').first().click();
-await frame();
-check(await page.evaluate(() => window.assay.selected >= 0) &&
-	await page.locator('tr.on').count() === 1, 'a click on a function selects it');
-await page.keyboard.press('z');
-await page.keyboard.press('0');
-await frame();
-const before = (await state()).text;
-await page.keyboard.press('i');
-await frame();
-check(before !== (await state()).text, 'i shows idle time');
-await page.keyboard.press('0');
-await frame();
-check((await state()).text === before, '0 resets');
-await page.close();
+await interact(url);
 
 /* ---- parts of seconds, and values that cannot be ---- */
 page = await ready(await open(url));
@@ -405,14 +277,14 @@ for (const range of [[646, 1893], [10, 23], [1001, 1002], [300, 2000]]) {
 }
 check(/--time 0\.000\.\.(\d\.000)? /.test(await page.textContent('.details pre')), 'the command has whole seconds');
 await page.locator('.details button', { hasText: 'Select whole seconds' }).click();
-await frame();
+await drawn(page);
 check(!/estimates/.test(await page.textContent('.selection')), 'and a button selects them');
 await page.evaluate(() => {
 	const a = window.assay;
 	a.reset();
 	a.set({ heat: true, metric: a.P.metrics.findIndex((m) => m.key === 'on-cpu') });
 });
-await frame();
+await drawn(page);
 const most = await page.evaluate(async () => {
 	const a = window.assay, d = await a.engine.ask('axis', { stream: 0, from: 0, to: a.P.head.duration_ms,
 		nrBins: 600, nrStrips: 15 });
