@@ -88,6 +88,16 @@ export async function interact(url) {
 		'a click on what is said removes it');
 	await keyed('h', 'h shows the heat map', () => document.querySelector('.heat canvas').width > 0 &&
 		!document.querySelector('.heat').hidden);
+	const heat = await page.locator('.heat canvas').boundingBox();
+	await page.mouse.click(axis.x + 150 + (axis.width - 151) * 0.62, heat.y + 30);
+	await frame();
+	check(await page.evaluate(() => {
+		const { range: [from, to], model: { heat: h } } = window.assay, ms = 0.62 * window.assay.P.head.duration_ms;
+		const column = Math.floor(ms / h.columnMs) * h.columnMs;
+		return to - from === h.rowMs && from >= column && to <= column + h.columnMs;
+	}) && heat.x === axis.x && Math.abs(heat.width - axis.width) < 1, 'its columns stand below their times on the axis');
+	await page.evaluate(() => window.assay.set({ range: null }));
+	await frame();
 	await keyed('h', 'and hides it', () => document.querySelector('.heat').hidden);
 	await keyed('?', '? lists the keys', () => document.querySelector('dialog').open);
 	await keyed('?', 'and closes the list', () => !document.querySelector('dialog').open);

@@ -3,7 +3,7 @@
  * coloured by state, and marks. Dragging selects a range of time, a click on a strip its threads. The
  * pictures are on one canvas, the selected range and the mouse's moment on a second one above.
  */
-const STRIPS_MAX = 15, STRIP_PX = 16, GRAPH_PX = 44, LABEL_PX = 150, AXIS_PX = 20, AXIS_BINS = 600;
+const STRIPS_MAX = 15, STRIP_PX = 16, GRAPH_PX = 44, LABEL_PX = 150, AXIS_PX = 20, AXIS_BINS = 600, HEAT_PX = 3;
 
 /* The stream of which the strips are: thread time, else samples; -1: the recording has neither. */
 function axisStream(P) {
@@ -548,35 +548,38 @@ HeatMap.prototype.cellAt = function (ev) {
 	const r = this.canvas.getBoundingClientRect(), h = this.app.model && this.app.model.heat;
 	if (!h)
 		return 0;
-	const rows = h.columnMs / h.rowMs, column = Math.floor((ev.clientX - r.left - this.x0) / this.cellW);
-	const row = Math.floor((ev.clientY - r.top) / this.cellH);
-	return Math.max(0, Math.min(h.bins.length - 1, Math.max(0, column) * rows +
-		Math.max(0, Math.min(rows - 1, row))));
+	const rows = Math.round(h.columnMs / h.rowMs), row = Math.floor((ev.clientY - r.top) / HEAT_PX);
+	return Math.min(h.bins.length - 1, Math.floor(this.axis.msAt(ev) / h.columnMs) * rows +
+		Math.max(0, Math.min(rows - 1, row)));
 };
 
+/* Columns stand where the time axis has their time. */
 HeatMap.prototype.draw = function () {
-	const h = this.app.model.heat, m = this.app.metricNow();
+	const h = this.app.model.heat, m = this.app.metricNow(), axis = this.axis;
 	if (!h)
 		return;
-	const rows = Math.round(h.columnMs / h.rowMs), columns = Math.ceil(h.bins.length / rows);
+	const rows = Math.round(h.columnMs / h.rowMs), H = rows * HEAT_PX;
 	const max = h.bins.reduce((a, b) => Math.max(a, b), 0) || 1, isDark = darkMode();
-	this.x0 = this.axis.x0;
-	this.cellW = Math.min(24, (this.axis.W - this.x0) / columns);
-	this.cellH = 3;
-	this.text.textContent = m.title + ': a column is ' + timeText(h.columnMs * 1e6) + ', a cell ' +
-		timeText(h.rowMs * 1e6) + ', from top to bottom; the busiest has ' + amountText(max, m.unit) +
+	this.text.textContent = m.title + ' on the time axis: a column is ' + timeText(h.columnMs * 1e6) + ', a cell ' +
+		timeText(h.rowMs * 1e6) + ' of it, from top to bottom; the busiest has ' + amountText(max, m.unit) +
 		'. Drag from one cell to another to select the time between them.';
-	const c = fitCanvas(this.canvas, this.axis.W, rows * this.cellH);
-	c.clearRect(0, 0, this.axis.W, rows * this.cellH);
-	const r = this.app.range;
+	const c = fitCanvas(this.canvas, axis.W, H);
+	c.clearRect(0, 0, axis.W, H);
+	c.font = axis.font;
+	c.textBaseline = 'middle';
+	axis.label(c, 'from 0', 6, false);
+	axis.label(c, 'to ' + timeText(h.columnMs * 1e6), H - 6, false);
+	const r = this.app.range, right = axis.x0 + axis.w;
 	for (let i = 0; i < h.bins.length; i++) {
-		const v = Math.sqrt(h.bins[i] / max), t = i * h.rowMs;
+		const v = Math.sqrt(h.bins[i] / max), t = i * h.rowMs, column = Math.floor(i / rows);
+		const x = Math.max(axis.x0, axis.xOf(column * h.columnMs)), end = axis.xOf((column + 1) * h.columnMs);
+		if (x >= right || end <= x)
+			continue;
 		c.globalAlpha = r && (t + h.rowMs <= r[0] || t >= r[1]) ? 0.25 : 1;
 		c.fillStyle = isDark ? 'rgb(' + Math.round(32 + 215 * v) + ',' + Math.round(36 + 120 * v) + ',' +
 			Math.round(44 + 20 * v) + ')' : 'rgb(' + Math.round(246 - 66 * v) + ',' +
 			Math.round(246 - 190 * v) + ',' + Math.round(244 - 210 * v) + ')';
-		c.fillRect(this.x0 + Math.floor(i / rows) * this.cellW, i % rows * this.cellH,
-			this.cellW - (this.cellW > 6 ? 1 : 0), this.cellH);
+		c.fillRect(x, i % rows * HEAT_PX, Math.min(end, right) - x - (end - x > 6 ? 1 : 0), HEAT_PX);
 	}
 	c.globalAlpha = 1;
 };
