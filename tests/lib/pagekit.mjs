@@ -24,6 +24,56 @@ export function drawn(page) {
 	return page.evaluate(() => window.assay.whenDrawn());
 }
 
+/* Self weights by path, whatever the order; threads above the stacks are left out. Runs in the page. */
+async function sumsInOrder(order) {
+	const a = window.assay;
+	a.set({ order, zoom: 0 });
+	await a.whenDrawn();
+	const { tree: d, weights } = a.model, out = {}, paths = [''];
+	let isOrdered = d.start ? d.n > 40 : true;
+	for (let i = 1; i < d.n; i++) {
+		const up = paths[d.parent[i]], name = a.symName(d.sym[i]);
+		paths.push(d.start && !d.parent[i] ? '' : d.isInverted ? `${name};${up}` : `${up}${name};`);
+		if (weights.self[i] > 0)
+			out[paths[i]] = (out[paths[i]] || 0) + weights.self[i];
+		for (let c = d.first[i]; d.start && c && d.next[c]; c = d.next[c]) /* the last one first */
+			isOrdered = isOrdered && d.from[d.next[c]] <= d.from[c] && d.start[d.next[c]] < d.start[c];
+	}
+	return { sums: out, isOrdered, n: d.n, total: weights.total[0], isOther: !!(d.start || d.isInverted),
+		found: document.querySelector('.search [role=status]').textContent };
+}
+
+/* Time order and the inverted tree have the sums of the graph, whatever is selected. */
+async function orders(page) {
+	for (const range of [null, [400, 1233]]) {
+		await page.evaluate((r) => window.assay.set({ range: r, search: 'log_append|parse' }), range);
+		const all = await page.evaluate(sumsInOrder, '');
+		for (const order of ['time', 'up']) {
+			const now = await page.evaluate(sumsInOrder, order), keys = Object.keys(all.sums);
+			check(now.isOther && now.isOrdered && Math.abs(now.total - all.total) < 1 && now.found === all.found &&
+				keys.length > 5 && keys.length === Object.keys(now.sums).length &&
+				keys.every((k) => Math.abs(all.sums[k] - now.sums[k]) < 1),
+			`${order || 'heaviest left'}, ${range || 'whole'}: the same sums and search share (${now.n} frames)`);
+		}
+	}
+	await page.evaluate(() => window.assay.set({ range: null, search: '' }));
+	await page.keyboard.press('t');
+	await drawn(page);
+	await page.evaluate(() => window.assay.set({ zoom: 60 }));
+	const linked = await ready(await open(await page.evaluate(() => location.href)));
+	check(await linked.evaluate(() => window.assay.order === 'time' && window.assay.zoom === 60),
+		'the address keeps the order and the zoomed frame');
+	await linked.close();
+	await page.keyboard.press('b');
+	await drawn(page);
+	check(await page.evaluate(() => window.assay.order === 'up' && !window.assay.zoom &&
+		/callers below/.test(document.querySelector('.crumbs').textContent)), 'b shows the inverted tree');
+	check(/ --reverse /.test(await page.textContent('.details pre')), 'and the command prints it');
+	await page.locator('.orders button').first().click();
+	await drawn(page);
+	check(await page.evaluate(() => !window.assay.model.tree.isInverted && !window.assay.order), 'and a button the graph');
+}
+
 /* Uses everything with mouse, keyboard and address. The page has waits/hotcold.assay. */
 export async function interact(url) {
 	const page = await ready(await open(url));
@@ -101,6 +151,7 @@ export async function interact(url) {
 	await keyed('h', 'and hides it', () => document.querySelector('.heat').hidden);
 	await keyed('?', '? lists the keys', () => document.querySelector('dialog').open);
 	await keyed('?', 'and closes the list', () => !document.querySelector('dialog').open);
+	await orders(page);
 	await page.locator('.axis .legend .chip').nth(1).click();
 	await frame();
 	check(await page.evaluate(() => window.assay.state !== null && window.assay.shownSum()) < all,

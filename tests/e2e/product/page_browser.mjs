@@ -257,6 +257,9 @@ await page.close();
 /* ---- mouse, keyboard, address ---- */
 url = view(path.join(fixtures, 'waits/hotcold.assay'), 'b.html');
 await interact(url);
+const html = fs.readFileSync(path.join(dir, 'b.html'), 'utf8');
+const viewer = ['style', 'script'].map((tag) => Buffer.byteLength(html.split(`<${tag}>`)[1].split(`</${tag}>`)[0]));
+check(viewer.every((n) => n > 5000) && viewer[0] + viewer[1] <= 150000, `the viewer has 150 KB at most (${viewer.join(' + ')})`);
 
 /* ---- parts of seconds, and values that cannot be ---- */
 page = await ready(await open(url));

@@ -198,7 +198,7 @@ Details.prototype.drawCommand = function (sym) {
 	if (sym >= 0)
 		words.push('--callers', '^' + escapeRegex(P.tree.name[sym]) + '$');
 	else
-		words.push('--tree');
+		words.push(app.order === 'up' ? '--reverse' : '--tree');
 	words.push(inputPath(P));
 	const text = words.map(shellWord).join(' ');
 	el('h4', {}, this.box).textContent = !cut ? 'The same in a terminal' :

@@ -180,10 +180,16 @@ Engine.prototype.draw = function (q, treeId) {
 		this.innerOf = tree.of;
 		id = this.nrAround = (this.nrAround || 0) + 1;
 	}
+	const sent = (t) => Object.assign({}, t, {of: null}), out = {shown: shown, base: null};
+	const other = q.around !== null || !q.order ? null : q.order === 'up' ? inverted(d, weights) :
+		inOrder(this.P, this.selection(q), this.P.metrics[q.metric], d);
+	if (other) {
+		out.base = {tree: sent(d), weights: weights};
+		({tree, weights} = other);
+		id = q.order + id + this.sumsKey;
+	}
 	this.drawnOf = d.of;
-	const sent = Object.assign({}, tree);
-	delete sent.of;
-	return {id: id, tree: id === treeId ? null : sent, weights: weights, shown: shown};
+	return Object.assign(out, {id: id, tree: id === treeId ? null : sent(tree), weights: weights});
 };
 
 /* The symbols that are folded into a node of the tree drawn last. */

@@ -9,6 +9,15 @@ function FlameView(app, parent, onDetails) {
 	this.app = app;
 	this.onDetails = onDetails;
 	this.box = el('div', {'class': 'flame'}, parent);
+	const orders = el('div', {'class': 'orders', role: 'group', 'aria-label': 'Order of the graph'}, this.box);
+	this.orders = [['', 'Heaviest left', 'Equal stacks together, the heaviest left'],
+		['time', 'Time order', 'Thread by thread, stacks as they followed each other (t)'],
+		['up', 'Inverted', 'What ran or waited (self) at the top, callers below (b)']].map(([order, text, title]) => {
+		const b = el('button', {type: 'button', title: title}, orders);
+		b.textContent = text;
+		b.addEventListener('click', () => app.set({order: order, around: null, zoom: 0}));
+		return [order, b];
+	});
 	this.crumbs = el('div', {'class': 'crumbs'}, this.box);
 	this.legend = el('div', {'class': 'legend'}, this.box);
 	this.hint = el('p', {'class': 'hint'}, this.box);
@@ -50,7 +59,10 @@ FlameView.prototype.layOut = function () {
 	const add = (first, x) => {
 		const kids = [];
 		for (let c = first; c; c = d.next[c]) {
-			if (total[c] * scale >= MIN_PX)
+			if (d.start && total[c] * scale >= MIN_PX) { /* at its place */
+				put(c, (d.start[c] - d.start[z]) * scale, total[c] * scale);
+				stack.push([c, x]);
+			} else if (total[c] * scale >= MIN_PX)
 				kids.push(c);
 			else if (total[c])
 				this.unseen++;
@@ -120,7 +132,7 @@ FlameView.prototype.colorOf = function (sym) {
 
 FlameView.prototype.draw = function () {
 	const a = this.app, {tree: d, weights} = a.model, W = Math.max(200, this.box.clientWidth);
-	const now = [d, weights, a.zoom, a.search, W, darkMode(), window.devicePixelRatio];
+	const now = [d, weights, a.zoom, a.search, W, darkMode(), window.devicePixelRatio, a.order];
 	if (this.drawn && now.every((v, i) => v === this.drawn[i]))
 		return; /* answers to other parts of the page */
 	if (!this.drawn || this.drawn[0] !== d)
@@ -129,6 +141,10 @@ FlameView.prototype.draw = function () {
 	this.W = W;
 	this.layOut();
 	this.paint();
+	for (const [order, b] of this.orders) {
+		b.hidden = order === 'time' && !a.isTimed();
+		b.setAttribute('aria-pressed', String(a.around === null && order === (d.start || d.isInverted ? a.order : '')));
+	}
 	this.drawCrumbs();
 	this.drawLegend();
 	this.drawHint();
@@ -137,6 +153,10 @@ FlameView.prototype.draw = function () {
 /* Why there is no graph. */
 FlameView.prototype.drawHint = function () {
 	const a = this.app, w = a.model.sums;
+	if (a.order === 'time' && a.around === null && a.isTimed() && !a.model.tree.start && a.shownSum()) {
+		this.hint.textContent = 'Too many stacks for the order of time: select a range of time or a thread. Below: heaviest left.';
+		return;
+	}
 	this.hint.textContent = a.shownSum() || w.samples ? '' : w.idle ? 'Only idle time is selected: ' +
 		timeText(w.idle) + '. ' : 'Nothing of ' + a.metricNow().title + ' is selected.';
 	if (this.hint.textContent && w.idle) {
@@ -210,7 +230,12 @@ FlameView.prototype.drawCrumbs = function () {
 	for (let i = a.zoom; i > 0; i = d.parent[i])
 		path.unshift(i);
 	this.crumbs.textContent = '';
-	this.crumbs.hidden = !path.length && !d.isUp;
+	this.crumbs.hidden = !path.length && !d.isUp && !d.start && !d.isInverted;
+	if (d.start && !path.length)
+		this.crumbs.textContent = 'Stacks of each thread in order of time; widths are ' + a.metricNow().title +
+			(a.metricNow().sliceMs ? '; a wait stands at its 10 ms or, if only that is known, its second' : '');
+	if (d.isInverted && !path.length)
+		this.crumbs.textContent = 'What ran or waited (self) at the top, callers below; callers of less than 0.001 % are left out';
 	if (d.isUp && !path.length)
 		this.crumbs.textContent = 'Callers above, callees below ' + shortName(a.symName(d.sym[1]), 60);
 	if (!path.length)
@@ -226,13 +251,13 @@ FlameView.prototype.drawCrumbs = function () {
 
 /* What colours mean, of the widest frames first; and what is not drawn. */
 FlameView.prototype.drawLegend = function () {
-	const P = this.app.P, T = P.tree, {tree: d} = this.app.model, area = new Map();
+	const a = this.app, T = a.P.tree, {tree: d} = a.model, area = new Map();
 	for (const row of this.rows)
 		for (let k = 0; k < row.node.length; k++) {
 			const sym = d.sym[row.node[k]];
 			if (!row.node[k])
 				continue;
-			const text = sym >= T.nrSyms ? 'folded: click opens' : this.meaningOf(sym);
+			const text = a.isFold(sym) ? 'folded: click opens' : sym >= T.nrSyms ? 'thread' : this.meaningOf(sym);
 			const g = area.get(text) || {w: 0, best: 0, sym: sym};
 			g.w += row.w[k];
 			if (row.w[k] > g.best)
@@ -280,25 +305,29 @@ FlameView.prototype.hitsNow = function () {
 		return null;
 	if (this.found && this.found.text === a.search && this.found.weights === weights)
 		return this.found;
+	const base = a.model.base;
 	const re = compileSearch(a.search), T = a.P.tree, isHit = new Uint8Array(T.nrSyms + 2);
 	for (let s = 0; s < T.nrSyms; s++)
 		isHit[s] = re.test(T.name[s]) ? 1 : 0;
-	const inside = new Uint8Array(d.n), nodes = [];
-	let sum = 0;
-	for (let i = 1; i < d.n; i++) {
-		if (d.isUp && d.isUp[i])
-			break;
-		const isOuter = !inside[d.parent[i]];
-		inside[i] = !isOuter || isHit[d.sym[i]] ? 1 : 0;
-		if (!inside[i] || !isOuter || !weights.total[i])
-			continue;
-		sum += weights.total[i];
-		nodes.push(i);
-	}
+	const nodes = outermost(d, weights, isHit);
+	const all = base ? outermost(base.tree, base.weights, isHit) : nodes;
+	const sum = all.reduce((v, i) => v + (base ? base.weights : weights).total[i], 0);
 	this.found = {text: a.search, weights: weights, isHit: isHit, problem: re.problem, sum: sum, nodes: nodes, at: -1,
 		isSorted: false};
 	return this.found;
 };
+
+/* Nodes with a hit, without those below one. */
+function outermost(d, weights, isHit) {
+	const inside = new Uint8Array(d.n), nodes = [];
+	for (let i = 1; i < d.n && !(d.isUp && d.isUp[i]); i++) {
+		const isOuter = !inside[d.parent[i]];
+		inside[i] = !isOuter || isHit[d.sym[i]] ? 1 : 0;
+		if (inside[i] && isOuter && weights.total[i])
+			nodes.push(i);
+	}
+	return nodes;
+}
 
 FlameView.prototype.nextHit = function (by) {
 	const h = this.hitsNow();
@@ -335,13 +364,15 @@ FlameView.prototype.tipLines = function (node) {
 	const lines = [node ? a.symName(sym) : 'all'];
 	if (node && sym < T.nrSyms && T.module[sym])
 		lines.push(T.module[sym] + kindText(T.symFlags[sym]));
-	if (node && sym >= T.nrSyms)
+	if (node && a.isFold(sym))
 		lines.push('click opens these frames');
 	lines.push(amountText(weights.total[node], m.unit) + ' · ' + percentText(weights.total[node], all) +
 		' of what is shown' + (node && d.parent[node] ?
-		' · ' + percentText(weights.total[node], weights.total[d.parent[node]]) + (d.isUp && d.isUp[node] ? ' of its callee' : ' of its caller') : ''));
+		' · ' + percentText(weights.total[node], weights.total[d.parent[node]]) + (d.isInverted || d.isUp && d.isUp[node] ? ' of its callee' : ' of its caller') : ''));
+	if (node && d.start)
+		lines.push(axisText(d.from[node], 1) + ' to ' + axisText(d.till[node], 1));
 	const n = countText(weights.count[node], m.noun);
-	lines.push(d.isUp && d.isUp[node] ? n : n + ' · self ' + amountText(weights.self[node], m.unit));
+	lines.push(d.isInverted || d.isUp && d.isUp[node] ? n : n + ' · self ' + amountText(weights.self[node], m.unit));
 	return lines;
 };
 
@@ -368,12 +399,12 @@ FlameView.prototype.listen = function () {
 
 /* A click zooms, and shows the function at the right; on folded frames it opens them. */
 FlameView.prototype.open = function (node) {
-	const a = this.app, d = a.model.tree, T = a.P.tree;
+	const a = this.app, d = a.model.tree;
 	if (node < 0)
 		return;
 	this.focused = -1;
 	this.tip.hidden = true;
-	if (node && d.sym[node] >= T.nrSyms) {
+	if (node && a.isFold(d.sym[node])) {
 		this.unfold(node);
 		return;
 	}
@@ -383,7 +414,8 @@ FlameView.prototype.open = function (node) {
 /* Opens the symbols that are folded into this node. */
 FlameView.prototype.unfold = function (node) {
 	const a = this.app;
-	if (a.model.tree.isUp && a.model.tree.isUp[node]) {
+	const d = a.model.tree;
+	if (d.start || d.isInverted || d.isUp && d.isUp[node]) {
 		a.set({folds: false});
 		return;
 	}

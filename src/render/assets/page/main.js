@@ -283,6 +283,7 @@ const KEYS = [['/', 'search; Enter goes to the widest match'], ['n N', 'next, pr
 	['1 – 5', 'Flame, Functions, Waits, Memory, About'], ['← ↑ ↓ →', 'move in the graph, move the range'],
 	['Enter', 'zoom into the frame'], ['Esc', 'up, end the search, close, remove the range'],
 	['i', 'show or hide idle time'], ['r', 'show or fold frames of runtimes, allocators, system calls'],
+	['t', 'order of time'], ['b', 'inverted: what ran or waited (self), callers below'],
 	['c', 'sandwich: callers and callees of the function'], ['f', 'focus: only below the function'],
 	['x', 'hide stacks with the function'], ['z', 'stretch the range over the time axis'],
 	['h', 'heat map'], ['0', 'show everything'], ['?', 'this list']];
@@ -322,6 +323,8 @@ function listenKeys(app, bar, flame, axis, help) {
 		r: () => app.set({folds: !app.folds && app.hasFolds, opened: new Set()}),
 		h: () => app.set({heat: !app.heat}),
 		z: () => axis.isShown && axis.zoom(),
+		t: () => app.isTimed() && app.set({view: 'flame', zoom: 0, around: null, order: app.order === 'time' ? '' : 'time'}),
+		b: () => app.set({view: 'flame', zoom: 0, around: null, order: app.order === 'up' ? '' : 'up'}),
 		c: ofSelected((s) => ({view: 'flame', zoom: 0, around: app.around === s ? null : s})),
 		f: ofSelected((s) => ({view: 'flame', zoom: 0, around: null, root: app.root === s ? null : s})),
 		x: ofSelected((s) => ({hidden: new Set(app.hidden).add(s), selected: -1})),

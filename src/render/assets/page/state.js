@@ -11,14 +11,14 @@ function App(P, engine) {
 	this.hasFolds = P.foldKinds.some(Boolean);
 	this.listeners = [];
 	this.idle = [];
-	this.model = null; /* {key, sums, id, tree, weights, shown, functions, details, waits, memory, heat} */
+	this.model = null; /* {key, sums, id, tree, weights, shown, base, functions, details, waits, memory, heat} */
 	this.reset();
 }
 
 App.prototype.reset = function () {
 	Object.assign(this, {metric: 0, range: null, groups: null, state: null, showsIdle: false,
 		folds: this.hasFolds, hidden: new Set(), root: null, around: null, opened: new Set(),
-		search: '', view: this.firstView(), selected: -1, zoom: 0, heat: false});
+		search: '', view: this.firstView(), selected: -1, zoom: 0, heat: false, order: ''});
 	if (this.onReset)
 		this.onReset();
 };
@@ -42,7 +42,7 @@ App.prototype.question = function () {
 	const sorted = (set) => Array.from(set).sort((a, b) => a - b);
 	return {metric: this.metric, range: this.range, groups: this.groups && sorted(this.groups),
 		state: this.state, showsIdle: this.showsIdle, folds: this.folds, hidden: sorted(this.hidden),
-		root: this.root, around: this.around, opened: sorted(new Set([...this.opened, ...this.foldedHits()]))};
+		root: this.root, around: this.around, order: this.isTimed() || this.order === 'up' ? this.order : '', opened: sorted(new Set([...this.opened, ...this.foldedHits()]))};
 };
 
 /* The slowest measured calls, [ms, us, thread, name] each, of the selected threads. */
@@ -118,7 +118,7 @@ App.prototype.take = function (key, answer) {
 	const path = this.pendingZoom || (d.tree && old ? this.zoomPath() : null);
 	delete answer.drawn;
 	this.model = Object.assign({key: key, id: d.id, tree: d.tree || old.tree, weights: d.weights,
-		shown: d.shown}, answer);
+		shown: d.shown, base: d.base}, answer);
 	this.pendingZoom = null;
 	if (path)
 		this.zoom = this.nodeOfPath(path);
@@ -174,8 +174,12 @@ App.prototype.shownSum = function () {
 
 App.prototype.symName = function (s) {
 	const nr = this.P.tree.nrSyms;
-	return s < 0 ? '[none]' : s < nr ? this.P.tree.name[s] :
-		FOLD_NAMES[s - nr + 1];
+	const thread = this.P.head.threads[s - nr - FOLD_NAMES.length];
+	return s < 0 ? '[none]' : s < nr ? this.P.tree.name[s] : FOLD_NAMES[s - nr + 1] || thread[2] + ' ' + thread[1];
+};
+
+App.prototype.isFold = function (s) {
+	return s >= this.P.tree.nrSyms && s < this.P.tree.nrSyms + FOLD_NAMES.length - 1;
 };
 
 /* ---- zoomed frame across trees ------------------------------------------------------------------- */
@@ -188,9 +192,11 @@ App.prototype.zoomPath = function () {
 	return path;
 };
 
-/* The deepest node of the present tree on the path. */
+/* The deepest node of the present tree on the path; in order of time a path is not unique: a node's number. */
 App.prototype.nodeOfPath = function (path) {
 	const d = this.model.tree;
+	if (path > 0)
+		return d.start && path < d.n ? path : 0;
 	let at = 0;
 	for (const sym of path) {
 		let c = d.first[at];
@@ -235,8 +241,13 @@ App.prototype.save = function () {
 		put('v', this.view);
 	if (this.selected >= 0 && this.selected < T.nrSyms)
 		put('f', T.name[this.selected]);
-	const path = this.pendingZoom || this.zoomPath();
-	if (path.length)
+	if (this.order)
+		put('o', this.order);
+	const isOrdered = this.zoom && this.model && this.model.tree.start;
+	const path = this.pendingZoom || (isOrdered ? this.zoom : this.zoomPath());
+	if (path > 0)
+		put('n', path);
+	else if (path.length)
 		put('z', names(path.filter((s) => s < T.nrSyms)));
 	try { /* not allowed in sandboxed frames and data: URLs */
 		history.replaceState(null, '', parts.length ? '#' + parts.join('&') : location.pathname);
@@ -276,5 +287,6 @@ App.prototype.load = function () {
 	this.search = got.s || '';
 	this.view = VIEW_KEYS.includes(got.v) ? got.v : this.view;
 	this.selected = sym(got.f);
-	this.pendingZoom = syms(got.z);
+	this.order = /^(time|up)$/.test(got.o) ? got.o : '';
+	this.pendingZoom = Math.floor(+got.n) || syms(got.z);
 };

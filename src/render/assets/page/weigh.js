@@ -403,6 +403,99 @@ function around(d, w, sym) {
 	return {tree: t, weights: {self: sums.self[0], total: sums.self[1], count: sums.count[1]}};
 }
 
+/*
+ * The tree upside down: frames where stacks end, below each its callers. Callers of what has less than
+ * INVERT_SHARE of all are left out; the weight stays where they would begin.
+ */
+const INVERT_SHARE = 1e-5;
+function inverted(d, w) {
+	const made = new TreeMaker(d.n), counts = ownOf(w.count, d.parent), least = w.total[0] * INVERT_SHARE;
+	let self = [], count = [], rows = [];
+	for (let i = 1; i < d.n; i++)
+		if (w.self[i] || counts[i])
+			rows.push([i, i, 0]); /* where the weight is, the caller to add, the node to add it to */
+	while (rows.length) {
+		const sums = [];
+		for (const r of rows) {
+			r[2] = made.child(r[2], d.sym[r[1]]);
+			sums[r[2]] = (sums[r[2]] || 0) + w.self[r[0]];
+			r[1] = d.parent[r[1]];
+		}
+		rows = rows.filter(([i, caller, at]) => {
+			if (caller && sums[at] >= least)
+				return true;
+			self[at] = (self[at] || 0) + w.self[i];
+			count[at] = (count[at] || 0) + counts[i];
+			return false;
+		});
+	}
+	const t = Object.assign(made.finish(), {isInverted: true});
+	self = Float64Array.from({length: t.n}, (v, i) => self[i] || 0);
+	count = Float64Array.from({length: t.n}, (v, i) => count[i] || 0);
+	return {tree: t, weights: {self: self, total: totals(self, t.parent), count: totals(count, t.parent)}};
+}
+
+/*
+ * The stacks of each thread in order of time: equal frames of stacks that follow each other are one node.
+ * start: the weight before the node; from, till: its time in ms. A wait stands at the 10 ms or at the
+ * second that is known of it. Null: more nodes than can be shown.
+ */
+const ORDERED_MAX = 4e5;
+function inOrder(P, sel, metric, d) {
+	const s = P.streams[metric.stream], rows = [], [from, to] = sel.range || [0, Infinity];
+	eachRow(P, sel, metric, (i, factor) => {
+		const node = d.of[s.node[i]], k = s.shape ? s.shape[i] : 0, unit = k ? 1 / s.shapeTotal[k] : 0;
+		const put = (time, length, share) => {
+			const part = length ? (Math.min(time + length, to) - Math.max(time, from)) / length : 1;
+			if (part > 0 && share)
+				rows.push([s.thread[i], time, node, s.weight[i] * share * part, s.count[i] * share * part, length]);
+		};
+		if (node < 0)
+			return;
+		if (!unit)
+			return put(s.time[i], rowLength(P, s, i), 1);
+		put(s.time[i], rowLength(P, s, i), s.rest[k - 1] * unit);
+		for (let j = s.firstBin[k]; j < s.firstBin[k + 1]; j++)
+			put(s.time[i] + s.bin[j] * BIN_MS, BIN_MS, s.binWeight[j] * unit);
+	});
+	rows.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+	const made = new TreeMaker(1024), self = [0], count = [0], start = [0], first = [0], last = [0];
+	let open = [], at = 0, thread = -1; /* open: [node of d, node made], from the thread on */
+	const add = (parent, sym, time) => {
+		if (made.n === made.parent.length)
+			made.grow();
+		first[made.n] = time;
+		start[made.n] = at;
+		self[made.n] = count[made.n] = 0;
+		return made.add(parent, sym);
+	};
+	for (const [t, time, node, w, c, length] of rows) {
+		const path = [];
+		for (let i = node; i > 0; i = d.parent[i])
+			path.unshift(i);
+		if (t !== thread)
+			open = [[0, add(0, P.tree.nrSyms + FOLD_NAMES.length + t, time)]];
+		thread = t;
+		let k = 0;
+		while (k < path.length && k + 1 < open.length && open[k + 1][0] === path[k])
+			k++;
+		open.length = k + 1;
+		for (; k < path.length; k++)
+			open.push([path[k], add(open[k][1], d.sym[path[k]], time)]);
+		for (const [, made] of open)
+			last[made] = Math.max(last[made] || 0, time + length);
+		const leaf = open[open.length - 1][1];
+		self[leaf] += w;
+		count[leaf] += c;
+		at += w;
+		if (made.n > ORDERED_MAX)
+			return null;
+	}
+	const tree = Object.assign(made.finish(), {start: Float64Array.from(start), from: first, till: last});
+	return {tree: tree, weights: {self: Float64Array.from(self), total: totals(Float64Array.from(self), tree.parent),
+		count: totals(Float64Array.from(count), tree.parent)}};
+}
+
 /* Nodes of @up from 2 on follow those of @down; node 1 is the same in both. */
 function joinTrees(down, up) {
 	const n = down.n + up.n - 2, t = {n: n, isUp: new Uint8Array(n).fill(1, down.n)};
