@@ -62,6 +62,9 @@ const struct cmd cmd_table[] = {
 	{"diff", CMD_GROUP_COMPARE, "compare two profiles: what grew, what shrank", cmd_diff,
 	 NEEDS_NOTHING},
 
+	{"diagnose", CMD_GROUP_READ,
+	 "what slows the program down: findings with their proof, by rules", cmd_diagnose,
+	 NEEDS_NOTHING},
 	{"report", CMD_GROUP_READ, "tables and call trees of a recording", cmd_report,
 	 NEEDS_NOTHING},
 	{"view", CMD_GROUP_READ, "write the HTML page of a recording: time axis and all views",

@@ -103,6 +103,7 @@ int cmd_all(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);
+int cmd_diagnose(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_env(int argc, char **argv);

@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include "analyze/diagnose/diagnose.h"
+#include "analyze/diagnose/diagnosis.h"
 #include "analyze/diagnose/rules.h"
 #include "madewaits.h"
 
@@ -125,4 +126,39 @@ TEST(a_rule_is_over_later_ones_only_if_it_fires)
 		CHECK(d.all[3].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
 		CHECK_STR(diagnose_sentence(&a, &d, d.fired[0]), fires ? "70 %, then" : "load");
 	}
+}
+
+/* Returns the cell "holds" of a recording of 20 s whose waits for fsync are in some seconds. */
+static const char *holds(struct report *r, unsigned from, unsigned to)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(20);
+	for (unsigned s = 0; s < 20; s++) {
+		struct madewait w = {
+			.comm = "a", .tid = 2, .stack = "main app;commit app", .nr = 300};
+		w.second = s;
+		w.reason = s >= from && s < to ? WAIT_FSYNC : WAIT_FILE_READ;
+		w.ms = 900;
+		madewait(p, &w);
+	}
+	profile_seal(p);
+	rules_add_builtin(&rules, &a);
+	diagnosis_report(r, p, &(struct select_spec){0}, &rules, NULL, 0);
+	vec_foreach(t, &r->tables)
+		for (size_t i = 0; i + 2 < t->nr_rows * t->nr_columns; i += t->nr_columns)
+			if (!strcmp(t->cells[i].text, "fsync") &&
+			    !strcmp(t->cells[i + 1].text, "holds"))
+				return t->cells[i + 2].text;
+	return "";
+}
+
+TEST(a_finding_of_some_parts_of_the_capture_is_an_episode)
+{
+	CLEANUP(report_free_p) struct report *all = report_new();
+	CLEANUP(report_free_p) struct report *some = report_new();
+	CHECK_STR(holds(all, 0, 18), "in 9 of 10 equal parts of the capture");
+	CHECK_STR(holds(some, 4, 10),
+		  "an episode: in 3 of 10 equal parts of the capture: 4 s to 6 s, 6 s to 8 s, "
+		  "8 s to 10 s");
 }

@@ -1,0 +1,125 @@
+/* assay diagnose: what is wrong with the program of a recording, by rules. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include "analyze/diagnose/diagnosis.h"
+#include "base/file/file.h"
+#include "analyze/select/window.h"
+#include "cmd/optgroups.h"
+#include "cmd/read/inputs.h"
+
+struct diagnose_opts {
+	const char *rules;
+	const char *time;
+	bool has_all_rules;
+	bool prints_rules;
+	bool lists_measures;
+};
+
+static const struct opt diagnose_opts[] = {
+	OPT_FLAG(0, "all-rules", struct diagnose_opts, has_all_rules,
+		 "also list every rule: fired, not fired with its values, or what it lacks"),
+	OPT_STR(0, "rules", struct diagnose_opts, rules, "FILE",
+		"add the rules in FILE; one with the id of a built-in rule replaces it"),
+	OPT_FLAG(0, "print-rules", struct diagnose_opts, prints_rules,
+		 "print the built-in rules, in the format of --rules"),
+	OPT_FLAG(0, "list-measures", struct diagnose_opts, lists_measures,
+		 "list the values that rules can use"),
+	OPT_STR(0, "time", struct diagnose_opts, time, "FROM..TO",
+		"only this part of the capture, as for assay report"),
+	OPT_END,
+};
+static const struct opt_group diagnose_group = {"Rules", diagnose_opts};
+
+static const char details[] =
+	"Prints at most three findings, the largest share of the time first. Each has the measured "
+	"values with what they are a share of, the test, in how many of ten equal parts of the capture it "
+	"holds, an upper bound of the gain, the command that shows its rows, a remedy, and what would "
+	"refute it. A rule that is the cause of another one's values replaces it.\n"
+	"\n"
+	"Without a finding the answer is one of: mostly idle (no load), inconclusive with what was "
+	"not recorded, or that the capture is not to be relied on.\n"
+	"\n"
+	"FILE is a recording or another profile that assay reads. Without FILE, the newest recording below "
+	"./profiling is read.";
+
+static const char examples[] = "assay diagnose\tthe newest recording\n"
+			       "assay diagnose redis.assay --all-rules\thow each rule came out\n"
+			       "assay diagnose --print-rules > my.rules\ta template for own rules\n"
+			       "assay diagnose redis.assay --rules my.rules --md\tfor an issue\n";
+
+static int read_rules(struct rules *rules, struct arena *a, const char *path, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	rules_add_builtin(rules, a);
+	if (!path)
+		return 0;
+	if (file_read_named(&text, path, RULES_BYTES_MAX, err))
+		return err_wrap(err, "--rules");
+	struct sv copy = sv_from(arena_strndup(a, text.p, text.n), text.n);
+	return rules_add(rules, a, copy, err) ? err_wrap(err, "--rules '%s'", path) : 0;
+}
+
+static int print_rules(void)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_add_sv(&text, rules_builtin_text());
+	return cmd_print(&text);
+}
+
+static int print_measures(const struct output_opts *out)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	struct output_opts all = *out;
+	all.form.has_limit = true; /* not a page: all rows */
+	diagnosis_list_measures(r);
+	return output_report(&all, r);
+}
+
+static int diagnose(const struct diagnose_opts *o, const struct output_opts *out,
+		    const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(inputs_release) struct inputs in = {0};
+	CLEANUP(profile_free_p) struct profile *p = NULL;
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct select_spec spec = {.time = o->time};
+	struct window w;
+	if (read_rules(&rules, &a, o->rules, &err))
+		return cmd_refuse(&err);
+	if (inputs_find(&in, args, &err) || inputs_confine(in.paths, in.nr, out->path, &err) ||
+	    inputs_load(&p, in.paths, in.nr, &(struct load_options){0}, &err))
+		return cmd_fail(&err);
+	if (o->time && window_parse(p, o->time, &w, &err))
+		return cmd_refuse(&err);
+	diagnosis_report(r, p, &spec, &rules, in.nr == 1 ? in.paths[0] : NULL,
+			 o->has_all_rules ? DIAGNOSIS_ALL_RULES : 0);
+	return output_report(out, r);
+}
+
+int cmd_diagnose(int argc, char **argv)
+{
+	struct diagnose_opts o = {0};
+	struct output_opts out = {0};
+	const struct opt_cmd cmd = {
+		.name = "diagnose",
+		.usage = {"[OPTION...] [FILE...]"},
+		.details = details,
+		.examples = examples,
+		.groups = {{&diagnose_group, &o},
+			   {&output_group, &out},
+			   {&renderer_group, &out.form}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (o.prints_rules)
+		return print_rules();
+	if (o.lists_measures)
+		return print_measures(&out);
+	out.form.has_limit = true; /* all rows */
+	return diagnose(&o, &out, &args);
+}
