@@ -335,13 +335,13 @@ static bool help_takes(const char *option)
 
 /*
  * Whether the line is one of assay all without that word: "assay redis-server 30", "assay -p 42". "--"
- * forces a target that has the name of a command.
+ * forces a target that has the name of a command, or of another tool ("perf").
  */
 static bool is_of_target(int argc, char **argv)
 {
 	if (argv[1][0] == '-')
 		return !help_takes(argv[1]) || (!strcmp(argv[1], "--") && argc > 2);
-	return word_is_running(argv[1]);
+	return !word_is_of_other_tool(argv[1]) && word_is_running(argv[1]);
 }
 
 /* The command of the line; its arguments, of which the first is a name, begin at *ret_first. */

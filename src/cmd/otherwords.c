@@ -358,6 +358,17 @@ static bool is_running(const char *word, bool is_pid)
 	return !target_resolve(&t, &spec, &none, NULL);
 }
 
+/* Programs whose own subcommand follows: "perf record" is like "record". */
+static bool is_tool(const char *word)
+{
+	return !strcmp(word, "perf") || !strcmp(word, "samply") || !strcmp(word, "py-spy");
+}
+
+bool word_is_of_other_tool(const char *word)
+{
+	return find_command(word) || is_tool(word);
+}
+
 bool word_is_running(const char *word)
 {
 	return is_running(word, false);
@@ -368,12 +379,6 @@ static void add_running(struct buf *to, const char *word)
 {
 	if (is_running(word, true))
 		buf_addf(to, "the running process, for 10 seconds: assay -p %s 10", word);
-}
-
-/* Programs whose own subcommand follows: "perf record" is like "record". */
-static bool is_tool(const char *word)
-{
-	return !strcmp(word, "perf") || !strcmp(word, "samply") || !strcmp(word, "py-spy");
 }
 
 void other_offer(struct suggest *s)

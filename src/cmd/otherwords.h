@@ -16,6 +16,8 @@ extern const struct opt_other other_options[];
 
 /* Whether the word is a program that can be started: a path, or a name in PATH. */
 bool word_is_program(const char *word);
+/* Whether it is a word of another tool, for which there is a hint. */
+bool word_is_of_other_tool(const char *word);
 /* Whether processes of exactly this name are running. */
 bool word_is_running(const char *word);
 /*

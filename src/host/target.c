@@ -19,6 +19,7 @@
 
 #define FAMILY_SHARE 20
 #define CMDLINE_MAX  100u
+#define FAMILY_DEPTH 64 /* parents of a process that are looked at */
 
 void target_spec_release(struct target_spec *s)
 {
@@ -175,6 +176,30 @@ static int add_matches(struct target *t, struct target_candidates *found, const 
 	return 0;
 }
 
+/* Whether @pid descends from @from. */
+static bool descends(int32_t pid, int32_t from)
+{
+	for (unsigned depth = 0; pid > 1 && depth < FAMILY_DEPTH; depth++)
+		if (proc_parent(pid, &pid, NULL))
+			return false;
+		else if (pid == from)
+			return true;
+	return false;
+}
+
+/* Whether one of the processes started all others: a server and its workers. */
+static bool is_family(const struct target_candidates *found)
+{
+	vec_foreach(first, &found->list) {
+		size_t nr = 0;
+		vec_foreach(e, &found->list)
+			nr += e == first || descends(e->pid, first->pid);
+		if (nr == found->list.n)
+			return true;
+	}
+	return false;
+}
+
 /* What is resolved, and what all words and names have in common. */
 struct resolution {
 	struct target *t;
@@ -197,7 +222,8 @@ static int resolve_name(struct resolution *r, const char *name, bool is_word, st
 	for (size_t i = 0; i < r->all.pids.n; i++)
 		if (!is_self_or_parent(r->all.pids.p[i]) && has_name(r->all.pids.p[i], name))
 			add_candidate(&found, &r->containers, r->all.pids.p[i]);
-	return found.list.n ? add_matches(r->t, &found, what, r->takes_all, r->ret_c, err)
+	bool takes_all = r->takes_all || is_family(&found);
+	return found.list.n ? add_matches(r->t, &found, what, takes_all, r->ret_c, err)
 			    : not_found(&r->all, is_word ? &r->containers : NULL, name, err);
 }
 

@@ -67,7 +67,8 @@ void target_release(struct target *t);
 void target_candidates_release(struct target_candidates *c);
 
 /*
- * Resolves @spec. -ENOTUNIQ: several processes match, *ret_c lists them. -ESRCH: none matches (the
+ * Resolves @spec. A name is that of all processes that have it if one of them started the others (a
+ * server and its workers). -ENOTUNIQ: several others match, *ret_c lists them. -ESRCH: none matches (the
  * hint lists similar names). -EINVAL: a bad number or regular expression.
  */
 int target_resolve(struct target *ret_t, const struct target_spec *spec,

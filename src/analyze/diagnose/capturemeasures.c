@@ -28,12 +28,12 @@ NUMBER(cpus)
 	return nr ? (double)nr : (double)NAN;
 }
 
-/* The CPU quota of the cgroup held threads back; without a quota for no time. */
+/* The CPU quota of the cgroup held threads back; without a quota for no time. Known of the whole only. */
 NUMBER(throttled_time)
 {
 	return select_scope(&m->spec) == SELECT_ALL
 		       ? (double)profile_get_fact_nr(m->p, FACT_THROTTLED_NS)
-		       : 0;
+		       : (double)NAN;
 }
 
 NUMBER(steal_pct)

@@ -142,6 +142,17 @@ static void print_children(const struct target *t)
 			 t->nr_children == 1 ? "is" : "are", t->nr_children == 1 ? "it" : "them");
 }
 
+/* A name that was taken for several processes. */
+static void print_family(const struct target *t, const struct target_spec *spec)
+{
+	bool is_one_name = spec->words.n + spec->names.n == 1 && !spec->pids.n && !spec->takes_all;
+	if (is_one_name && t->pids.pids.n > 1 && !t->groups.n && !t->takes_children)
+		log_note(
+			"%zu processes have this name, and one of them started the others: all are "
+			"recorded",
+			t->pids.pids.n);
+}
+
 /* A number without a target may be meant as a process id, another word as a program to start. */
 static int missing_target(const struct opt_args *args, struct err *err)
 {
@@ -178,6 +189,7 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 		*ret_status = rc == -ESRCH ? EXIT_FAILED : EXIT_USAGE;
 		return false;
 	}
+	print_family(&c.target, &spec);
 	print_children(&c.target);
 	*ret_c = c;
 	return true;

@@ -34,6 +34,15 @@ $ASSAY cpu $twin 1 > out 2>&1
 [ $? = 2 ] || fail "an ambiguous name must be a usage error"
 grep -q "2 processes are named '$twin'" out && grep -q "$two" out && grep -q "$three" out ||
 	fail "candidates are not listed: $(cat out)"
+# a server and its workers: one started the others
+cp "$(command -v dash)" ae2efamily
+./ae2efamily -c './ae2efamily -c "while :; do :; done" & echo $! > worker; while :; do :; done' &
+server=$!
+wait_for grep -q . worker
+$ASSAY cpu ae2efamily 1 -o family.assay > out 2>&1 || fail "family: $(cat out)"
+kill $server $(cat worker)
+says out '2 processes have this name' || fail "family: $(cat out)"
+[ "$($ASSAY report family.assay --by process --stdio | grep -c '[0-9]  ae2efamily$')" = 2 ] || fail "not both processes"
 $ASSAY cpu $twin 1 --all-matching -o all.assay > out 2>&1 || fail "all matching: $(cat out)"
 
 $ASSAY cpu no-such-program-here 1 > out 2>&1
