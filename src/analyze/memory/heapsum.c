@@ -204,11 +204,20 @@ static void add_resident(const struct page *g, struct report_table *to)
 		add_total(g, to, &rows[i]);
 }
 
+/* A format without a mark of its end: a file that was cut between two snapshots looks whole. */
+static bool has_no_end_mark(const struct profile *p)
+{
+	const char *source = profile_get_fact(p, FACT_SOURCE);
+	return source && !strcmp(source, "massif");
+}
+
 /* Blocks of sizes of which none was sampled may be live, too. */
 static const char *live_note(const struct heapfigures *f, bool has_flow)
 {
 	if (f->p->is_incomplete)
 		return "where the data end: allocated in the capture, not freed until then";
+	if (has_no_end_mark(f->p))
+		return "at the last snapshot";
 	if (!has_flow)
 		return "at the end";
 	if (f->not_sampled_bytes <= 0)
@@ -372,6 +381,15 @@ static void note_unit(struct report *r, const struct profile *p)
 			unit, profile_get_fact(p, FACT_MASSIF_UNIT));
 }
 
+static void note_no_end_mark(struct report *r, const struct profile *p)
+{
+	if (has_no_end_mark(p) && !p->is_incomplete)
+		report_note(
+			r,
+			"massif's format has no mark of its end, so the file may be incomplete: its "
+			"last snapshot is the program's end only if nothing was cut off");
+}
+
 static void note_merged(const struct page *g)
 {
 	if (g->f->has_merged)
@@ -456,6 +474,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	view_begin(r, sel, "memory allocations");
 	note_cut(r, p);
 	note_unit(r, p);
+	note_no_end_mark(r, p);
 	note_unsymbolized(r, sel);
 	r->noun = counted(sel);
 	r->has_no_samples = sel->weight && !sel->nr_samples; /* a source that knows only bytes */
@@ -542,8 +561,9 @@ static void add_answer(const struct page *g)
 		answer_sites(g, HEAP_SUM_HELD, "held by processes when they ended");
 	else if (of[HEAP_SUM_LIVE].bytes > 0 && !is_vague(&of[HEAP_SUM_LIVE]))
 		answer_sites(g, HEAP_SUM_LIVE,
-			     g->f->p->is_incomplete ? "live where the data end"
-						    : "live at the end");
+			     g->f->p->is_incomplete     ? "live where the data end"
+			     : has_no_end_mark(g->f->p) ? "live at the last snapshot"
+							: "live at the end");
 	else if (of[HEAP_SUM_PEAK].bytes > 0 && !is_vague(&of[HEAP_SUM_PEAK]))
 		answer_sites(g, HEAP_SUM_PEAK,
 			     g->f->nr_peaks > 1
