@@ -214,6 +214,8 @@ static bool has_no_end_mark(const struct profile *p)
 /* Blocks of sizes of which none was sampled may be live, too. */
 static const char *live_note(const struct heapfigures *f, bool has_flow)
 {
+	if (profile_get_fact(f->p, FACT_DAMAGED))
+		return "in what is left of the damaged recording";
 	if (f->p->is_incomplete)
 		return "where the data end: allocated in the capture, not freed until then";
 	if (has_no_end_mark(f->p))
@@ -552,6 +554,16 @@ static bool is_vague(const struct heap_sum *s)
 	return stat_estimate_error((double)s->bytes, s->variance) > (double)s->bytes;
 }
 
+/* The end of a damaged recording is there; rows before it are missing. */
+static const char *live_answer(const struct profile *p)
+{
+	if (profile_get_fact(p, FACT_DAMAGED))
+		return "live in what is left of the damaged recording";
+	if (p->is_incomplete)
+		return "live where the data end";
+	return has_no_end_mark(p) ? "live at the last snapshot" : "live at the end";
+}
+
 static void add_answer(const struct page *g)
 {
 	const struct heap_sum *of = g->f->total.of;
@@ -560,10 +572,7 @@ static void add_answer(const struct page *g)
 	if (of[HEAP_SUM_HELD].bytes > of[HEAP_SUM_LIVE].bytes && !is_vague(&of[HEAP_SUM_HELD]))
 		answer_sites(g, HEAP_SUM_HELD, "held by processes when they ended");
 	else if (of[HEAP_SUM_LIVE].bytes > 0 && !is_vague(&of[HEAP_SUM_LIVE]))
-		answer_sites(g, HEAP_SUM_LIVE,
-			     g->f->p->is_incomplete     ? "live where the data end"
-			     : has_no_end_mark(g->f->p) ? "live at the last snapshot"
-							: "live at the end");
+		answer_sites(g, HEAP_SUM_LIVE, live_answer(g->f->p));
 	else if (of[HEAP_SUM_PEAK].bytes > 0 && !is_vague(&of[HEAP_SUM_PEAK]))
 		answer_sites(g, HEAP_SUM_PEAK,
 			     g->f->nr_peaks > 1

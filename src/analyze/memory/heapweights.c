@@ -78,6 +78,8 @@ static bool is_allocated_less_freed(const struct profile *p, enum heap_weight w)
 
 const char *heap_weight_title(const struct profile *p, enum heap_weight w)
 {
+	if (w == HEAP_WEIGHT_LIVE && profile_get_fact(p, FACT_DAMAGED))
+		return "live bytes in what is left of the damaged recording";
 	if (w == HEAP_WEIGHT_LIVE && p->is_incomplete)
 		return "live bytes where the data of the incomplete recording end";
 	return is_allocated_less_freed(p, w) ? "bytes allocated less bytes freed"
@@ -500,9 +502,11 @@ static const char *why_empty(const struct gather *g)
 	    (g->p->is_incomplete || g->weight == HEAP_WEIGHT_LEAKED))
 		return g->leaks.why_unknown;
 	if (!heap_weight_has_rows(g->p, g->weight))
-		return g->p->is_incomplete ? "the recording is incomplete, and has none up to "
-					     "where its data end"
-					   : weights[g->weight].empty;
+		return profile_get_fact(g->p, FACT_DAMAGED)
+			       ? "the recording is damaged, and what is left of it has none"
+		       : g->p->is_incomplete ? "the recording is incomplete, and has none up to "
+					       "where its data end"
+					     : weights[g->weight].empty;
 	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)
 		return "no allocation shown was freed before the next one of its thread";
 	if (is_net(g) && g->weight == HEAP_WEIGHT_GROWTH)

@@ -62,7 +62,10 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 			       .end_ns = all.to_ns};
 	if (older_than)
 		TRY(leaks_check(older_than, &l.min_age_ns, err));
-	if (p->is_incomplete)
+	if (profile_get_fact(p, FACT_DAMAGED))
+		l.why_unknown = "the recording is damaged: what is leaked and what was live at the "
+				"peak are known from all its rows only";
+	else if (p->is_incomplete)
 		l.why_unknown =
 			"the recording is incomplete: what is leaked and what was live at the "
 			"peak are known at its end only";
