@@ -100,6 +100,7 @@ int cmd_print(const struct buf *b);
 
 /* The commands, by name. Each returns the exit status. */
 int cmd_all(int argc, char **argv);
+int cmd_all_diagnosed(int argc, char **argv); /* the same, its page is the diagnosis */
 int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);

@@ -31,6 +31,7 @@ static bool is_zero(enum cell_kind kind, const union cell *v)
 static bool is_nil(const struct report_table *t, size_t row)
 {
 	bool has_pct = false;
+	bool has_number = false;
 	bool is_nothing = true;
 	const union cell *cells = &t->cells[row * t->nr_columns];
 	for (size_t c = 0; c < t->nr_columns; c++)
@@ -40,10 +41,11 @@ static bool is_nil(const struct report_table *t, size_t row)
 		enum cell_kind kind = t->columns[c].kind;
 		if (cell_form(kind) != CELL_PLAIN)
 			return false;
+		has_number |= kind != CELL_TEXT;
 		if (has_pct ? kind == CELL_PERCENT && cells_has_column(t, c) : kind != CELL_TEXT)
 			is_nothing &= is_zero(kind, &cells[c]);
 	}
-	return is_nothing && (has_pct || t->nr_columns > 1);
+	return is_nothing && has_number && (has_pct || t->nr_columns > 1);
 }
 
 struct counts {

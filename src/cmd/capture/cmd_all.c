@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "analyze/diagnose/diagnosis.h"
 #include "capture/io/io.h"
 #include "capture/wait/waitsource.h"
 #include "cmd/capture/capture_command.h"
@@ -125,11 +126,34 @@ static const struct capture_command command = {
 	.print_notes = print_notes,
 };
 
-int cmd_all(int argc, char **argv)
+static int run(const struct capture_command *c, int argc, char **argv)
 {
 	struct all_opts o = {0};
-	int status = capture_command(&command, &o, argc, argv);
+	int status = capture_command(c, &o, argc, argv);
 	heap_capture_release(&o.heap);
 	span_capture_release(&o.spans);
 	return status;
+}
+
+int cmd_all(int argc, char **argv)
+{
+	return run(&command, argc, argv);
+}
+
+static int diagnosis_page(struct capture_job *job, const struct capture_result *r,
+			  struct report *report, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	(void)err;
+	rules_add_builtin(&rules, &a);
+	diagnosis_report(report, r->profile, &job->spec, &rules, NULL, 0);
+	return 0;
+}
+
+int cmd_all_diagnosed(int argc, char **argv)
+{
+	struct capture_command c = command;
+	c.page = diagnosis_page;
+	return run(&c, argc, argv);
 }

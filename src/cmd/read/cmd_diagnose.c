@@ -3,10 +3,14 @@
 #include "cmd/cmd.h"
 
 #include "analyze/diagnose/diagnosis.h"
+#include <sys/stat.h>
+
 #include "base/file/file.h"
 #include "analyze/select/window.h"
 #include "cmd/optgroups.h"
+#include "cmd/otherwords.h"
 #include "cmd/read/inputs.h"
+#include "host/reader/hostfile.h"
 
 struct diagnose_opts {
 	const char *rules;
@@ -41,12 +45,15 @@ static const char details[] =
 	"not recorded, or that the capture is not to be relied on.\n"
 	"\n"
 	"FILE is a recording or another profile that assay reads. Without FILE, the newest recording below "
-	"./profiling is read.";
+	"./profiling is read. With a TARGET in its place, or -p PID, a capture is made first, with the options of "
+	"assay all; --rules and --all-rules are for its recording.";
 
-static const char examples[] = "assay diagnose\tthe newest recording\n"
-			       "assay diagnose redis.assay --all-rules\thow each rule came out\n"
-			       "assay diagnose --print-rules > my.rules\ta template for own rules\n"
-			       "assay diagnose redis.assay --rules my.rules --md\tfor an issue\n";
+static const char examples[] =
+	"assay diagnose\tthe newest recording\n"
+	"assay diagnose redis-server 30\ta running service, recorded for 30 seconds\n"
+	"assay diagnose redis.assay --all-rules\thow each rule came out\n"
+	"assay diagnose --print-rules > my.rules\ta template for own rules\n"
+	"assay diagnose redis.assay --rules my.rules --md\tfor an issue\n";
 
 static int read_rules(struct rules *rules, struct arena *a, const char *path, struct err *err)
 {
@@ -99,13 +106,31 @@ static int diagnose(const struct diagnose_opts *o, const struct output_opts *out
 	return output_report(out, r);
 }
 
+/* A running program is recorded first: a name that is no file, an option that names a target, a command. */
+static bool is_of_target(int argc, char **argv)
+{
+	static const char *const options[] = {"-p",    "--pid",    "-t",      "--tid",
+					      "-n",    "--name",   "--match", "--container",
+					      "--uid", "--cgroup", "-a",      "--"};
+	struct stat st;
+	for (int i = 1; i < argc; i++)
+		for (size_t k = 0; k < ARRAY_LEN(options); k++)
+			if (!strcmp(argv[i], options[k]))
+				return true;
+	return argc > 1 && argv[1][0] != '-' && stat(argv[1], &st) && word_is_running(argv[1]);
+}
+
 int cmd_diagnose(int argc, char **argv)
 {
+	if (is_of_target(argc, argv)) {
+		hostfile_start(0, NULL); /* as for each command that captures */
+		return cmd_all_diagnosed(argc, argv);
+	}
 	struct diagnose_opts o = {0};
 	struct output_opts out = {0};
 	const struct opt_cmd cmd = {
 		.name = "diagnose",
-		.usage = {"[OPTION...] [FILE...]"},
+		.usage = {"[OPTION...] [FILE...]", "TARGET [SECONDS]"},
 		.details = details,
 		.examples = examples,
 		.groups = {{&diagnose_group, &o},

@@ -70,5 +70,7 @@ tries=0
 until grep -q '^report$' /proc/$load/comm 2> /dev/null || [ -n "$(pgrep -x report)" ]; do tries=$((tries + 1)); [ $tries -lt 50 ] || fail "not started"; sleep 0.1; done
 "$ASSAY" -- report 1 -o r.assay --no-pictures > rout 2>&1 || fail "-- report: $(cat rout)"
 says rout 'CPU time, waiting, memory, I/O: report' || fail "of another target: $(cat rout)"
+"$ASSAY" diagnose -n report 1 -o d.assay --no-pictures > dout 2>&1 || fail "diagnose: $(cat dout)"
+says dout 'diagnosis: report' && says dout 'holds .* too short' || fail "diagnosis of a target: $(cat dout)"
 kill $load $(pgrep -x report) 2> /dev/null
 exit 0
