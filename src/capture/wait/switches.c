@@ -167,15 +167,6 @@ static int flush(struct switches *s, struct err *err)
 	return waitaccount_flush(&s->account, s->sink, err);
 }
 
-static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
-{
-	for (; s->rows_end_ns <= time_ns; s->rows_end_ns += SOURCE_ROWS_NS) {
-		waitaccount_end_slice(&s->account, s->rows_end_ns);
-		TRY(flush(s, err));
-	}
-	return 0;
-}
-
 /* ---- polls -------------------------------------------------------------------------------- */
 
 static struct procpoll_env poll_env(struct switches *s)
@@ -195,6 +186,17 @@ static void apply_polls(struct switches *s, uint64_t time_ns)
 	}
 	vec_clear(&s->polls);
 	s->nr_polls_applied = 0;
+}
+
+static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
+{
+	for (; s->rows_end_ns <= time_ns; s->rows_end_ns += SOURCE_ROWS_NS) {
+		apply_polls(s,
+			    s->rows_end_ns); /* all that is known of a thread without any event */
+		waitaccount_end_slice(&s->account, s->rows_end_ns);
+		TRY(flush(s, err));
+	}
+	return 0;
 }
 
 static int poll_thread(struct switches *s, const struct waitaccount_thread *t, struct err *err)

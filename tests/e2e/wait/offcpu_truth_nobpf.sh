@@ -22,7 +22,8 @@ judge user "--estimated" "estimated by polling"
 [ $bad = 0 ]
 
 # -p P records P and what it starts from now on, not the children that it has, with each method alike. A
-# thread that may not be polled is not called running, and a sleep that was interrupted is still a sleep.
+# thread that may not be polled is not called running, nor one without any event for a slice of time, and a
+# sleep that was interrupted is still a sleep.
 cat > parent.sh <<'PARENT'
 sleep 60 &
 echo $! > child
@@ -41,8 +42,8 @@ if [ "$(uname -m)" = x86_64 ]; then # clock_nanosleep goes on as restart_syscall
 	wait_for grep -q "^219 " /proc/$parent/syscall
 fi
 $ASSAY offcpu --no-pictures -p $parent -o bpf.assay 0.3 > out 2> err || fail "-p: $(cat err)"
-$ASSAY offcpu --no-bpf --no-pictures -p $parent -o perf.assay 0.3 > out 2> err || fail "-p --no-bpf: $(cat err)"
-setpriv --reuid=nobody --regid=nogroup --clear-groups ./assay offcpu --no-pictures -p $parent -o p.assay 0.3 \
+$ASSAY offcpu --no-bpf --no-pictures -p $parent -o perf.assay 0.8 > out 2> err || fail "-p --no-bpf: $(cat err)"
+setpriv --reuid=nobody --regid=nogroup --clear-groups ./assay offcpu --no-pictures -p $parent -o p.assay 0.8 \
 	> out 2> err || fail "-p as a user: $(cat err)"
 for how in bpf perf p; do
 	$ASSAY report --idle --json $how.assay > $how.json || fail "$how: report"
