@@ -221,8 +221,10 @@ static __always_inline int block_completed_unissued(struct request___io *rq)
 		.table = IO_TABLE_BLOCK,
 		.what = block_what(rq),
 	};
+	if (key.what == IO_FLUSH)
+		return io_account_one(&key, 0, 0);
 	__sync_fetch_and_add(&io_counts.nr_no_issue, 1);
-	return key.what == IO_FLUSH ? io_account_one(&key, 0, 0) : 0;
+	return 0;
 }
 
 static __always_inline struct io_key request_key(const struct block_request *b, bool has_failed)
