@@ -250,6 +250,7 @@ struct report {
 		double unnamed;
 		const char *module; /* NULL: none */
 	} frames;
+	bool is_no_load;     /* the first finding is that there was little to do */
 	bool has_no_samples; /* about a host, or of readings only: no loss counters are shown */
 };
 

@@ -21,7 +21,7 @@ double view_pct(uint64_t part, uint64_t whole)
 
 const char *view_most(double pct)
 {
-	return pct >= 50 ? "most" : "the largest part";
+	return pct > 50 ? "most" : "the largest part";
 }
 
 bool view_is_exact(const struct selection *sel)

@@ -6,6 +6,7 @@
 
 #include "analyze/io/faultsum.h"
 #include "analyze/io/iosum.h"
+#include "analyze/memory/heapweights.h"
 #include "analyze/memory/timeline.h"
 #include "analyze/stacks/hotcold.h"
 #include "analyze/views.h"
@@ -65,6 +66,18 @@ static int add_counts(struct report *r, const struct profile *p, const struct se
 	return 0;
 }
 
+/* What grows is worth more than that the program has little to do. */
+static void add_memory(struct report *r, const struct profile *p)
+{
+	size_t nr = r->findings.n;
+	memtime_add(r, p);
+	if (!nr || r->findings.n == nr || !r->is_no_load)
+		return;
+	const char *grows = r->findings.p[nr];
+	memmove(r->findings.p + 1, r->findings.p, nr * sizeof(grows));
+	r->findings.p[0] = grows;
+}
+
 static enum view_id first_part(const struct profile *p)
 {
 	if (hotcold_exists(p))
@@ -83,8 +96,11 @@ int whole_page(struct report *r, const struct profile *p, const struct select_sp
 		return 0;
 	r->title = views_at(VIEW_ALL)->title;
 	if (select_scope(spec) == SELECT_ALL) /* readings are of processes */
-		memtime_add(r, p);
+		add_memory(r, p);
 	TRY(add_counts(r, p, spec, limits, err));
+	if (heapweights_exist(p) && !tables_has_rows(p, TABLE_GROWTH))
+		report_note(r, "allocations, frees and leaks by call stack: assay report --weight "
+			       "live (allocated, leaked), and the page's view Memory");
 	order_tables(r);
 	if (r->tables.n && !strcmp(r->tables.p[0].key, "breakdown"))
 		r->tables.p[0].nr_first = BREAKDOWN_ROWS;

@@ -306,8 +306,11 @@ int cmd_unknown(int argc, char **argv)
 	log_set_command(NULL);
 	if (!*argv[1])
 		(void)opt_refuse_empty(&err, "the command");
-	else
+	else if (word_is_of_other_tool(argv[1]) || word_is_running(argv[1]))
 		err_set(&err, -EINVAL, "unknown command '%s'", argv[1]);
+	else
+		err_set(&err, -EINVAL,
+			"'%s' is no command, and no container or process has this name", argv[1]);
 	bool has_hint = err.hint || hint_first_word(&err, argc, argv);
 	if (!has_hint && s.best.n && !cmd_find(s.best.p)) /* a misspelt word of another tool */
 		(void)hint_first_word(&err, 2, (char *[]){argv[0], (char *)s.best.p, NULL});
@@ -315,7 +318,7 @@ int cmd_unknown(int argc, char **argv)
 		err_hint(&err, "did you mean '%.*s'? to list all commands: assay help",
 			 SV_ARGS(s.best));
 	if (!err.hint)
-		err_hint(&err, "to list the commands: assay help");
+		err_hint(&err, "to list the commands: assay help; processes: ps -eo pid,comm");
 	log_err(&err);
 	return EXIT_USAGE;
 }

@@ -141,6 +141,7 @@ void diagnose_page(struct report *r, struct measures *m, uint32_t sections, doub
 		report_finding(r, "%s", diagnose_sentence(&a, &d, d.fired[i]));
 		nr_longer += d.fired[i]->order > before_pct;
 	}
+	r->is_no_load = d.nr_fired && d.fired[0]->rule->answer == RULE_NO_LOAD;
 	if (!nr_before || !nr_longer)
 		return;
 	CLEANUP(free_p) const char **before = xmemdup(r->findings.p, nr_before * sizeof(*before));

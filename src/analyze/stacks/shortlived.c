@@ -10,6 +10,7 @@
 #include "base/stat.h"
 #include "base/text/num.h"
 
+#define NR_MIN     10 /* fewer are no load of short processes */
 #define PER_S_MIN  50.0
 #define LIFE_MAX_S 0.05
 #define CAUSE_PCT  50.0 /* with such a share of the CPU time it is the answer */
@@ -80,7 +81,7 @@ void shortlived_report(struct report *r, const struct selection *sel)
 		one->is_short = seconds[n++] <= LIFE_MAX_S;
 	}
 	double window_s = (double)(p->end_ns - MIN(p->start_ns, p->end_ns)) / (double)NS_PER_SEC;
-	if (!(window_s > 0) || (double)n / window_s < PER_S_MIN)
+	if (n < NR_MIN || !(window_s > 0) || (double)n / window_s < PER_S_MIN)
 		return;
 	double life = stat_median(seconds, n);
 	if (life > LIFE_MAX_S)

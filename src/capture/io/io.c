@@ -72,6 +72,11 @@ struct io {
 	bool is_32bit;        /* @pid */
 	bool has_syncs_only;  /* reads and writes are not recorded */
 	bool has_reads;       /* of @pid alone */
+	const struct target *target;
+	struct proc_reads all_before; /* with has_syncs_only: of all processes of the target */
+	struct proc_reads all;
+	size_t nr_all;  /* at the start */
+	size_t nr_left; /* at the end: those that ended are not in the sum */
 	struct proc_reads reads_before;
 	struct proc_reads reads; /* last values read: they are gone when the process exits */
 };
@@ -156,6 +161,7 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	const struct target *t = env->target;
 	s->tables = env->tables;
 	s->has_syncs_only = env->has_syncs_only;
+	s->target = t;
 	s->skel = engine_skel(env->engine);
 	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
 	s->nr_children = t->nr_children;
@@ -238,6 +244,24 @@ static int io_load(void *self, struct err *err)
 	return s->tables & TABLE_SET(IO) ? attach_calls(s, err) : 0;
 }
 
+/* Sums of the processes that the target had at the start. Returns how many can be read. */
+static size_t sum_reads(const struct io *s, struct proc_reads *ret_sum)
+{
+	const struct target *t = s->target;
+	size_t nr = 0;
+	struct proc_reads one;
+	*ret_sum = (struct proc_reads){0};
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
+		if (proc_reads(t->pids.pids.p[i], &one, NULL))
+			continue;
+		ret_sum->call_bytes += one.call_bytes;
+		ret_sum->written_bytes += one.written_bytes;
+		ret_sum->nr_calls += one.nr_calls;
+		nr++;
+	}
+	return nr;
+}
+
 static int io_start(void *self, const struct source_env *env, const struct event_sink *sink UNUSED,
 		    struct err *err UNUSED)
 {
@@ -245,6 +269,8 @@ static int io_start(void *self, const struct source_env *env, const struct event
 	if (s->wants_pressure)
 		mempressure_read(&s->before, s->pid, NULL);
 	bool wants_reads = s->wants_pressure || s->tables & TABLE_SET(IO);
+	if (s->has_syncs_only)
+		s->nr_all = sum_reads(s, &s->all_before);
 	s->has_reads = wants_reads && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
 	s->is_32bit = s->tables & TABLE_SET(IO) && s->pid && proc_is_32bit(s->pid);
 	s->reads = s->reads_before;
@@ -459,6 +485,8 @@ static int io_stop(void *self, const struct event_sink *sink, struct err *err)
 	if (!s->epoch_ns)
 		return 0;
 	s->skel->bss->io_stop_ns = clock_mono_ns();
+	if (s->nr_all > 1)
+		s->nr_left = sum_reads(s, &s->all);
 	detach(s);
 	TRY(drain_page(s, 0, sink, err));
 	return drain_page(s, 1, sink, err);
@@ -513,18 +541,24 @@ static void add_nothing_fact(struct profile *p, const struct io *s)
 
 static void add_syncs_only_fact(struct profile *p, const struct io *s)
 {
-	const struct proc_reads *was = &s->reads_before;
-	if (!s->has_reads) {
+	const struct proc_reads *was = s->nr_all > 1 ? &s->all_before : &s->reads_before;
+	const struct proc_reads *now = s->nr_all > 1 ? &s->all : &s->reads;
+	CLEANUP(buf_release) struct buf whose = {0};
+	bool is_known = s->nr_all > 1 ? s->nr_left == s->nr_all : s->has_reads;
+	if (!is_known) {
 		profile_fact(p, FACT_IO_SYNCS_ONLY, "not recorded one by one (--io)");
 		return;
 	}
-	profile_factf(
-		p, FACT_IO_SYNCS_ONLY,
-		"not recorded one by one (--io); the kernel counts %s of process %d: %s read, "
-		"%s written",
-		num_noun(s->reads.nr_calls - was->nr_calls, "calls").s, s->pid,
-		num_bytes(s->reads.call_bytes - was->call_bytes).s,
-		num_bytes(s->reads.written_bytes - was->written_bytes).s);
+	if (s->nr_all > 1)
+		buf_addf(&whose, "the %zu processes", s->nr_all);
+	else
+		buf_addf(&whose, "process %d", s->pid);
+	profile_factf(p, FACT_IO_SYNCS_ONLY,
+		      "not recorded one by one (--io); the kernel counts %s of %s: %s read, "
+		      "%s written, sockets included",
+		      num_noun(now->nr_calls - was->nr_calls, "calls").s, buf_str(&whose),
+		      num_bytes(now->call_bytes - was->call_bytes).s,
+		      num_bytes(now->written_bytes - was->written_bytes).s);
 }
 
 static void add_pressure_facts(struct profile *p, const struct io *s)

@@ -253,12 +253,14 @@ static void print_flames(const struct outputs *o)
 		log_note("flame graph: %s", *path);
 }
 
-void outputs_print_files(const struct outputs *o, const struct capture_result *r)
+void outputs_print_files(struct outputs *o, const struct capture_result *r)
 {
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
 	print_page(o);
 	print_flames(o);
 	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
+		if (!r->nr_bytes) /* else its header and facts can be read */
+			store_abandon(&o->place);
 		log_note("recording:   none, it could not be written");
 		return;
 	}

@@ -85,6 +85,6 @@ void outputs_print_cost(const struct capture_result *r);
  */
 bool outputs_print_copy(const char *page);
 /* Prints the files written and a suggested next command. */
-void outputs_print_files(const struct outputs *o, const struct capture_result *r);
+void outputs_print_files(struct outputs *o, const struct capture_result *r);
 
 #endif

@@ -16,6 +16,7 @@ grep -q 'just_burn' out err || fail "the summary was lost with the disk"
 head -c 262144 /dev/zero > small/fill 2> /dev/null
 "$ASSAY" cpu -o small/b.assay -- sh -c 'exit 7' > out 2> err
 [ $? = 7 ] || fail "the command's own failure is lost: $(cat err)"
+[ ! -e small/b.assay ] || fail "an empty recording was left"
 rm -f small/*
 "$ASSAY" cpu -o small/c.assay -- "$TARGETS/lives" burn 0.3 > out 2> err || fail "space again: $(cat err)"
 "$ASSAY" report small/c.assay > out || fail "report"
