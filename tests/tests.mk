@@ -6,7 +6,7 @@ help:
 	@echo 'make deps        install the packages that the build needs (Debian, as root)'
 	@echo 'make deps-check  install these and those that the tests need'
 	@echo 'make demo        make deps, build on all CPUs, profile a real service'
-	@echo 'make check       everything that CI runs (root, at most 9 minutes on 2 cores)'
+	@echo 'make check       everything that CI runs (root, about 10 minutes on 2 cores)'
 	@echo 'make check-long  random kills, fuzzing, soak, lock holders, planted causes: LONG minutes (root); result in tests/long/RESULT'
 	@echo 'make libfuzzer   the fuzzer of every parser with libFuzzer (clang): build/fuzz/tests/fuzz/fuzz_*-long'
 	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'

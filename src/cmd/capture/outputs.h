@@ -84,7 +84,7 @@ void outputs_print_cost(const struct capture_result *r);
  * this is no ssh connection.
  */
 bool outputs_print_copy(const char *page);
-/* Prints the files written and a suggested next command. */
+/* Prints the files written and a suggested next command. Removes a recording without a byte. */
 void outputs_print_files(struct outputs *o, const struct capture_result *r);
 
 #endif
