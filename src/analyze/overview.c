@@ -111,22 +111,13 @@ static void note_other_events(struct report *r, const struct selection *sel)
 		report_detail(r, "other events in this profile (--event): %s", buf_str(&b));
 }
 
-static const char *title_of(const struct selection *sel)
-{
-	if (sel->id == TABLE_THREAD_TIME)
-		return "thread time, on-CPU and off-CPU";
-	if (sel->id == TABLE_OFF_CPU)
-		return "off-CPU time";
-	return view_is_cpu_time(sel) ? "CPU time" : "assay report";
-}
-
 void overview_begin(struct report *r, const struct selection *sel)
 {
 	if (heapweights_is_memory(sel)) {
 		heapsum_begin(r, sel->p, sel);
 		return;
 	}
-	view_begin(r, sel, title_of(sel));
+	view_begin(r, sel, view_title(&r->arena, sel));
 	add_facts(r, sel);
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
 		note_few_samples(r, sel);

@@ -46,17 +46,23 @@ bool view_is_cpu_time(const struct selection *sel)
 	return false;
 }
 
-/* The event of a table whose weights are events of a kind that is not time, or NULL. */
+/* Samples of an event that is not CPU time or, in text formats, not known. */
+static bool is_of_event(const struct selection *sel)
+{
+	if (!is_of_table(sel) || sel->id != TABLE_SAMPLES || sel->unit != UNIT_COUNT)
+		return false;
+	bool is_by_sample = !sel->p->tables.p[sel->table].weight_column;
+	return !is_by_sample || !view_is_cpu_time(sel);
+}
+
+/* The event of such a table, or NULL. */
 static const char *counted_event(const struct selection *sel)
 {
-	static const char *const unknown[] = {"samples", TABLES_BEFORE, TABLES_AFTER};
-	if (!is_of_table(sel) || sel->id != TABLE_SAMPLES || sel->unit != UNIT_COUNT)
-		return NULL;
+	static const char *const unknown[] = {"samples", TABLES_BEFORE, TABLES_AFTER, ""};
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
 		if (!strcmp(sel->event, unknown[i]))
 			return NULL;
-	bool is_by_sample = !sel->p->tables.p[sel->table].weight_column;
-	return is_by_sample && view_is_cpu_time(sel) ? NULL : sel->event;
+	return is_of_event(sel) ? sel->event : NULL;
 }
 
 const char *view_amount(const struct selection *sel)
@@ -64,9 +70,11 @@ const char *view_amount(const struct selection *sel)
 	if (sel->unit == UNIT_BYTES)
 		return "bytes";
 	const char *event = counted_event(sel);
-	return event && *event                               ? event
-	       : sel->unit == UNIT_NS || !view_is_exact(sel) ? "time"
-							     : "count";
+	if (event)
+		return event;
+	if (is_of_event(sel))
+		return "samples";
+	return sel->unit == UNIT_NS || !view_is_exact(sel) ? "time" : "count";
 }
 
 double view_effective(const struct selection *sel, struct weight w)
@@ -155,6 +163,21 @@ static bool is_by_period(const struct selection *sel)
 {
 	return is_of_table(sel) && sel->id == TABLE_SAMPLES && sel->unit == UNIT_COUNT &&
 	       sel->p->tables.p[sel->table].weight_column;
+}
+
+const char *view_title(struct arena *a, const struct selection *sel)
+{
+	if (sel->id == TABLE_THREAD_TIME)
+		return "thread time, on-CPU and off-CPU";
+	if (sel->id == TABLE_OFF_CPU)
+		return "off-CPU time";
+	if (view_is_cpu_time(sel))
+		return "CPU time";
+	const char *event = counted_event(sel);
+	if (event)
+		return arena_fmt(a, "%s of %s", is_by_period(sel) ? "number" : "samples", event);
+	return sel->unit == UNIT_COUNT ? arena_strdup(a, select_noun(sel))
+				       : arena_fmt(a, "%s (%s)", sel->event, view_amount(sel));
 }
 
 /* Returns what weights count; NULL: samples. */

@@ -59,6 +59,8 @@ bool view_is_cpu_time(const struct selection *sel);
  * "page-faults". Lives as long as the profile.
  */
 const char *view_amount(const struct selection *sel);
+/* Title of a page of these rows: "CPU time", "number of page-faults", "samples of sched:sched_switch". */
+const char *view_title(struct arena *a, const struct selection *sel);
 /* True if rows were counted, not sampled: shares have no sampling error. */
 bool view_is_exact(const struct selection *sel);
 /* Half width of the 95 % confidence interval of a share, in percentage points; NaN if exact. */

@@ -30,13 +30,33 @@ static uint64_t weight_of(const struct profile *p, const struct select_spec *spe
 	return views_select(&a, p, spec, &sel, NULL) ? 0 : sel.weight;
 }
 
+/* ".sched.sched_switch.svg" */
+static const char *suffix_of_event(struct arena *a, const char *event)
+{
+	char *suffix = arena_fmt(a, ".%s.svg", event);
+	for (char *c = suffix; *c; c++)
+		*c = *c == ':' || *c == '/' ? '.' : *c;
+	return suffix;
+}
+
+/* The default event has no suffix, further sampled ones their name. */
 VIEWPICTURES(samples)
 {
 	(void)v;
-	(void)p;
 	(void)flags;
-	struct view_pictures to = room_for(a, 1);
+	struct view_pictures to = room_for(a, p->tables.n + 1);
 	add(&to, spec, ".svg");
+	struct selection first;
+	if (spec->event || tables_are_difference(p) || views_select(a, p, spec, &first, NULL))
+		return to;
+	struct select_spec own = *spec;
+	for (uint32_t i = 0; i < p->tables.n; i++) {
+		const struct table *t = &p->tables.p[i];
+		if (t->id != TABLE_SAMPLES || i == first.table || !t->n)
+			continue;
+		own.event = profile_text(p, t->event);
+		add(&to, &own, suffix_of_event(a, own.event));
+	}
 	return to;
 }
 
@@ -129,15 +149,6 @@ static bool has_stacks(const struct table *t)
 		if (t->stack[i])
 			return true;
 	return false;
-}
-
-/* ".sched.sched_switch.svg" */
-static const char *suffix_of_event(struct arena *a, const char *event)
-{
-	char *suffix = arena_fmt(a, ".%s.svg", event);
-	for (char *c = suffix; *c; c++)
-		*c = *c == ':' || *c == '/' ? '.' : *c;
-	return suffix;
 }
 
 VIEWPICTURES(events)

@@ -166,7 +166,7 @@ static const struct view views[VIEW_NR] = {
 			      .page = thread_time_page,
 			      .pictures = viewpictures_of_waits},
 	[VIEW_CPU] = {.key = "cpu",
-		      .title = "CPU time",
+		      .title = "CPU time", /* of other events: view_title */
 		      .tables = BIT(TABLE_SAMPLES),
 		      .select = select_run,
 		      .page = samples_page,

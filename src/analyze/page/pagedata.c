@@ -310,6 +310,14 @@ static const char *report_options(struct arena *a, const struct view_picture *pi
 	return pic->spec.event ? arena_fmt(a, "-e %s", pic->spec.event) : "";
 }
 
+static const char *title_of(struct arena *a, const struct view *v, const struct view_picture *pic,
+			    const struct selection *sel)
+{
+	if (pic->title)
+		return pic->title;
+	return v == views_at(VIEW_CPU) ? view_title(a, sel) : v->title;
+}
+
 static int add_stream(struct maker *m, const struct view *v, const struct view_picture *pic,
 		      struct err *err)
 {
@@ -324,7 +332,7 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 		return 0;
 	struct page_stream s = {
 		.key = key_of(a, v, pic),
-		.title = arena_strdup(a, pic->title ? pic->title : v->title),
+		.title = arena_strdup(a, title_of(&scratch, v, pic, &sel)),
 		/* A row of span time is the part of calls with one reason. */
 		.noun = sel.id == TABLE_SPAN_TIME ? "parts of calls"
 						  : arena_strdup(a, select_noun(&sel)),
@@ -515,7 +523,8 @@ static int add_pages(struct job *job, struct err *err)
 	vec_foreach(text, &first->findings)
 		vec_push(&page->sentences, *text);
 	const char *target = report_get_fact(first, FACT_TARGET);
-	const char *title = views_default(job->p)->title;
+	const struct view *v = views_default(job->p);
+	const char *title = v == views_at(VIEW_CPU) ? first->title : v->title;
 	page->title = target ? arena_fmt(&first->arena, "%s: %s", target, title) : title;
 	return 0;
 }

@@ -137,3 +137,21 @@ TEST(pagedata_of_nothing_is_empty)
 	CHECK_U64(page.tree->nr_nodes, 1);
 	CHECK_U64(page.duration_ms, 0);
 }
+
+TEST(pagedata_of_other_events_is_named_by_them)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t faults = made_table(p, "page-faults", 1);
+	uint32_t switches = made_table(p, "sched:sched_switch", 1);
+	made_sample(p, faults, &(struct made){.stack = "main;f", .ns = 5});
+	made_sample(p, switches, &(struct made){.stack = "main;g", .ns = 6});
+	p->tables.p[faults].id = p->tables.p[switches].id = TABLE_SAMPLES;
+	profile_seal(p);
+	CLEANUP(page_release) struct page page = made_page(p);
+	CHECK_STR(page.title, "samples of page-faults");
+	CHECK_STR(page.first->title, "samples of page-faults");
+	CHECK_U64(page.streams.n, 2); /* each event has a flame graph */
+	CHECK_STR(page.streams.p[0].title, "samples of page-faults");
+	CHECK_STR(page.streams.p[1].title, "samples of sched:sched_switch");
+	CHECK_STR(page.streams.p[1].report, "-e sched:sched_switch");
+}
