@@ -8,11 +8,14 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process/progress.h"
 #include "base/text/escape.h"
 #include "base/text/suggest.h"
 #include "cmd/cmd_table.h"
 #include "cmd/otherwords.h"
+#include "cmd/settings.h"
 #include "host/reader/hostfile.h"
+#include "session/store.h"
 
 #define CAP_BIT(cap) ((uint64_t)1 << (cap))
 #define NEEDS(bits, caps)                          \
@@ -80,6 +83,8 @@ const struct cmd cmd_table[] = {
 	 cmd_doctor, NEEDS_NOTHING},
 	{"list", CMD_GROUP_MANAGE, "list the events that can be counted", cmd_list,
 	 NEEDS(RIGHTS_TRACEPOINTS | RIGHTS_IS_ALONE, CAP_BIT(CAP_DAC_READ_SEARCH))},
+	{"config", CMD_GROUP_MANAGE, "show the settings, and where each value comes from",
+	 cmd_config, NEEDS_NOTHING},
 	{"mark", CMD_GROUP_MANAGE, "mark the start of a phase in running captures", cmd_mark,
 	 NEEDS_NOTHING},
 	{"env", CMD_GROUP_MANAGE, "run a command with jemalloc profiling enabled", cmd_env,
@@ -105,14 +110,18 @@ struct common_opts {
 	bool is_quiet;
 	int nr_verbose;
 	const char *debug;
+	const char *dir;
 	int color;
+	int progress;
 };
 
 /* Set once by cmd_parse, before any thread. */
 static enum term_when color_when;
+static const char *recordings_dir;
+static struct settings settings; /* its texts are used until the end */
 static const char *command_name = "";
 
-static const struct opt_choice color_choices[] = {
+static const struct opt_choice when_choices[] = {
 	{"auto", TERM_AUTO, NULL},
 	{"always", TERM_ALWAYS, NULL},
 	{"never", TERM_NEVER, NULL},
@@ -145,11 +154,15 @@ static const struct opt common_opts[] = {
 	OPT_STR(0, "debug", struct common_opts, debug, "DOMAIN[:N],...",
 		"debug messages of these domains, N from 1 to 3: perf, bpf, unwind, symbol, "
 		"ingest, format, session, host, all"),
-	OPT_ENUM(0, "color", struct common_opts, color, color_choices, "WHEN",
+	OPT_STR(0, "dir", struct common_opts, dir, "DIR",
+		"folder of the recordings (default ./" STORE_BASE ")"),
+	OPT_ENUM(0, "color", struct common_opts, color, when_choices, "WHEN",
 		 "use colours on the terminal (default auto)"),
+	OPT_ENUM(0, "progress", struct common_opts, progress, when_choices, "WHEN",
+		 "print progress (default auto: on a terminal, after one second)"),
 	OPT_END,
 };
-static const struct opt_group common_group = {"General", common_opts};
+const struct opt_group common_group = {"General", common_opts};
 
 static void print_help(const struct opt_cmd *cmd, const char *form)
 {
@@ -191,6 +204,40 @@ static int check_command(const struct opt_cmd *cmd, const struct opt_args *args,
 	return err_hint(err, "usage: assay %s %s", cmd->name, usage);
 }
 
+static void print_settings_notes(void)
+{
+	vec_foreach(n, &settings.notes) {
+		log_note("%s", n->text);
+		if (n->hint)
+			log_hint("%s", n->hint);
+	}
+}
+
+/* Applies the common options. */
+static int apply_common(const struct common_opts *o, struct err *err)
+{
+	if (o->debug)
+		TRY(log_set_debug(o->debug, err));
+	log_set_level(o->is_quiet         ? LOG_ERROR
+		      : o->nr_verbose > 1 ? LOG_DEBUG
+		      : o->nr_verbose     ? LOG_INFO
+					  : LOG_NOTE);
+	color_when = (enum term_when)o->color;
+	recordings_dir = o->dir;
+	progress_set_when((enum term_when)o->progress);
+	return 0;
+}
+
+const struct settings *cmd_settings(void)
+{
+	return &settings;
+}
+
+const char *cmd_recordings_dir(void)
+{
+	return recordings_dir;
+}
+
 bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	       int *ret_status)
 {
@@ -200,7 +247,10 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 	while (g < OPT_GROUPS_MAX && all.groups[g].group)
 		g++;
 	ASSERT(g < OPT_GROUPS_MAX);
+	settings_read(&settings);
 	all.others = other_options;
+	all.presets = settings.presets.p;
+	all.nr_presets = settings.presets.n;
 	all.groups[g] = (struct opt_bind){&common_group, &common};
 
 	const struct cmd *row = cmd_find(cmd->name);
@@ -218,17 +268,12 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 	if (rc && !err.hint && usage_with_dashes(cmd)) /* mostly an option of the program */
 		(void)hint_launch(&err, cmd->name, argc, argv, opt_first_operand(&all, argc, argv));
 	rc = rc ? rc : check_command(cmd, ret_args, &err);
-	if (!rc && common.debug)
-		rc = log_set_debug(common.debug, &err);
+	rc = rc ? rc : apply_common(&common, &err);
 	if (rc) {
 		*ret_status = cmd_refuse(&err);
 		return false;
 	}
-	log_set_level(common.is_quiet         ? LOG_ERROR
-		      : common.nr_verbose > 1 ? LOG_DEBUG
-		      : common.nr_verbose     ? LOG_INFO
-					      : LOG_NOTE);
-	color_when = (enum term_when)common.color;
+	print_settings_notes();
 	return true;
 }
 

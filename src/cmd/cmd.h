@@ -64,8 +64,8 @@ struct cmd {
 int cmd_main(int argc, char **argv);
 
 /*
- * Parses the options of @cmd and the common ones (-h, -q, -v, --debug, --color), applies the common
- * ones, and takes the summary from the command table. Returns false when the command is over: help
+ * Parses the settings (settings.h), the options of @cmd and the common ones (-h, -q, -v, --dir ...),
+ * applies the common ones, and takes the summary from the command table. Returns false when the command is over: help
  * was printed, or a usage error; *ret_status is then the exit status.
  */
 bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
@@ -75,6 +75,11 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
  * that was asked for), but not the first page of a capture nor the list of what was done.
  */
 bool cmd_is_quiet(void);
+/* Returns the folder of the recordings, borrowed; NULL: the default, ./profiling. */
+const char *cmd_recordings_dir(void);
+/* The settings that cmd_parse read. */
+struct settings;
+const struct settings *cmd_settings(void);
 /* Returns the value of --color, TERM_AUTO without it. */
 enum term_when cmd_color(void);
 
@@ -102,6 +107,7 @@ int cmd_print(const struct buf *b);
 int cmd_all(int argc, char **argv);
 int cmd_all_diagnosed(int argc, char **argv); /* the same, its page is the diagnosis */
 int cmd_clean(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);

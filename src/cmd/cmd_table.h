@@ -7,6 +7,8 @@
 
 extern const struct cmd cmd_table[];
 extern const size_t nr_cmds;
+/* The options of every command. */
+extern const struct opt_group common_group;
 /* Titles of the groups of commands, by enum cmd_group. */
 extern const char *const cmd_group_titles[];
 

@@ -93,6 +93,10 @@ struct output_opts {
 
 extern const struct opt_group output_group;
 
+/* Of single commands; settings (settings.h) give values to some of their options. */
+extern const struct opt_group clean_group;
+extern const struct opt_group convert_names_group;
+
 /* Renders the report in the chosen format, as output_write expects it. */
 void output_render(const struct output_opts *o, struct buf *to, const struct report *r);
 /* Renders and writes. Returns an exit status. */

@@ -11,7 +11,8 @@ update=""
 ASSAY=$(readlink -f "$1")
 dir=$2
 export ASSAY ASSAY_PROGRESS=never LC_ALL=C NO_COLOR=1
-unset COLUMNS
+export XDG_CONFIG_HOME=/nonexistent # no settings of whoever runs the tests
+unset COLUMNS ASSAY_CONFIG
 nr=0 bad=0 nr_updated=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

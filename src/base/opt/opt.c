@@ -208,6 +208,43 @@ static int parse_shorts(const struct opt_cmd *cmd, char **argv, int *i, struct e
 	return 0;
 }
 
+static int apply_presets(const struct opt_cmd *cmd, struct err *err)
+{
+	for (size_t i = 0; i < cmd->nr_presets; i++) {
+		const struct opt_preset *p = &cmd->presets[i];
+		for (struct opt_at at = {0}; opt_next(cmd, &at);) {
+			if (at.bind->group != p->group || !at.opt->long_name ||
+			    strcmp(at.opt->long_name, p->long_name) != 0 ||
+			    opt_why_excluded(cmd, at.opt, p->value))
+				continue;
+			TRY(opt_set_preset(cmd, at.opt, at.bind->to, p, err));
+		}
+	}
+	return 0;
+}
+
+static int parse_words(struct opt_args *args, const struct opt_cmd *cmd, int argc, char **argv,
+		       struct err *err)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		if (!strcmp(word, "--")) {
+			args->command = argv + i + 1;
+			args->nr_command = argc - i - 1;
+			break;
+		}
+		if (!word[0])
+			return opt_refuse_empty(err, "an argument");
+		if (word[0] != '-' || !word[1])
+			vec_push(&args->operands, argv[i]);
+		else if (word[1] == '-')
+			TRY(parse_long(cmd, argv, &i, err));
+		else
+			TRY(parse_shorts(cmd, argv, &i, err));
+	}
+	return 0;
+}
+
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err)
 {
@@ -215,22 +252,11 @@ int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, ch
 	for (struct opt_at at = {0}; opt_next(cmd, &at);)
 		if (at.opt->kind == OPT_KIND_LIST)
 			vec_push(&args.lists, (void *)((char *)at.bind->to + at.opt->at));
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
-		if (!strcmp(word, "--")) {
-			args.command = argv + i + 1;
-			args.nr_command = argc - i - 1;
-			break;
-		}
-		if (!word[0])
-			return opt_refuse_empty(err, "an argument");
-		if (word[0] != '-' || !word[1])
-			vec_push(&args.operands, argv[i]);
-		else if (word[1] == '-')
-			TRY(parse_long(cmd, argv, &i, err));
-		else
-			TRY(parse_shorts(cmd, argv, &i, err));
-	}
+	CLEANUP(err_release) struct err unset = {0};
+	int rc = apply_presets(cmd, &unset);
+	TRY(parse_words(&args, cmd, argc, argv, err));
+	if (rc)
+		return err_move(err, &unset); /* after the words: --help has been seen */
 	*ret_args = args;
 	args = (struct opt_args){0};
 	return 0;

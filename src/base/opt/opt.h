@@ -175,17 +175,31 @@ struct opt_other {
 	const char *hint;     /* what to type here; @ is replaced by the command's name */
 };
 
+/*
+ * A value that an option has without being on the command line, from a file or a variable. Flags take
+ * yes or no. Options of the command line are parsed after it, so they win; a list has both.
+ */
+struct opt_preset {
+	const struct opt_group
+		*group; /* commands without this group, or which refuse the option, ignore it */
+	const char *long_name;
+	const char *value;
+	const char *origin; /* for messages: "ASSAY_RATE", "/etc/assay/config:3" */
+};
+
 #define OPT_GROUPS_MAX 16
 #define OPT_USAGE_MAX  4
 
 struct opt_cmd {
-	const char *name;                       /* "cpu"; NULL: the program itself */
-	const char *usage[OPT_USAGE_MAX];       /* what follows the name, one line each */
-	const char *summary;                    /* one line */
-	const char *details;                    /* one paragraph per line; may be NULL */
-	const char *examples;                   /* lines "command\tcomment\n"; may be NULL */
-	const struct opt_exclusion *excluded;   /* ends with a NULL long_name; may be NULL */
-	const struct opt_other *others;         /* ends with a NULL word; may be NULL */
+	const char *name;                     /* "cpu"; NULL: the program itself */
+	const char *usage[OPT_USAGE_MAX];     /* what follows the name, one line each */
+	const char *summary;                  /* one line */
+	const char *details;                  /* one paragraph per line; may be NULL */
+	const char *examples;                 /* lines "command\tcomment\n"; may be NULL */
+	const struct opt_exclusion *excluded; /* ends with a NULL long_name; may be NULL */
+	const struct opt_other *others;       /* ends with a NULL word; may be NULL */
+	const struct opt_preset *presets;     /* nr_presets */
+	size_t nr_presets;
 	struct opt_bind groups[OPT_GROUPS_MAX]; /* ends with a NULL group */
 };
 
@@ -224,6 +238,11 @@ void opt_add_examples(struct buf *to, const char *examples);
 void opt_man(struct buf *to, const struct opt_cmd *cmd);
 /* Appends one word per line for shell completion: "-o", "--output=FILE", "--json". */
 void opt_words(struct buf *to, const struct opt_cmd *cmd);
+
+/* Returns the option of the group; a name that it does not have is a bug. */
+const struct opt *opt_of_group(const struct opt_group *g, const char *long_name);
+/* Checks the value of a preset. -EINVAL with a message that begins with its origin. */
+int opt_check_preset(const struct opt_preset *p, struct err *err);
 
 /* Parse an operand as the value of an option. -EINVAL with a message: malformed, or too large. */
 int opt_to_duration(uint64_t *ret_ns, const char *text, struct err *err);

@@ -155,3 +155,52 @@ int opt_set_value(const struct opt_cmd *cmd, const struct opt *o, void *to, cons
 		return err_wrap(err, "option '--%s'", o->long_name);
 	return err_wrap(err, "option '-%c'", o->short_name);
 }
+
+static int to_bool(bool *ret_v, const char *text, struct err *err)
+{
+	static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcmp(text, words[i])) {
+			*ret_v = i % 2;
+			return 0;
+		}
+	return err_set(err, -EINVAL, "'%s' is neither yes nor no", text);
+}
+
+int opt_set_preset(const struct opt_cmd *cmd, const struct opt *o, void *to,
+		   const struct opt_preset *p, struct err *err)
+{
+	int rc = o->kind == OPT_KIND_FLAG ? to_bool((bool *)((char *)to + o->at), p->value, err)
+					  : set_value(cmd, o, to, p->value, err);
+	return rc ? err_wrap(err, "%s", p->origin) : 0;
+}
+
+const struct opt *opt_of_group(const struct opt_group *g, const char *long_name)
+{
+	const struct opt *o = g->opts;
+	while (o->kind && (!o->long_name || strcmp(o->long_name, long_name) != 0))
+		o++;
+	ASSERT(o->kind);
+	return o;
+}
+
+int opt_check_preset(const struct opt_preset *p, struct err *err)
+{
+	static const struct opt_cmd none = {0};
+	struct opt o = *opt_of_group(p->group, p->long_name);
+	union {
+		bool is_true;
+		int n;
+		unsigned bits;
+		const char *text;
+		uint64_t u;
+		double d;
+		struct opt_list list;
+	} value = {.list = {0}};
+	ASSERT(o.kind != OPT_KIND_CALL);
+	o.at = 0;
+	int rc = opt_set_preset(&none, &o, &value, p, err);
+	if (o.kind == OPT_KIND_LIST)
+		vec_release(&value.list);
+	return rc;
+}

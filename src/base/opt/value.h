@@ -15,6 +15,10 @@ bool opt_takes_arg(const struct opt *o);
 int opt_set_value(const struct opt_cmd *cmd, const struct opt *o, void *to, const char *arg,
 		  struct err *err);
 
+/* The same for a preset, whose message begins with its origin. */
+int opt_set_preset(const struct opt_cmd *cmd, const struct opt *o, void *to,
+		   const struct opt_preset *p, struct err *err);
+
 /* Iterates over the options of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
 struct opt_at {
 	const struct opt_bind *bind;

@@ -8,16 +8,21 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/process/term.h"
 
 #define DELAY_NS    1000000000ull
 #define INTERVAL_NS 170000000ull /* under 6 a second */
 
+static enum term_when progress_when;
+
+void progress_set_when(enum term_when when)
+{
+	progress_when = when;
+}
+
 void progress_init(struct progress *pr, const char *what)
 {
-	const char *env = getenv("ASSAY_PROGRESS");
-	bool is_always = env && !strcmp(env, "always");
-	bool is_never = env && !strcmp(env, "never");
+	bool is_always = progress_when == TERM_ALWAYS;
+	bool is_never = progress_when == TERM_NEVER;
 	bool is_on =
 		is_always || (!is_never && log_get_level() >= LOG_WARN && isatty(STDERR_FILENO));
 	*pr = (struct progress){

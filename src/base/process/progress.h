@@ -1,7 +1,6 @@
 /*
  * A progress line on stderr for long steps: shown after 1 s, updated at most 6 times a second,
- * erased at the end. Only on a terminal, unless ASSAY_PROGRESS=always; never with
- * ASSAY_PROGRESS=never or -q.
+ * erased at the end. Only on a terminal, unless --progress always; never with --progress never or -q.
  *
  *	struct progress pr;
  *	progress_init(&pr, "symbolizing");
@@ -16,6 +15,7 @@
 #define ASSAY_BASE_PROCESS_PROGRESS_H
 
 #include "base/base.h"
+#include "base/process/term.h"
 
 struct progress {
 	const char *what; /* borrowed */
@@ -23,6 +23,8 @@ struct progress {
 	bool is_shown;
 };
 
+/* For all progress lines. Call it before threads start. */
+void progress_set_when(enum term_when when);
 void progress_init(struct progress *pr, const char *what);
 void progress_release(struct progress *pr);
 /* Whether an update is due, so that progress_text should be called. Reads the clock. */

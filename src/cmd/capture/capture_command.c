@@ -29,7 +29,7 @@ static const struct opt freq_table[] = {
 	OPT_END,
 };
 /* A group of its own: help lists it with the options of the command under the same title. */
-static const struct opt_group freq_group = {"Sampling", freq_table};
+const struct opt_group capture_freq_group = {"Sampling", freq_table};
 
 static const struct opt capture_table[] = {
 	OPT_STR('o', "output", struct capture_opts, output, "FILE",
@@ -57,7 +57,7 @@ static const struct opt capture_table[] = {
 		 "search DIR for debug files, too"),
 	OPT_END,
 };
-static const struct opt_group capture_group = {"Capture and output", capture_table};
+const struct opt_group capture_group = {"Capture and output", capture_table};
 
 static void job_release(struct capture_job *job)
 {
@@ -451,7 +451,7 @@ static struct opt_cmd command_line(const struct capture_command *c, struct captu
 		cmd.usage[i] = c->usage[i];
 	if (!c->has_no_target)
 		cmd.groups[n++] = (struct opt_bind){&target_group, &job->common.target};
-	cmd.groups[n++] = (struct opt_bind){&freq_group, &job->common};
+	cmd.groups[n++] = (struct opt_bind){&capture_freq_group, &job->common};
 	for (size_t i = 0; i < ARRAY_LEN(c->groups) && c->groups[i].group; i++)
 		cmd.groups[n++] =
 			(struct opt_bind){c->groups[i].group, (char *)job->own + c->groups[i].at};

@@ -37,6 +37,9 @@
 /* Samples per second; not a round number: programs often have periods of round length. */
 #define FREQ_DEFAULT 999
 
+extern const struct opt_group capture_freq_group;
+extern const struct opt_group capture_group;
+
 /* Values of the options that every capture command has. */
 struct capture_opts {
 	struct target_opts target;

@@ -42,8 +42,8 @@ int outputs_open(struct outputs *ret_o, const char *output, const char *target, 
 {
 	struct outputs o = {.recording_fd = -1};
 	int rc = output ? store_place_at(&o.place, &o.recording_fd, output, err)
-			: store_place_new(&o.place, &o.recording_fd, NULL, target, kind,
-					  clock_real_ns(), err);
+			: store_place_new(&o.place, &o.recording_fd, cmd_recordings_dir(), target,
+					  kind, clock_real_ns(), err);
 	if (rc)
 		return rc;
 	if (o.place.has_other_owner)

@@ -20,7 +20,6 @@
 struct clean_opts {
 	uint64_t older_than_ns;
 	struct store_filter filter; /* all conditions but the age */
-	const char *dir;
 	bool is_all;
 	bool is_dry;
 	bool is_sure;
@@ -44,11 +43,9 @@ static const struct opt clean_opts[] = {
 		'y', "yes", struct clean_opts, is_sure,
 		"do not ask before more than 10 recordings are removed (asked on a terminal only)"),
 	OPT_FLAG('n', "dry-run", struct clean_opts, is_dry, "remove nothing, list what would be"),
-	OPT_STR(0, "dir", struct clean_opts, dir, "DIR",
-		"folder of the recordings (default ./" STORE_BASE ")"),
 	OPT_END,
 };
-static const struct opt_group clean_group = {"Options", clean_opts};
+const struct opt_group clean_group = {"Options", clean_opts};
 
 static void add_line(struct buf *to, const char *verb, const struct store_entry *e, uint64_t bytes)
 {
@@ -112,8 +109,7 @@ static bool is_confirmed(const struct clean_opts *o, const struct store_list *l,
 	return n > 0 && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static int clean(struct buf *to, const struct clean_opts *o, const struct store_list *l,
-		 const bool *marks)
+static int clean(struct buf *to, const struct store_list *l, const bool *marks)
 {
 	int status = EXIT_OK;
 	uint64_t total = 0;
@@ -124,7 +120,7 @@ static int clean(struct buf *to, const struct clean_opts *o, const struct store_
 		uint64_t bytes = 0;
 		if (!marks[i])
 			continue;
-		if (store_remove(o->dir, e, &bytes, &err)) {
+		if (store_remove(cmd_recordings_dir(), e, &bytes, &err)) {
 			err_wrap(&err, "'%s'", e->path);
 			status = cmd_fail(&err);
 			continue;
@@ -143,7 +139,7 @@ static int clean_matching(struct clean_opts *o)
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(store_list_release) struct store_list l = {0};
 	CLEANUP(buf_release) struct buf b = {0};
-	if (store_list_read(&l, o->dir, &err))
+	if (store_list_read(&l, cmd_recordings_dir(), &err))
 		return cmd_fail(&err);
 	if (recordings_check_kind(&l, o->filter.kind, &err))
 		return cmd_refuse(&err);
@@ -164,7 +160,7 @@ static int clean_matching(struct clean_opts *o)
 		log_hint("to remove them without a question: --yes");
 		return EXIT_FAILED;
 	} else {
-		status = clean(&b, o, &l, marks);
+		status = clean(&b, &l, marks);
 	}
 	int printed = cmd_is_quiet() && !o->is_dry ? EXIT_OK : cmd_print(&b);
 	return status ? status : printed;

@@ -14,15 +14,12 @@
 
 struct ls_opts {
 	const char *kind;
-	const char *dir;
 	bool is_json;
 };
 
 static const struct opt ls_opts[] = {
 	OPT_STR('k', "kind", struct ls_opts, kind, "KIND",
 		"only recordings of this command: cpu, heap, ..."),
-	OPT_STR(0, "dir", struct ls_opts, dir, "DIR",
-		"folder of the recordings (default ./" STORE_BASE ")"),
 	OPT_FLAG('j', "json", struct ls_opts, is_json, "print JSON instead of a table"),
 	OPT_END,
 };
@@ -194,7 +191,7 @@ int cmd_ls(int argc, char **argv)
 		return status;
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(store_list_release) struct store_list l = {0};
-	if (store_list_read(&l, o.dir, &err))
+	if (store_list_read(&l, cmd_recordings_dir(), &err))
 		return cmd_fail(&err);
 	CLEANUP(entries_release) struct entries shown = {0};
 	if (choose(&shown, &l, &o, &args, is_list ? "events" : NULL, &err))

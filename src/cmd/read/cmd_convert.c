@@ -111,7 +111,7 @@ static const struct opt names_opts[] = {
 		 "search DIR for debug files, too"),
 	OPT_END,
 };
-static const struct opt_group names_group = {"Symbolization, for files without names", names_opts};
+const struct opt_group convert_names_group = {"Symbolization, for files without names", names_opts};
 
 #define SVG_NAME "svg"
 
@@ -417,7 +417,7 @@ int cmd_convert(int argc, char **argv)
 			   {&folded_group, &o},
 			   {&pprof_group, &o},
 			   {&firefox_group, &o},
-			   {&names_group, &o},
+			   {&convert_names_group, &o},
 			   {&share_group, &o.share}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};

@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "host/heldfiles.h"
 #include "host/privileges.h"
@@ -26,7 +27,7 @@ int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *
 				  .nr = args->operands.n};
 	if (ret_in->nr)
 		return 0;
-	TRY(store_newest_path(&ret_in->newest, NULL, NULL, err));
+	TRY(store_newest_path(&ret_in->newest, cmd_recordings_dir(), NULL, err));
 	ret_in->paths = (const char *const *)&ret_in->newest;
 	ret_in->nr = 1;
 	return 0;
@@ -71,7 +72,7 @@ static int hint_missing(const char *const *paths, size_t nr, struct err *err)
 		i++;
 	CLEANUP(store_list_release) struct store_list l = {0};
 	const struct store_entry *newest = NULL;
-	if (i < nr && !store_list_read(&l, NULL, NULL))
+	if (i < nr && !store_list_read(&l, cmd_recordings_dir(), NULL))
 		vec_foreach(e, &l.entries)
 			if (!strcmp(e->target, paths[i]))
 				newest = e;

@@ -92,7 +92,7 @@ TEST(progress_is_erased_and_messages_pass_it)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	capture_begin();
-	setenv("ASSAY_PROGRESS", "always", 1);
+	progress_set_when(TERM_ALWAYS);
 	struct progress pr;
 	progress_init(&pr, "naming");
 	progress_text(&pr, "%d of %d", 42, 100);
@@ -109,7 +109,7 @@ TEST(progress_is_not_shown_without_a_terminal)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	capture_begin();
-	unsetenv("ASSAY_PROGRESS");
+	progress_set_when(TERM_AUTO);
 	struct progress pr;
 	progress_init(&pr, "naming");
 	CHECK(!progress_due(&pr));
@@ -123,7 +123,7 @@ TEST(progress_draws_at_most_six_times_a_second)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	capture_begin();
-	setenv("ASSAY_PROGRESS", "always", 1);
+	progress_set_when(TERM_ALWAYS);
 	struct progress pr;
 	progress_init(&pr, "x");
 	for (int i = 0; i < 100000; i++)

@@ -235,6 +235,41 @@ TEST(help_is_at_most_80_columns_wide)
 		CHECK(sv_split(&left, '\n').n <= 80);
 }
 
+TEST(presets_are_values_that_the_command_line_overrules)
+{
+	static const struct opt_group other = {"Other options", opts};
+	const struct opt_preset presets[] = {
+		{&group, "freq", "499", "ASSAY_RATE"}, {&group, "all", "yes", "f:1"},
+		{&group, "thread", "a", "f:2"},        {&group, "delay", "5s", "f:3"},
+		{&other, "ratio", "nonsense", "f:4"},  {&group, "output", "no", "f:5"},
+	};
+	const struct opt_exclusion excluded[] = {{"output", NULL, "there is none"}, {0}};
+	struct o o = {0};
+	struct opt_cmd cmd = {.name = "x",
+			      .groups = {{&group, &o}},
+			      .excluded = excluded,
+			      .presets = presets,
+			      .nr_presets = ARRAY_LEN(presets)};
+	char *argv[] = {(char *)"x", (char *)"-F", (char *)"7", (char *)"-t", (char *)"b", NULL};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	CLEANUP(err_release) struct err err = {0};
+	CHECK_U64(opt_parse(&args, &cmd, 5, argv, &err), 0);
+	CHECK_U64(o.freq, 7);
+	CHECK(o.is_all && !o.file);
+	CHECK_U64(o.wait_ns, 5000000000);
+	CHECK_U64(o.threads.n, 2);
+	CHECK_STR(o.threads.p[0], "a");
+
+	const struct opt_preset wrong[] = {{&group, "freq", "fast", "ASSAY_RATE"},
+					   {&group, "all", "2", "f:9"}};
+	cmd.presets = wrong;
+	CLEANUP(opt_args_release) struct opt_args none = {0};
+	CHECK(opt_parse(&none, &cmd, 1, argv, &err) == -EINVAL);
+	CHECK_STR(err_msg(&err), "ASSAY_RATE: 'fast' is not a whole number");
+	CHECK(opt_check_preset(&wrong[1], &err) == -EINVAL);
+	CHECK_STR(err_msg(&err), "f:9: '2' is neither yes nor no");
+}
+
 TEST(suggestions_are_near_or_none)
 {
 	CHECK_U64(suggest_distance(SV("report"), SV("reprot")), 1);
