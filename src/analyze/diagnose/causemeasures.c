@@ -45,6 +45,11 @@ NUMBER(top_lock_is_gil)
 	return strstr(top_lock_text(m, "lock"), LOCK_GIL) != NULL;
 }
 
+NUMBER(top_lock_is_by_peers)
+{
+	return strstr(top_lock_text(m, "lock"), LOCK_BY_PEERS) != NULL;
+}
+
 NUMBER(top_lock_is_place)
 {
 	return !strncmp(top_lock_text(m, "lock"), LOCKED_IN, strlen(LOCKED_IN));
@@ -536,6 +541,9 @@ static const struct measure rows[] = {
 	{"lock.top.gil", FORMULA_PLAIN, NULL, "1: it is CPython's GIL", .number = top_lock_is_gil},
 	{"lock.top.by-place", FORMULA_PLAIN, NULL, "1: it is known by the place where it is locked",
 	 .number = top_lock_is_place},
+	{"lock.top.by-peers", FORMULA_PLAIN, NULL,
+	 "1: it is built of condition variables, known by who ends the waits",
+	 .number = top_lock_is_by_peers},
 	{"lock.top.waiters", FORMULA_TEXT, NULL, "where its waiters wait",
 	 .text = top_lock_waiters},
 	{"lock.top.holder", FORMULA_TEXT, NULL, "who held it for longest", .text = top_lock_holder},

@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "analyze/wait/frames.h"
 
+#include <sys/syscall.h>
+
 #include "analyze/stacks/groups.h"
 #include "analyze/stacks/pythonmodules.h"
 #include "analyze/wait/syncframes.h"
@@ -220,6 +222,21 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 				  .is_kernel = f.is_kernel};
 }
 
+str_id waitframes_innermost(struct waitframes *wf, stack_id stack)
+{
+	const struct profile *p = wf->p;
+	for (stack_id s = stack; s; s = p->stacks.p[s].parent) {
+		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
+		for (uint32_t i = 0; i < l->nr_frames && !(l->flags & LOCATION_KERNEL); i++) {
+			const struct frame *f = &p->frames.p[l->first_frame + i];
+			if (!is_module_runtime(wf, profile_frame_module(p, l, f)) &&
+			    !is_func_runtime(wf, f->func))
+				return p->functions.p[f->func].name;
+		}
+	}
+	return 0;
+}
+
 const char *waitframe_name(const struct profile *p, const struct waitframe *f)
 {
 	if (f->own)
@@ -251,6 +268,16 @@ void waitframes_add_user_first(struct buf *to, const struct profile *p, stack_id
 	struct frame_it it = {.p = p, .node = first, .stop = last, .stop_frame = nr ? nr - 1 : 0};
 	frames_add(to, it, " [kernel: ");
 	buf_add_ch(to, ']');
+}
+
+bool wait_is_send(const struct tag *tag)
+{
+	static const int16_t sends[] = {SYS_write,  SYS_writev,  SYS_pwrite64, SYS_pwritev,
+					SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_vmsplice};
+	for (size_t i = 0; i < ARRAY_LEN(sends); i++)
+		if (tag->syscall == sends[i])
+			return true;
+	return false;
 }
 
 const char *wait_ended_by(const struct tag *tag)

@@ -21,12 +21,16 @@ struct waitframe {
 struct waitframes;
 struct waitframes *waitframes_new(struct arena *a, const struct profile *p);
 struct waitframe waitframe_of(struct waitframes *wf, stack_id stack);
+/* Returns the name of the program's innermost function, also if it is unsymbolized; 0: none. */
+str_id waitframes_innermost(struct waitframes *wf, stack_id stack);
 /* Returns the function's name, or "[no stack]", "[kernel]", "[unknown]". */
 const char *waitframe_name(const struct profile *p, const struct waitframe *f);
 /* Appends all frames, leaf first, separated by " < "; kernel and inlined frames included. */
 void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stack);
 /* The same with the user frames first: "fsync < commit < main [kernel: do_fsync < ...]". */
 void waitframes_add_user_first(struct buf *to, const struct profile *p, stack_id stack);
+/* A write to a pipe or socket: it waits until the other end has taken data out. */
+bool wait_is_send(const struct tag *tag);
 /* What ended a wait that no thread ended: "[device or timer]" ... */
 const char *wait_ended_by(const struct tag *tag);
 /* Returns the stack without its kernel frames. */

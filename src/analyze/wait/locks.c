@@ -38,6 +38,7 @@ struct lock {
 	uint64_t held_ns;            /* of the waiting, the part of which the holder is known */
 	uint64_t convoy_ns;          /* part of it: threads hand the lock around */
 	uint64_t open_ns;            /* waits that nobody ended before the capture did */
+	bool is_by_peers;            /* known by who ends the waits (peerlocks.h) */
 };
 
 struct locks {
@@ -123,6 +124,7 @@ static void add_wait(struct locks *l, const struct select_tagged *row)
 		*at = (uint32_t)l->locks.n;
 		struct lock *lock = vec_add(&l->locks);
 		lock->name = arena_strdup(&l->a, lock_name(l, row->stack, tag));
+		lock->is_by_peers = reason_is_by_peers(l->sel->reasons, row->stack);
 	}
 	uint32_t id = *at;
 	struct lock *lock = &l->locks.p[id];
@@ -318,7 +320,8 @@ static const char *name_of(struct report *r, const struct locks *l, const struct
 	static const char gil[] = "take_gil"; /* of CPython */
 	str_id by = lock->best[ABOUT_LOCKED_BY];
 	bool is_gil = by && !strncmp(intern_str(&l->texts, by), gil, strlen(gil));
-	return is_gil ? arena_fmt(&r->arena, "%s " LOCK_GIL, lock->name) : lock->name;
+	const char *kind = is_gil ? LOCK_GIL : lock->is_by_peers ? LOCK_BY_PEERS : NULL;
+	return kind ? arena_fmt(&r->arena, "%s %s", lock->name, kind) : lock->name;
 }
 
 static void add_row(struct report *r, struct report_table *t, const struct locks *l,

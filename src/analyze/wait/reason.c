@@ -1,143 +1,42 @@
-/*
- * Classifies futex waits by their frames; see reason.h.
- *
- * The result for a stack depends on that of its caller and on its own frame, so it is cached by node
- * of the prefix tree: the kind, and the number of frames since it was decided. It is valid for
- * REACH_FRAMES frames only: functions that a lock function calls within a few frames belong to the
- * lock, later ones (a callback, an initialiser) to the program.
- */
+/* Classifies waits by their frames and by who ends them; see reason.h. */
 #include "base/base.h"
 #include "analyze/wait/reason.h"
 
 #include <sys/syscall.h>
 
 #include "analyze/wait/asyncframes.h"
-
-#define REACH_FRAMES 8
-#define NOT_YET      0xff
-
-/* Result, and the number of frames since it was decided. */
-struct state {
-	uint8_t kind;
-	uint8_t age;
-};
+#include "analyze/wait/frames.h"
+#include "analyze/wait/peerlocks.h"
+#include "analyze/wait/stackkinds.h"
 
 struct reasons {
 	const struct profile *p;
-	struct state *by_stack; /* kind NOT_YET: not classified yet */
-	uint8_t *by_func;       /* enum sync_kind, or NOT_YET */
+	struct stackkinds *kinds;
+	struct peerlocks *peers;
 	struct asyncframes *async;
-	stack_id *path; /* scratch, as long as the deepest stack asked for */
-	size_t nr_path;
-	struct arena *arena;
 };
 
 struct reasons *reasons_new(struct arena *a, const struct profile *p)
 {
 	struct reasons *rs = arena_calloc(a, 1, sizeof(*rs));
 	rs->p = p;
-	rs->arena = a;
+	rs->kinds = stackkinds_new(a, p);
+	rs->peers = peerlocks_new(a, p, rs->kinds);
 	rs->async = asyncframes_new(a, p);
-	rs->by_stack = arena_alloc(a, p->stacks.n * sizeof(*rs->by_stack));
-	memset(rs->by_stack, NOT_YET, p->stacks.n * sizeof(*rs->by_stack));
-	rs->by_func = arena_alloc(a, p->functions.n);
-	memset(rs->by_func, NOT_YET, p->functions.n);
-	if (p->stacks.n)
-		rs->by_stack[0] = (struct state){SYNC_UNKNOWN, 0};
 	return rs;
 }
 
-static enum sync_kind kind_of(struct reasons *rs, func_id func)
+bool reason_is_by_peers(struct reasons *rs, stack_id stack)
 {
-	uint8_t *memo = &rs->by_func[func];
-	if (*memo == NOT_YET)
-		*memo = (uint8_t)sync_kind_of(profile_sv(rs->p, rs->p->functions.p[func].name));
-	return (enum sync_kind) * memo;
-}
-
-/* True for waits that are built of condition variables, parkers or semaphores. */
-static bool is_built(uint8_t kind)
-{
-	return kind == SYNC_LOCK_BY_PARK || kind == SYNC_BACKPRESSURE || kind == SYNC_JOIN ||
-	       kind == SYNC_PERMIT || kind == SYNC_PERMIT_PART;
-}
-
-/* The kind of a function of which others are built: that of the caller, or else its own. */
-static enum sync_kind kind_of_part(struct state outer, enum sync_kind own)
-{
-	enum sync_kind kind = (enum sync_kind)outer.kind;
-	if (is_built(outer.kind))
-		return kind;
-	if (own == SYNC_PARK_PART)
-		return kind == SYNC_JOIN_AROUND ? SYNC_JOIN : SYNC_PARK;
-	if (own == SYNC_UNCLEAR)
-		return kind == SYNC_PARK ? kind : SYNC_UNCLEAR;
-	/* A function that parks may also run a program's function that waits for a semaphore. */
-	bool is_callers = kind == SYNC_UNCLEAR || (kind == SYNC_PARK && !outer.age);
-	return is_callers ? kind : SYNC_PERMIT_PART;
-}
-
-static struct state next_state(struct state outer, enum sync_kind own)
-{
-	switch (own) {
-	case SYNC_LOCK:
-	case SYNC_PARK:
-	case SYNC_LOCK_BY_PARK:
-	case SYNC_BACKPRESSURE:
-	case SYNC_JOIN:
-	case SYNC_PERMIT:
-	case SYNC_JOIN_AROUND:
-		return (struct state){(uint8_t)own, 0};
-	case SYNC_PARK_PART:
-	case SYNC_PERMIT_PART:
-	case SYNC_UNCLEAR:
-		return (struct state){(uint8_t)kind_of_part(outer, own), 0};
-	case SYNC_UNKNOWN:
-	case SYNC_PASS:
-		break;
-	}
-	bool has_ended = outer.kind == SYNC_JOIN_AROUND && own == SYNC_UNKNOWN;
-	if (outer.kind == SYNC_UNKNOWN || outer.age >= REACH_FRAMES || has_ended)
-		return (struct state){SYNC_UNKNOWN, 0};
-	return (struct state){outer.kind, (uint8_t)(outer.age + 1)};
-}
-
-static struct state state_at(struct reasons *rs, struct state outer, loc_id id)
-{
-	const struct location *l = &rs->p->locations.p[id];
-	if (l->flags & LOCATION_KERNEL)
-		return outer;
-	for (uint32_t i = l->nr_frames; i-- > 0;)
-		outer = next_state(outer, kind_of(rs, rs->p->frames.p[l->first_frame + i].func));
-	return l->nr_frames ? outer : next_state(outer, SYNC_UNKNOWN);
-}
-
-static void reserve_path(struct reasons *rs, size_t n)
-{
-	if (n <= rs->nr_path)
-		return;
-	size_t want = MAX(n, 2 * rs->nr_path + 64);
-	stack_id *to = arena_alloc(rs->arena, want * sizeof(*to));
-	if (rs->nr_path)
-		memcpy(to, rs->path, rs->nr_path * sizeof(*to));
-	rs->path = to;
-	rs->nr_path = want;
+	return stackkinds_of(rs->kinds, stack) == SYNC_PARK_PART && peerlocks_has(rs->peers, stack);
 }
 
 enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack)
 {
-	size_t n = 0;
-	stack_id s = stack;
-	for (; rs->by_stack[s].kind == NOT_YET; s = rs->p->stacks.p[s].parent) {
-		reserve_path(rs, n + 1);
-		rs->path[n++] = s;
-	}
-	struct state st = rs->by_stack[s];
-	while (n-- > 0) {
-		st = state_at(rs, st, rs->p->stacks.p[rs->path[n]].loc);
-		rs->by_stack[rs->path[n]] = st;
-	}
-	return (enum sync_kind)st.kind;
+	enum sync_kind kind = stackkinds_of(rs->kinds, stack);
+	if (kind != SYNC_PARK_PART)
+		return kind;
+	return reason_is_by_peers(rs, stack) ? SYNC_LOCK_BY_PARK : SYNC_PARK;
 }
 
 /* Whether one wait is surely longer than half of the capture. */
@@ -195,17 +94,6 @@ static enum wait_reason reason_of_sleep(enum sync_kind kind, enum wait_reason ow
 	return kind == SYNC_BACKPRESSURE ? WAIT_BACKPRESSURE : own;
 }
 
-/* A write to a pipe or socket waits until the other end has taken data out. */
-static bool is_send(const struct tag *tag)
-{
-	static const int16_t sends[] = {SYS_write,  SYS_writev,  SYS_pwrite64, SYS_pwritev,
-					SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_vmsplice};
-	for (size_t i = 0; i < ARRAY_LEN(sends); i++)
-		if (tag->syscall == sends[i])
-			return true;
-	return false;
-}
-
 /* fcntl blocks for locks of files (F_SETLKW). */
 static bool is_file_lock(const struct tag *tag)
 {
@@ -239,7 +127,7 @@ enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag 
 	enum wait_reason own = tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
 	if (own == WAIT_SYNC)
 		own = reason_of_futex(rs->p, reason_of_frames(rs, stack), tag);
-	else if ((own == WAIT_PIPE || own == WAIT_NET) && is_send(tag))
+	else if ((own == WAIT_PIPE || own == WAIT_NET) && wait_is_send(tag))
 		own = WAIT_BACKPRESSURE;
 	else if (own == WAIT_PIPE)
 		own = reason_of_pipe(rs->p, tag);

@@ -4,7 +4,8 @@
  *
  * The names of the frames decide, from the leaf outwards (table in syncframes.c). A futex word that
  * looks like a lock with an owner (EVIDENCE_LOCK_WORD) decides only if no frame is known, since the
- * words of condition variables can look the same. If neither decides, the reason stays WAIT_SYNC.
+ * words of condition variables can look the same. A condition variable is idle, unless who ends the
+ * waits shows that it is part of a lock (peerlocks.h). If nothing decides, the reason stays WAIT_SYNC.
  * So an idle thread pool is not reported as lock contention.
  *
  * Results are cached by stack. Lives in the caller's arena and borrows the profile, whose names
@@ -44,5 +45,7 @@ bool reason_blocks_executor(struct reasons *rs, stack_id stack, enum wait_reason
  * SYNC_UNCLEAR, SYNC_JOIN_AROUND: the frames do not show which.
  */
 enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack);
+/* Whether the wait is for a lock that is known by who ends the waits (peerlocks.h). */
+bool reason_is_by_peers(struct reasons *rs, stack_id stack);
 
 #endif

@@ -35,6 +35,8 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 #define LOCKED_IN "locked in "
 /* Ends the name of the lock of CPython's interpreter. */
 #define LOCK_GIL "(GIL)"
+/* ... and the name of one that is built of condition variables (peerlocks.h). */
+#define LOCK_BY_PEERS "(condition variable)"
 /*
  * Table "locks": by the address of the lock word or, for locks whose waiters park, by the function
  * that waits. @spec is what the selection was made from; it is used to select what lock holders
