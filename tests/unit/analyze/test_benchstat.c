@@ -1,0 +1,241 @@
+/* analyze/bench: statistics of repeated runs, against Python's, and their intervals by simulation. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <math.h>
+
+#include "analyze/bench/benchcompare.h"
+#include "analyze/bench/benchstat.h"
+#include "random.h"
+
+/* Expected values: Python 3.11, statistics.fmean, stdev, median, quantiles(n=100, inclusive). */
+static const double sample[] = {
+	5.6161,  6.3312, 5.6288,  3.7433,  6.0626,  10.6246, 19.1464, 3.0175,  8.894,   4.8984,
+	2.2868,  5.6316, 5.913,   13.8321, 5.3502,  5.0847,  14.7788, 16.7962, 12.9073, 9.3215,
+	4.6454,  5.5175, 9.7124,  5.0516,  17.7084, 5.4108,  10.2019, 8.9466,  10.2037, 4.5816,
+	6.5564,  6.4519, 7.0849,  7.4132,  4.4788,  4.8258,  14.6225, 5.221,   19.8604, 11.8101,
+	6.8397,  5.5556, 7.3725,  6.8915,  7.4256,  2.276,   13.8645, 5.168,   23.5385, 3.6967,
+	2.2935,  6.265,  4.3825,  13.5884, 4.601,   8.45,    8.593,   4.1568,  11.7464, 7.666,
+	13.8379, 3.7049, 4.2948,  3.2047,  9.983,   13.4499, 4.3005,  5.1576,  2.4068,  26.2517,
+	5.2402,  6.6484, 6.3661,  11.0196, 4.8433,  8.7046,  12.6102, 4.7271,  3.3706,  14.1361,
+	12.075,  9.2049, 16.8588, 17.3464, 25.4991, 4.4965,  8.3966,  3.9067,  4.1667,  6.6684,
+	8.77,    5.9976, 12.7803, 4.1873,  14.422,  17.2356, 11.4888, 18.3559, 3.5272,  15.5603,
+	21.7344};
+
+static bool is_near(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * MAX(1.0, fabs(b));
+}
+
+TEST(bench_summary_equals_pythons_statistics)
+{
+	static const struct {
+		size_t n;
+		double mean, stddev, median, mad, q1, p90, p95, p99;
+	} want[] = {
+		{2, 5.97365, 0.5056520592264999, 5.97365, 0.35755, 5.794875, 6.25969, 6.295445,
+		 6.324049},
+		{5, 5.4764, 1.0149742533680348, 5.6288, 0.4338, 5.6161, 6.22376, 6.27748, 6.320456},
+		{10, 7.39629, 4.6986291266590605, 5.8457, 1.52485, 5.077825, 11.47678, 15.31159,
+		 18.379438},
+		{11, 6.93179090909091, 4.716222806750026, 5.6288, 1.8855, 4.32085, 10.6246, 14.8855,
+		 18.29422},
+		{101, 8.88591782178218, 5.420504029265102, 6.8397, 2.5449, 4.8433, 16.8588, 19.1464,
+		 25.4991},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		struct bench_summary s;
+		double sorted[ARRAY_LEN(sample)];
+		bench_summarize(&s, sample, want[i].n);
+		CHECK(is_near(s.mean, want[i].mean) && is_near(s.stddev, want[i].stddev));
+		CHECK(is_near(s.median, want[i].median) && is_near(s.mad, want[i].mad));
+		CHECK(is_near(s.q1, want[i].q1));
+		memcpy(sorted, sample, sizeof(sorted));
+		bench_sort(sorted, want[i].n);
+		CHECK(is_near(bench_quantile_sorted(sorted, want[i].n, 0.9), want[i].p90));
+		CHECK(is_near(bench_quantile_sorted(sorted, want[i].n, 0.95), want[i].p95));
+		CHECK(is_near(bench_quantile_sorted(sorted, want[i].n, 0.99), want[i].p99));
+	}
+}
+
+TEST(bench_percentiles_are_given_only_where_five_values_lie_beyond)
+{
+	struct bench_summary s;
+	double v[500];
+	for (size_t i = 0; i < ARRAY_LEN(v); i++)
+		v[i] = (double)i;
+	bench_summarize(&s, v, 49);
+	CHECK(isnan(s.percentile[BENCH_P90]));
+	bench_summarize(&s, v, 50);
+	CHECK(!isnan(s.percentile[BENCH_P90]) && isnan(s.percentile[BENCH_P95]));
+	bench_summarize(&s, v, 100);
+	CHECK(is_near(s.percentile[BENCH_P95], 94.05) && isnan(s.percentile[BENCH_P99]));
+	bench_summarize(&s, v, 499);
+	CHECK(isnan(s.percentile[BENCH_P99]));
+	bench_summarize(&s, v, 500);
+	CHECK(is_near(s.percentile[BENCH_P99], 494.01));
+}
+
+TEST(bench_one_value_has_neither_spread_nor_interval)
+{
+	struct bench_summary s;
+	bench_summarize(&s, sample, 1);
+	CHECK(s.median == sample[0] && s.mad == 0 && isnan(s.stddev) && isnan(s.interval.low));
+	bench_summarize(&s, sample, BENCH_INTERVAL_MIN - 1);
+	CHECK(isnan(s.interval.low) && isnan(s.interval.high));
+	bench_summarize(&s, sample, BENCH_INTERVAL_MIN);
+	CHECK(s.interval.low < s.median && s.median < s.interval.high);
+}
+
+/* Values whose median is 0: normal, log-normal, exponential, normal with wild outliers. */
+static double draw(struct random *r, int shape)
+{
+	double z = random_normal(r);
+	switch (shape) {
+	case 0:
+		return z;
+	case 1:
+		return exp(z / 2) - 1;
+	case 2:
+		return -log(random_unit(r)) - log(2);
+	default:
+		return random_unit(r) < 0.9 ? z : 10 * z;
+	}
+}
+
+TEST(bench_interval_of_the_median_covers_95_percent_of_simulations)
+{
+	static const size_t sizes[] = {8, 10, 20, 41};
+	struct random r = {16};
+	for (int shape = 0; shape < 4; shape++)
+		for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+			unsigned hits = 0;
+			for (int i = 0; i < 10000; i++) {
+				double v[41];
+				for (size_t j = 0; j < sizes[k]; j++)
+					v[j] = draw(&r, shape);
+				bench_sort(v, sizes[k]);
+				struct stat_interval in = bench_median_interval(v, sizes[k], 0.05);
+				hits += in.low <= 0 && in.high >= 0;
+			}
+			if (hits < 9400 || hits > 9600)
+				tap_fail(__FILE__, __LINE__, "shape %d, n %zu: %.2f %%", shape,
+					 sizes[k], hits / 100.0);
+		}
+}
+
+TEST(bench_interval_of_the_ratio_covers_95_percent_of_simulations)
+{
+	struct random r = {17};
+	for (int shape = 0; shape < 4; shape++)
+		for (size_t n = 8; n <= 20; n += 6) {
+			unsigned hits = 0;
+			for (int i = 0; i < 10000; i++) {
+				struct bench_block b[20];
+				for (size_t j = 0; j < n; j++)
+					for (size_t k = 0; k < 2; k++) {
+						b[j].base[k] = exp(draw(&r, shape) / 20);
+						b[j].other[k] = 1.1 * exp(draw(&r, shape) / 20);
+					}
+				struct bench_ratio c;
+				bench_compare(&c, b, n, 0.05, BENCH_FLOOR);
+				double truth = log(1.1);
+				hits += c.interval.low <= truth && c.interval.high >= truth;
+			}
+			if (hits < 9400 || hits > 9600)
+				tap_fail(__FILE__, __LINE__, "shape %d, %zu blocks: %.2f %%", shape,
+					 n, hits / 100.0);
+		}
+}
+
+TEST(bench_looks_share_five_percent)
+{
+	for (size_t n = 1; n < 200; n++) {
+		struct bench_plan p;
+		bench_plan_init(&p, n, 1);
+		double sum = 0;
+		CHECK(p.nr_looks >= 1 && p.nr_looks <= BENCH_LOOKS_MAX);
+		for (size_t i = 0; i < p.nr_looks; i++) {
+			CHECK(p.alpha[i] > 0 && (!i || p.blocks[i] > p.blocks[i - 1]));
+			CHECK(p.blocks[i] >= MIN(n, (size_t)BENCH_LOOK_MIN));
+			sum += p.alpha[i];
+		}
+		CHECK(p.blocks[p.nr_looks - 1] == n && is_near(sum, 0.05));
+		bench_plan_init(&p, n, 3);
+		CHECK(p.alpha[0] <= 0.05 / 3 + 1e-12);
+	}
+}
+
+/* Blocks whose runs take @base_ns and @other_ns, with noise of the relative size @noise. */
+static void fill(struct bench_block *b, size_t n, double other, double noise, uint64_t seed)
+{
+	struct random r = {seed};
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < 2; k++) {
+			b[i].base[k] = exp(noise * random_normal(&r));
+			b[i].other[k] = other * exp(noise * random_normal(&r));
+		}
+}
+
+static enum bench_verdict decide(double other, double noise, struct bench_ratio *c)
+{
+	struct bench_block b[BENCH_BLOCKS_DEFAULT];
+	struct bench_plan p;
+	bool is_over;
+	fill(b, ARRAY_LEN(b), other, noise, 18);
+	bench_plan_init(&p, ARRAY_LEN(b), 1);
+	return bench_decide(c, &is_over, &p, b, ARRAY_LEN(b), BENCH_FLOOR);
+}
+
+TEST(bench_verdicts_follow_ratio_and_floor)
+{
+	struct bench_ratio c;
+	CHECK(decide(1.1, 0.01, &c) == BENCH_SLOWER && c.nr_blocks == BENCH_LOOK_MIN);
+	CHECK(fabs(expm1(c.median) - 0.1) < 0.02);
+	CHECK(decide(0.9, 0.01, &c) == BENCH_FASTER);
+	CHECK(decide(1, 0.005, &c) == BENCH_SAME);
+	CHECK(decide(1.005, 0.0001, &c) == BENCH_SAME); /* surely slower, but by less than 1 % */
+	CHECK(c.interval.low > 0 && is_near(c.floor, log1p(0.01)));
+	CHECK(decide(1.03, 0.5, &c) == BENCH_INCONCLUSIVE && c.nr_blocks == BENCH_BLOCKS_DEFAULT);
+	CHECK(decide(1, 0.5, &c) == BENCH_INCONCLUSIVE); /* the floor is too large to say "same" */
+}
+
+TEST(bench_few_blocks_give_no_verdict)
+{
+	struct bench_block b[BENCH_LOOK_MIN];
+	struct bench_plan p;
+	struct bench_ratio c;
+	bool is_over;
+	fill(b, ARRAY_LEN(b), 2, 0.001, 19);
+	bench_plan_init(&p, 5, 1);
+	CHECK(bench_decide(&c, &is_over, &p, b, 5, BENCH_FLOOR) == BENCH_INCONCLUSIVE && is_over);
+	CHECK(isnan(c.interval.low) && isinf(c.spread));
+	bench_plan_init(&p, BENCH_LOOK_MIN, 1);
+	CHECK(bench_decide(&c, &is_over, &p, b, 7, BENCH_FLOOR) == BENCH_INCONCLUSIVE && !is_over);
+	CHECK(bench_decide(&c, &is_over, &p, b, 8, BENCH_FLOOR) == BENCH_SLOWER);
+}
+
+TEST(bench_a_drift_is_no_difference)
+{
+	struct bench_block b[BENCH_BLOCKS_DEFAULT];
+	struct bench_ratio c;
+	for (size_t i = 0; i < ARRAY_LEN(b);
+	     i++) { /* each run takes 1 % longer than the last one */
+		double t = pow(1.01, (double)(4 * i));
+		b[i] = (struct bench_block){{t, t * pow(1.01, 3)}, {t * 1.01, t * pow(1.01, 2)}};
+	}
+	bench_compare(&c, b, ARRAY_LEN(b), 0.05, BENCH_FLOOR);
+	CHECK(fabs(c.median) < 1e-9);
+}
+
+TEST(bench_autocorrelation_and_histogram)
+{
+	static const double up[] = {1, 2, 3, 4, 5, 6, 7, 8};
+	size_t bins[4];
+	CHECK(is_near(bench_autocorrelation(up, 8), 0.625)); /* by hand: 26.25 / 42 */
+	CHECK(bench_autocorrelation((double[]){3, 3, 3, 3}, 4) == 0);
+	bench_histogram(bins, 4, 1, 8, up, 8);
+	CHECK(bins[0] == 2 && bins[1] == 2 && bins[2] == 2 && bins[3] == 2);
+	bench_histogram(bins, 4, 3, 3, up + 2, 1);
+	CHECK(bins[0] == 1 && bins[3] == 0);
+}
