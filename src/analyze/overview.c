@@ -181,6 +181,7 @@ void overview_report(struct report *r, const struct selection *sel, const char *
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
 	if (view_is_cpu_time(sel)) {
 		shortlived_report(r, sel);
+		skid_note_cost(r, sel);
 		hotpath_note(r, sel);
 	}
 	top_report(r, sel, BY_FUNCTION, limits);
