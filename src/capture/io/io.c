@@ -555,7 +555,7 @@ static void add_syncs_only_fact(struct profile *p, const struct io *s)
 		buf_addf(&whose, "process %d", s->pid);
 	profile_factf(p, FACT_IO_SYNCS_ONLY,
 		      "not recorded one by one (--io); the kernel counts %s of %s: %s read, "
-		      "%s written, sockets included",
+		      "%s written (also sockets, but not their recv and send)",
 		      num_noun(now->nr_calls - was->nr_calls, "calls").s, buf_str(&whose),
 		      num_bytes(now->call_bytes - was->call_bytes).s,
 		      num_bytes(now->written_bytes - was->written_bytes).s);
