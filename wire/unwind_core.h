@@ -167,7 +167,7 @@ STEP_INLINE int unwind_step_special(struct walk *w, const struct unwind_special 
 			return end;
 		cfa += (wire_u64)(wire_s64)s->cfa_off2;
 	}
-	if (!unwind_is_cfa_good(w, cfa))
+	if (s->flags & SPECIAL_OTHER_STACK ? cfa & 7 : !unwind_is_cfa_good(w, cfa))
 		return WALK_BAD_FRAME;
 	int end = unwind_saved(w, cfa, s->ra_kind, s->ra_reg, s->ra_off, &ra);
 	if (end == STEP_OK)

@@ -85,11 +85,15 @@ enum special_reg {
 	SPECIAL_AT_REG = 2, /* saved at reg + off, with the value of reg in this frame */
 	SPECIAL_IN_REG = 3, /* the value of reg in this frame */
 };
-/*
- * The CFI marks the frame as a signal frame (augmentation "S"). Set only with SPECIAL_CFA_FULL. No
- * walker reads it: the full walk (src/unwind/walkfull.c) takes this from the CFI.
- */
-enum special_flags { SPECIAL_IS_SIGNAL = 1 };
+enum special_flags {
+	/*
+	 * The CFI marks the frame as a signal frame (augmentation "S"). Set only with SPECIAL_CFA_FULL.
+	 * No walker reads it: the full walk (src/unwind/walkfull.c) takes this from the CFI.
+	 */
+	SPECIAL_IS_SIGNAL = 1,
+	/* The caller is on another stack, which may lie below this one. */
+	SPECIAL_OTHER_STACK = 2,
+};
 
 /* Rules for the CFA, the frame pointer and the return address. Registers are DWARF numbers. */
 struct unwind_special {

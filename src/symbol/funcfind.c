@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/suggest.h"
+#include "object/gopclntab.h"
 #include "symbol/demangle.h"
 
 bool func_matches(const char *pattern, const char *name)
@@ -111,13 +112,30 @@ static int look_through(struct elf *e, const struct elf_section *table, symbol_f
 	return 0;
 }
 
-static int look_through_all(struct elf *e, symbol_fn *on_symbol, void *ctx, struct err *err)
+/* The functions of a Go program, by the table that stripping leaves; names end with a NUL there. */
+static void look_through_go(const struct gopclntab *go, symbol_fn *on_symbol, void *ctx)
+{
+	struct gopclntab_function f;
+	for (size_t i = 0; i < gopclntab_count(go); i++)
+		if (gopclntab_function(go, i, &f))
+			on_symbol(ctx, f.name.p, f.start);
+}
+
+/* @go: NULL if it is not a Go program. */
+static int look_through_all(struct elf *e, const struct gopclntab *go, symbol_fn *on_symbol,
+			    void *ctx, struct err *err)
 {
 	size_t nr_sections;
 	const struct elf_section *sections = elf_sections(e, &nr_sections);
-	for (size_t i = 0; i < nr_sections; i++)
-		if (sections[i].type == SHT_SYMTAB || sections[i].type == SHT_DYNSYM)
-			TRY(look_through(e, &sections[i], on_symbol, ctx, err));
+	bool has_all = false;
+	for (size_t i = 0; i < nr_sections; i++) {
+		if (sections[i].type != SHT_SYMTAB && sections[i].type != SHT_DYNSYM)
+			continue;
+		has_all |= sections[i].type == SHT_SYMTAB;
+		TRY(look_through(e, &sections[i], on_symbol, ctx, err));
+	}
+	if (go && !has_all)
+		look_through_go(go, on_symbol, ctx);
 	return 0;
 }
 
@@ -163,12 +181,27 @@ static int by_address(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
+static void mark_go(struct funcs_found *f, const struct gopclntab *go)
+{
+	struct gopclntab_function g;
+	if (!go || !f->list.n)
+		return;
+	for (size_t i = 0; i < gopclntab_count(go); i++) {
+		if (!gopclntab_function(go, i, &g))
+			continue;
+		vec_foreach(one, &f->list)
+			one->is_go |= one->vaddr >= g.start && one->vaddr < g.end;
+	}
+}
+
 int func_find(struct funcs_found *f, struct elf *e, struct elf *symbols, const char *pattern,
 	      size_t max, size_t *ret_nr_more, struct err *err)
 {
 	struct search s = {.found = f, .code = e, .pattern = pattern, .max = max};
-	int rc = look_through_all(symbols ? symbols : e, match_symbol, &s, err);
+	CLEANUP(gopclntab_free_p) struct gopclntab *go = gopclntab_open(e);
+	int rc = look_through_all(symbols ? symbols : e, go, match_symbol, &s, err);
 	buf_release(&s.shown);
+	mark_go(f, go);
 	if (f->list.n)
 		qsort(f->list.p, f->list.n, sizeof(*f->list.p), by_address);
 	if (ret_nr_more)
@@ -256,7 +289,8 @@ static void offer_symbol(void *ctx, const char *linkage, uint64_t vaddr)
 int func_find_near(struct funcs_near *n, struct elf *e, struct elf *symbols, struct err *err)
 {
 	struct near_search s = {.near = n, .code = e};
-	int rc = look_through_all(symbols ? symbols : e, offer_symbol, &s, err);
+	CLEANUP(gopclntab_free_p) struct gopclntab *go = gopclntab_open(e);
+	int rc = look_through_all(symbols ? symbols : e, go, offer_symbol, &s, err);
 	buf_release(&s.shown);
 	return rc;
 }

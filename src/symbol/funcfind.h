@@ -3,8 +3,8 @@
  *
  * A pattern is compared with the names of .symtab and .dynsym, both as linked and as displayed
  * (demangled, without Rust's hashes and without parameters). `*` and `?` match as in the shell. A stripped binary
- * has only its dynamic symbols; the symbol table of a separate debug file may be passed as a second
- * image.
+ * has only its dynamic symbols, and the functions of Go; the symbol table of a separate debug file may be
+ * passed as a second image.
  */
 #ifndef ASSAY_SYMBOL_FUNCFIND_H
 #define ASSAY_SYMBOL_FUNCFIND_H
@@ -20,6 +20,8 @@ struct func_found {
 	uint64_t vaddr;   /* link-time */
 	uint64_t offset;  /* file offset of the instruction to probe */
 	bool is_emulated; /* the uprobe is emulated, not single-stepped: a fifth of the cost */
+	/* A function of Go. Its runtime ends the program when it finds the return address of a return probe. */
+	bool is_go;
 };
 
 struct funcs_found {

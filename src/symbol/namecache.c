@@ -18,7 +18,7 @@
 #include "base/vec.h"
 
 #define CACHE_MAGIC   0x316d6e7961617361ull /* "asaaynm1" */
-#define CACHE_VERSION 3u
+#define CACHE_VERSION 4u
 #define FILE_BYTES    ((uint64_t)16 << 20)
 #define FRAMES_MAX    ((size_t)1 << 19)
 #define SUFFIX        ".names"
@@ -134,7 +134,7 @@ static bool take_entries(struct name_cache *c, const struct cache_header *h, con
 		bool is_new;
 		memcpy(&e, p + i * sizeof(e), sizeof(e));
 		if (!e.nr_frames || e.first_frame > h->nr_frames ||
-		    e.nr_frames > h->nr_frames - e.first_frame || e.source > SYMBOL_CALLED)
+		    e.nr_frames > h->nr_frames - e.first_frame || e.source > SYMBOL_GO)
 			return false;
 		uint32_t *idx = map_put(&c->idx, e.vaddr, &is_new);
 		if (!is_new)

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "object/ehframe.h"
+#include "object/gopclntab.h"
 #include "symbol/callscan.h"
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/namecache.h"
@@ -115,6 +116,17 @@ static size_t add_table(struct symbolizer *s, struct elf *e, enum symtab_what wh
 	return nr;
 }
 
+static void add_go(struct symbolizer *s)
+{
+	CLEANUP(gopclntab_free_p) struct gopclntab *go = gopclntab_open(s->elf);
+	for (size_t i = 0, nr = go ? gopclntab_count(go) : 0; i < nr; i++) {
+		struct gopclntab_function f;
+		if (gopclntab_function(go, i, &f))
+			symtab_add(s->names, f.start, f.end - f.start, f.name, SYMBOL_GO,
+				   SYMTAB_RANK_TYPED);
+	}
+}
+
 static void open_names(struct symbolizer *s)
 {
 	if (s->names)
@@ -126,6 +138,7 @@ static void open_names(struct symbolizer *s)
 		if (debugfile_mini(&s->mini, s->elf, NULL))
 			s->stats.nr_bad_sections++;
 		(void)add_table(s, s->mini, SYMTAB_STATIC, SYMBOL_MINI);
+		add_go(s);
 	}
 	symtab_seal(s->names);
 	s->stats.nr_symbols = symtab_count(s->names);

@@ -4,7 +4,7 @@
  * addresses of a binary at once, in any order. (Kernel: kallsyms.h. JIT code: perfmap.h.)
  *
  * The physical function is named by the symbol tables where a symbol with a size covers the address
- * (.symtab; else .dynsym with those of the debug file and of .gnu_debugdata), so that foo.cold and
+ * (.symtab; else .dynsym with those of the debug file, of .gnu_debugdata and of Go), so that foo.cold and
  * foo.constprop.0 remain distinct functions; otherwise by DWARF. If DWARF's linkage name is mangled
  * and is one of several aliases at the symbol's address, it is used: functions that the linker
  * folded because they are identical then get the name that matches their inlined frames.
@@ -52,6 +52,7 @@ enum symbol_source {
 	SYMBOL_PLT,
 	SYMBOL_EHFRAME, /* no name: function start from .eh_frame */
 	SYMBOL_CALLED,  /* no name: target of calls, where .eh_frame covers little of the code */
+	SYMBOL_GO,      /* the table of functions of a Go program without .symtab */
 };
 
 /*

@@ -11,7 +11,7 @@ void row_coder_release(struct row_coder *c)
 	map_release(&c->special_by_hash);
 }
 
-static uint32_t code_special(struct row_coder *c, const struct unwind_special *s)
+uint32_t row_code_special(struct row_coder *c, const struct unwind_special *s)
 {
 	uint64_t hash = hash_bytes(s, sizeof(*s));
 	bool is_new;
@@ -29,7 +29,7 @@ static uint32_t code_full(struct row_coder *c, const struct cfi_rules *rules)
 {
 	struct unwind_special s = {.cfa_kind = SPECIAL_CFA_FULL};
 	s.flags = rules->is_signal_frame ? SPECIAL_IS_SIGNAL : 0;
-	return code_special(c, &s);
+	return row_code_special(c, &s);
 }
 
 static bool is_s32(int64_t v)
@@ -130,7 +130,7 @@ static uint32_t code_odd(struct row_coder *c, const struct cfi_rules *rules)
 		s.ra_kind = SPECIAL_IN_REG;
 		s.ra_reg = ARCH_DWARF_RA;
 	}
-	return code_special(c, &s);
+	return row_code_special(c, &s);
 }
 
 #ifndef ARCH_RA_BESIDE_FP

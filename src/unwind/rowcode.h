@@ -20,5 +20,7 @@ struct row_coder {
 void row_coder_release(struct row_coder *c);
 /* Returns the encoded rule; ROW_NONE if the rules cannot be used. */
 uint32_t row_code(struct row_coder *c, const struct cfi_rules *rules);
+/* Returns the rule of a row that refers to @s; equal ones are stored once. */
+uint32_t row_code_special(struct row_coder *c, const struct unwind_special *s);
 
 #endif

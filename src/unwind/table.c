@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "base/vec.h"
+#include "object/gopclntab.h"
 #include "unwind/cfi.h"
 #include "unwind/nocfi.h"
 #include "unwind/rowcode.h"
@@ -53,6 +54,8 @@ struct builder {
 	struct row_coder coder;
 	struct nocfi_code gaps;
 	struct ehframe_iter iters[UNWIND_NR_SECTIONS];
+	struct gopclntab *go; /* NULL: not a Go program */
+	size_t next_go;       /* the first function of it that is not compiled yet */
 	struct init_cache inits;
 	struct cfi_run run;
 	uint32_t last_rule;
@@ -68,6 +71,7 @@ static void builder_free_p(struct builder **pb)
 	vec_release(&b->rows);
 	row_coder_release(&b->coder);
 	nocfi_release(&b->gaps);
+	gopclntab_free(b->go);
 	unwind_table_free(b->t);
 	free(b);
 }
@@ -137,12 +141,10 @@ static void emit(struct builder *b, uint32_t pc, uint32_t rule)
 	b->last_rule = rule;
 }
 
-/* Emits rows for the range between two FDEs: padding, or code without CFI. */
-static void emit_gap(struct builder *b, uint32_t from, uint32_t to)
+/* Emits rows for code without any table. */
+static void emit_code(struct builder *b, uint32_t from, uint32_t to)
 {
 	if (from >= to)
-		return;
-	if (b->rows.n && to - from <= GAP_MERGED_BYTES)
 		return;
 	emit(b, from, ROW_NONE);
 	nocfi_scan(&b->gaps, b->elf, b->t->base + from, b->t->base + to);
@@ -152,6 +154,66 @@ static void emit_gap(struct builder *b, uint32_t from, uint32_t to)
 		if (next == b->gaps.rules.p + b->gaps.rules.n || next->start != g->end)
 			emit(b, (uint32_t)(g->end - b->t->base), ROW_NONE);
 	}
+}
+
+/*
+ * A Go function's frame: the return address is at the distance that the table says; where there is a
+ * frame, the caller's frame pointer is below it.
+ */
+static void emit_go_function(struct builder *b, const struct gopclntab_function *f)
+{
+	/* The caller is found by the frame pointer, on the other stack. */
+	static const struct unwind_special other_stack = {.cfa_kind = SPECIAL_CFA_REG,
+							  .cfa_reg = ARCH_DWARF_FP,
+							  .cfa_off = 16,
+							  .fp_kind = SPECIAL_AT_REG,
+							  .fp_reg = ARCH_DWARF_FP,
+							  .ra_kind = SPECIAL_AT_REG,
+							  .ra_reg = ARCH_DWARF_FP,
+							  .ra_off = 8,
+							  .flags = SPECIAL_OTHER_STACK};
+	struct gopclntab_steps step = gopclntab_steps(b->go, f);
+	uint32_t start = (uint32_t)(f->start - b->t->base);
+
+	if (f->kind == GO_OUTERMOST) {
+		emit(b, start, row_make(ROW_STOP, 0, 0));
+		return;
+	}
+	if (f->kind == GO_SWITCHES_STACK) {
+		emit(b, start, row_code_special(&b->coder, &other_stack));
+		return;
+	}
+	emit(b, start, ROW_NONE);
+	while (gopclntab_next(&step)) {
+		uint64_t nr_bytes = (uint64_t)step.nr_bytes + 8;
+		bool is_good = step.nr_bytes >= 0 && nr_bytes % 8 == 0 && nr_bytes < ROW_CFA_REACH;
+		emit(b, (uint32_t)(step.start - b->t->base),
+		     is_good ? row_make(ROW_SP, (uint32_t)nr_bytes,
+					step.nr_bytes ? -2 : ROW_FP_SAME)
+			     : ROW_NONE);
+	}
+}
+
+/* Emits rows for the range between two FDEs: padding, Go's functions, or code without any table. */
+static void emit_gap(struct builder *b, uint32_t from, uint32_t to)
+{
+	if (from >= to)
+		return;
+	if (b->rows.n && to - from <= GAP_MERGED_BYTES)
+		return;
+	for (size_t nr = b->go ? gopclntab_count(b->go) : 0; b->next_go < nr; b->next_go++) {
+		struct gopclntab_function f;
+		if (!gopclntab_function(b->go, b->next_go, &f) || f.start < b->t->base + from ||
+		    f.kind == GO_RESTORER)
+			continue;
+		if (f.start >= b->t->base + to)
+			break;
+		f.end = MIN(f.end, b->t->base + to);
+		emit_code(b, from, (uint32_t)(f.start - b->t->base));
+		emit_go_function(b, &f);
+		from = (uint32_t)(f.end - b->t->base);
+	}
+	emit_code(b, from, to);
 }
 
 static const struct cfi_rules *init_rules(struct builder *b, const struct ehframe_cie *cie,
@@ -324,7 +386,8 @@ static void collect_all(struct builder *b, uint64_t code_end)
 	collect(b, UNWIND_EH_FRAME, code_end);
 	size_t nr_eh = b->refs.n;
 	refs_sort(b->refs.p, nr_eh);
-	if (!b->t->cfi[UNWIND_DEBUG_FRAME].n)
+	/* Of Go's functions .debug_frame says less: not where the frame pointer is, nor what switches stacks. */
+	if (!b->t->cfi[UNWIND_DEBUG_FRAME].n || b->go)
 		return;
 	collect(b, UNWIND_DEBUG_FRAME, code_end);
 	if (b->refs.n == nr_eh)
@@ -374,9 +437,10 @@ static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
 		if (find_sections(b->t, elf, err))
 			return err->code;
 		nocfi_init(&b->gaps, elf);
+		b->go = gopclntab_open(elf);
 		collect_all(b, code_end);
 		b->gaps.has_cfi = b->refs.n > 0;
-		if (has_much_code_without_fde(b, code_end))
+		if (!b->go && has_much_code_without_fde(b, code_end))
 			nocfi_find_calls(&b->gaps, elf, b->t->base, code_end);
 		compile(b, code_end);
 	}

@@ -1,6 +1,6 @@
 /*
- * The unwind table of one binary: .eh_frame (or .debug_frame) compiled into packed rows
- * (wire/unwind_row.h). It is built once, is immutable, is shared by all processes that map the
+ * The unwind table of one binary: .eh_frame (or .debug_frame, or Go's table of functions) compiled into
+ * packed rows (wire/unwind_row.h). It is built once, is immutable, is shared by all processes that map the
  * file, and is cached on disk (tablecache.h).
  *
  * A copy of the call frame sections is kept with the rows. Where a frame needs more registers than

@@ -23,7 +23,7 @@
 #include "base/mem.h"
 
 #define CACHE_MAGIC     0x31776e7579617361ull /* "asayunw1" */
-#define CACHE_VERSION   2u                    /* changes with the meaning of rows as well */
+#define CACHE_VERSION   3u                    /* changes with the meaning of rows as well */
 #define CACHE_MAX_BYTES ((uint64_t)2 << 30)
 #define DIR_BYTES       ((uint64_t)256 << 20) /* of all tables; the oldest are removed */
 #define SPAN_MAX        ((uint64_t)2 << 30)

@@ -9,11 +9,12 @@
  *
  * The end is WALK_ROOT only where the thread's start is known to be reached:
  *	- the CFI says that the return address is undefined (_start, clone, clone3 of glibc)
+ *	- it is the first function of a goroutine or thread of Go (object/gopclntab.h)
  *	- the frame is the binary's entry point, or a call whose result goes to exit(2) by syscall
  *	  (musl's __clone), in code without CFI (unwind/nocfi.h)
  *	- the return address is 0 (pushed by makecontext and by custom thread starts)
  *	- in code without CFI a chain of frame pointers ended in 0, which is how the psABI marks
- *	  the deepest frame: Go's goexit and rt0, JIT code called from assembly. A frame pointer
+ *	  the deepest frame: JIT code called from assembly. A frame pointer
  *	  that is 0 without such a chain proves nothing: musl starts with 0 and uses the register
  *	  for other purposes
  *

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { IS_DEBUG_FRAME = 1, IS_WHOLE_ELF = 2 };
+enum { IS_DEBUG_FRAME = 1, IS_WHOLE_ELF = 2, IS_GOPCLNTAB = 4 };
 
 #define CODE_BYTES 512
 #define BIAS       0x7f0000000000ull
@@ -83,15 +83,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!n)
 		return 0;
 	uint8_t how = data[0];
+	bool is_other = how & (IS_DEBUG_FRAME | IS_GOPCLNTAB);
 	struct sv rest = sv_from((const char *)data + 1, n - 1);
 	for (size_t i = 0; i < sizeof(code); i++)
 		code[i] = rest.n ? rest.p[i % rest.n] : 0;
 	if (how & IS_WHOLE_ELF)
 		buf_add(&image, rest.p, rest.n);
 	else
-		cfi_image(&image, how & IS_DEBUG_FRAME ? (struct sv){0} : rest,
-			  how & IS_DEBUG_FRAME ? rest : (struct sv){0},
-			  sv_from(code, sizeof(code)));
+		cfi_image(&image, is_other ? (struct sv){0} : rest,
+			  how & IS_GOPCLNTAB ? CFI_IMAGE_GOPCLNTAB : CFI_IMAGE_DEBUG_FRAME,
+			  is_other ? rest : (struct sv){0}, sv_from(code, sizeof(code)));
 	if (elf_open_bytes(&elf, image.p, image.n, NULL) || unwind_table_build(&t, elf, NULL, NULL))
 		return 0;
 	check_rows(t);

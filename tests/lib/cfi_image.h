@@ -1,6 +1,6 @@
 /*
- * Builds an ELF image for tests of the unwinder: one executable segment at CFI_IMAGE_CODE, and the
- * given call frame sections. In a header, because fuzzers do not link the test library.
+ * Builds an ELF image for tests of the unwinder: one executable segment at CFI_IMAGE_CODE, .eh_frame,
+ * and one more section. In a header, because fuzzers do not link the test library.
  */
 #ifndef ASSAY_TESTS_LIB_CFI_IMAGE_H
 #define ASSAY_TESTS_LIB_CFI_IMAGE_H
@@ -14,10 +14,13 @@
 #define CFI_IMAGE_CODE     0x10000u /* link-time */
 #define CFI_IMAGE_EH_FRAME 0x400000u
 
-static inline void cfi_image(struct buf *to, struct sv eh_frame, struct sv debug_frame,
-			     struct sv code)
+enum cfi_image_other { CFI_IMAGE_DEBUG_FRAME = 0, CFI_IMAGE_GOPCLNTAB };
+
+static inline void cfi_image(struct buf *to, struct sv eh_frame, enum cfi_image_other which,
+			     struct sv other, struct sv code)
 {
-	static const char names[] = "\0.eh_frame\0.debug_frame\0.shstrtab";
+	static const char names[] = "\0.eh_frame\0.debug_frame\0.gopclntab\0.shstrtab";
+	static const uint32_t name_of_other[] = {11, 24};
 	Elf64_Ehdr eh = {.e_type = ET_DYN,
 			 .e_machine = ARCH_ELF_MACHINE,
 			 .e_version = 1,
@@ -44,11 +47,13 @@ static inline void cfi_image(struct buf *to, struct sv eh_frame, struct sv debug
 			     .sh_offset = at,
 			     .sh_size = eh_frame.n};
 	at += eh_frame.n;
-	sh[2] = (Elf64_Shdr){
-		.sh_name = 11, .sh_type = SHT_PROGBITS, .sh_offset = at, .sh_size = debug_frame.n};
-	at += debug_frame.n;
+	sh[2] = (Elf64_Shdr){.sh_name = name_of_other[which],
+			     .sh_type = SHT_PROGBITS,
+			     .sh_offset = at,
+			     .sh_size = other.n};
+	at += other.n;
 	sh[3] = (Elf64_Shdr){
-		.sh_name = 24, .sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = sizeof(names)};
+		.sh_name = 35, .sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = sizeof(names)};
 	eh.e_shoff = at + sizeof(names);
 	buf_add(to, &eh, sizeof(eh));
 	buf_add(to, &ph, sizeof(ph));
@@ -56,8 +61,8 @@ static inline void cfi_image(struct buf *to, struct sv eh_frame, struct sv debug
 		buf_add(to, code.p, code.n);
 	if (eh_frame.n)
 		buf_add(to, eh_frame.p, eh_frame.n);
-	if (debug_frame.n)
-		buf_add(to, debug_frame.p, debug_frame.n);
+	if (other.n)
+		buf_add(to, other.p, other.n);
 	buf_add(to, names, sizeof(names));
 	buf_add(to, sh, sizeof(sh));
 }

@@ -90,7 +90,7 @@ static struct unwind_table *made(const struct buf *eh, const struct buf *debug)
 	char code[4096];
 
 	memset(code, 0xcc, sizeof(code)); /* nothing that could be followed */
-	cfi_image(&image, buf_sv(eh), debug ? buf_sv(debug) : (struct sv){0},
+	cfi_image(&image, buf_sv(eh), CFI_IMAGE_DEBUG_FRAME, debug ? buf_sv(debug) : (struct sv){0},
 		  sv_from(code, sizeof(code)));
 	CHECK(elf_open_bytes(&elf, image.p, image.n, NULL) == 0);
 	CHECK(unwind_table_build(&t, elf, NULL, NULL) == 0);
