@@ -311,6 +311,21 @@ static void add_probe(struct span_probes *p, const char *name, const struct plac
 					       .nr_to = nr_to});
 }
 
+/* Go's runtime walks stacks itself, and ends the program if a return address is not its own. */
+static int fail_go(const char *name, struct err *err)
+{
+	int rc = err_set(
+		err, -ENOTSUP,
+		"'%s' is a function of Go: a probe at its return would make the program crash",
+		name);
+	err_hint(
+		err,
+		"what the time in it is: assay cpu --offcpu, then assay report --within '%s'; --span works "
+		"on functions of C that the program calls",
+		name);
+	return rc;
+}
+
 static int add_calls(struct span_probes *p, const char *pattern, const struct places *from,
 		     struct err *err)
 {
@@ -319,6 +334,9 @@ static int add_calls(struct span_probes *p, const char *pattern, const struct pl
 		return err_hint(err, "name where the span ends: --span '%s..PROVIDER:PROBE'",
 				pattern);
 	}
+	vec_foreach(one, &from->list)
+		if (one->func.is_go)
+			return fail_go(one->func.name, err);
 	vec_foreach(one, &from->list)
 		add_probe(p, one->func.name, one, 1, NULL, 0);
 	return 0;
