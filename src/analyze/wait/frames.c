@@ -70,6 +70,20 @@ static bool is_runtime_crate(struct sv crate)
 	return false;
 }
 
+/* Packages of Go that wait for their callers. */
+static bool is_runtime_package(struct sv name)
+{
+	static const char *const prefixes[] = {
+		"runtime.", "runtime/", "internal/", "syscall.", "golang.org/x/sys/unix.",
+		"sync.",    "os.",      "io.",       "bufio.",   "net.",
+		"time.",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (sv_has_prefix(name, sv_from_str(prefixes[i])))
+			return true;
+	return false;
+}
+
 struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
 {
 	struct waitframes *wf = arena_calloc(a, 1, sizeof(*wf));
@@ -112,6 +126,7 @@ static bool is_func_runtime(struct waitframes *wf, func_id id)
 	if (wf->by_func[id] == NOT_YET) {
 		struct sv name = profile_sv(wf->p, wf->p->functions.p[id].name);
 		bool is_runtime = is_runtime_crate(crate_from_name(name)) || is_sync(wf, id) ||
+				  is_runtime_package(name) ||
 				  sv_has_prefix(name, SV("__gthread_")) || /* libstdc++ */
 				  sv_has_prefix(name, SV("__rust_")) ||
 				  sv_has_prefix(name, SV("__rdl_")); /* Rust's allocator */
