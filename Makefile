@@ -121,7 +121,7 @@ $(HEAP_IMAGE) $(O)/gen/heap_image.h: $(O)/flags
 	$(Q)echo '/* No recorder for this machine. */' > $@
 endif
 $(O)/src/remote/patch/image.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
-$(O)/src/analyze/diagnose/rules.o: src/analyze/diagnose/rules.txt
+$(O)/src/analyze/diagnose/rules.o: $(wildcard src/analyze/diagnose/rules/*.txt)
 
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS) $(O)/gen/page.js $(O)/gen/diff.js $(PAGE_CSS)

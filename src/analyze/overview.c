@@ -4,11 +4,10 @@
 
 #include <math.h>
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/stacks/hotcold.h"
-#include "analyze/stacks/hotpath.h"
-#include "analyze/stacks/shortlived.h"
 #include "analyze/stacks/skid.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/stacks/top.h"
@@ -151,41 +150,18 @@ static void add_hints(struct report *r, const struct report_table *functions, co
 	}
 }
 
-/* A profile without a path that has half of the time still has a hottest function. */
-static void answer_without_path(struct report *r, const struct selection *sel)
-{
-	const struct report_table *t = vec_last(&r->tables);
-	if (r->findings.n || !view_is_cpu_time(sel) || t->has_counts || !t->nr_rows)
-		return;
-	const union cell *row = t->cells;
-	const char *function = NULL;
-	double pct = 0;
-	for (size_t c = 0; c < t->nr_columns; c++) {
-		if (!strcmp(t->columns[c].key, "self_pct"))
-			pct = row[c].d;
-		else if (!strcmp(t->columns[c].key, "function"))
-			function = row[c].text;
-	}
-	if (function)
-		report_finding(
-			r,
-			"no path of calls has half of the CPU time; the hottest function is %s "
-			"with %s %% (self time)",
-			view_name(r, function), num_pct(pct).s);
-}
-
-void overview_report(struct report *r, const struct selection *sel, const char *input,
-		     const struct view_limits *limits)
+void overview_report(struct report *r, const struct selection *sel, const struct select_spec *spec,
+		     const char *input, const struct view_limits *limits)
 {
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
 	if (view_is_cpu_time(sel)) {
-		shortlived_report(r, sel);
 		skid_note_cost(r, sel);
-		hotpath_note(r, sel);
+		CLEANUP(measures_free_p) struct measures *m = measures_new(sel->p, spec, input);
+		measures_give_cpu(m, sel);
+		diagnose_page(r, m, 1u << MEASURE_CPU, 0);
 	}
 	top_report(r, sel, BY_FUNCTION, limits);
-	answer_without_path(r, sel);
 	top_report(r, sel, BY_CRATE, &few);
 	thread_groups_report(r, sel, &few);
 	/* Where waits follow, they are more than a second grouping of the same samples. */

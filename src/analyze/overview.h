@@ -17,8 +17,8 @@
 /* Begins the report of a view: adds facts of the selection, and a note if there are few samples. */
 void overview_begin(struct report *r, const struct selection *sel);
 /* Adds tables: functions, crates, threads. @input: file name for hints; NULL: no hints. */
-void overview_report(struct report *r, const struct selection *sel, const char *input,
-		     const struct view_limits *limits);
+void overview_report(struct report *r, const struct selection *sel, const struct select_spec *spec,
+		     const char *input, const struct view_limits *limits);
 
 /* Appends a regex that matches exactly this name. False: the name has a backslash or newline. */
 bool overview_add_regex(struct buf *to, const char *name);

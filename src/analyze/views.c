@@ -53,7 +53,7 @@ static int samples_page(struct report *r, const struct profile *p, const struct 
 	struct selection sel;
 	TRY(views_select(&a, p, spec, &sel, err));
 	overview_begin(r, &sel);
-	overview_report(r, &sel, input, limits);
+	overview_report(r, &sel, spec, input, limits);
 	return spec->event ? 0 : add_other_events(r, p, spec, &sel, limits, err);
 }
 

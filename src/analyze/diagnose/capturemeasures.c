@@ -73,6 +73,18 @@ TEXT(kernel)
 	return profile_get_fact(m->p, FACT_KERNEL);
 }
 
+/* "6.1.0-18-amd64" is 6001. */
+NUMBER(kernel_number)
+{
+	const char *text = profile_get_fact(m->p, FACT_KERNEL);
+	struct sv rest = sv_from_str(text ? text : "");
+	uint64_t major;
+	uint64_t minor;
+	struct sv first = sv_split(&rest, '.');
+	bool is_known = sv_to_u64(first, &major) && sv_to_u64(sv_take(&rest, "0123456789"), &minor);
+	return is_known && minor < 1000 ? (double)major * 1000 + (double)minor : (double)NAN;
+}
+
 /* ---- what the program is made of ------------------------------------------------------------- */
 
 struct part {
@@ -127,6 +139,15 @@ TEXT(allocator)
 	return find_part(m->p, parts, ARRAY_LEN(parts));
 }
 
+/* jemalloc reads its options from a variable that has the prefix of its functions. */
+TEXT(allocator_variable)
+{
+	vec_foreach(f, &m->p->functions)
+		if (sv_eq_str(profile_sv(m->p, f->name), "je_malloc"))
+			return "JE_MALLOC_CONF";
+	return has_function(m->p, "_rjem_") ? "_RJEM_MALLOC_CONF" : "MALLOC_CONF";
+}
+
 TEXT(runtime)
 {
 	static const struct part parts[] = {
@@ -163,6 +184,10 @@ static const struct measure rows[] = {
 	{"samples.exist", FORMULA_PLAIN, NULL, "1: CPU samples were recorded",
 	 .number = has_samples},
 	{"kernel", FORMULA_TEXT, NULL, "version of the kernel", .text = kernel},
+	{"kernel.number", FORMULA_PLAIN, NULL, "1000 times its major version plus the minor one",
+	 .number = kernel_number},
+	{"allocator.variable", FORMULA_TEXT, NULL, "environment variable with jemalloc's options",
+	 .text = allocator_variable},
 	{"allocator", FORMULA_TEXT, NULL,
 	 "glibc, jemalloc, mimalloc, tcmalloc, musl; empty: not seen", .text = allocator},
 	{"runtime", FORMULA_TEXT, NULL, "tokio, go, python, java, node, rust; empty: none is seen",

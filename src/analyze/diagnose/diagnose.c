@@ -106,7 +106,7 @@ void diagnose_run(struct diagnoses *ret_d, struct arena *a, const struct rules *
 	d->all = arena_calloc(a, rules->all.n + 1, sizeof(*d->all));
 	d->fired = arena_calloc(a, rules->all.n + 1, sizeof(struct diagnosis *));
 	vec_foreach(rule, &rules->all) {
-		if (sections && (!rule->needs || rule->needs & ~sections))
+		if (sections && (!rule->needs || rule->needs & ~sections || rule->is_for_diagnosis))
 			continue;
 		struct diagnosis one = judge(d, a, rule);
 		d->all[d->nr++] = one;
@@ -136,12 +136,15 @@ void diagnose_page(struct report *r, struct measures *m, uint32_t sections, doub
 	size_t nr_before = r->findings.n;
 	size_t nr_longer = 0;
 	rules_add_builtin(&rules, &a);
+	measures_confine(m, sections);
 	diagnose_run(&d, &a, &rules, m, sections);
 	for (size_t i = 0; i < d.nr_fired; i++) {
-		report_finding(r, "%s", diagnose_sentence(&a, &d, d.fired[i]));
-		nr_longer += d.fired[i]->order > before_pct;
+		const struct diagnosis *one = d.fired[i];
+		bool is_note = one->rule->answer == RULE_NOTE;
+		(is_note ? report_note : report_finding)(r, "%s", diagnose_sentence(&a, &d, one));
+		nr_longer += !is_note && one->order > before_pct;
 	}
-	r->is_no_load = d.nr_fired && d.fired[0]->rule->answer == RULE_NO_LOAD;
+	r->is_no_load |= d.nr_fired && d.fired[0]->rule->answer == RULE_NO_LOAD;
 	if (!nr_before || !nr_longer)
 		return;
 	CLEANUP(free_p) const char **before = xmemdup(r->findings.p, nr_before * sizeof(*before));

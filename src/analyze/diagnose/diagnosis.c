@@ -21,12 +21,14 @@ struct slices {
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* Values as if there were evidence enough. */
+/* Values as if there were evidence and samples enough. */
 static struct formula_value value_with_evidence(void *context, struct sv name, struct sv argument)
 {
 	const struct formula_names names = diagnose_names(context);
 	if (sv_has_suffix(name, SV(".evident")))
 		return formula_number(1, FORMULA_PLAIN);
+	if (sv_has_suffix(name, SV(".samples")))
+		return formula_number(1e9, FORMULA_COUNT);
 	return names.value(context, name, argument);
 }
 
@@ -105,6 +107,9 @@ static void add_measured(void *context, struct sv name, struct sv argument, stru
 	const struct measure *m = argument.n ? NULL : measure_find(name, &section, &reason);
 	if (!m || m->unit == FORMULA_TEXT || m->unit == FORMULA_PLAIN)
 		return;
+	CLEANUP(arena_release) struct arena a = {0};
+	if (strstr(buf_str(to), arena_fmt(&a, "%.*s = ", SV_ARGS(name))))
+		return;
 	buf_addf(to, "%s%.*s = ", to->n ? ", " : "", SV_ARGS(name));
 	formula_add_value(to, v);
 	if (m->of)
@@ -116,6 +121,8 @@ static const char *measured_text(struct arena *a, struct diagnoses *d, const str
 	CLEANUP(buf_release) struct buf b = {0};
 	const struct formula_names names = diagnose_names(d);
 	formula_each_name(one->rule->test, &names, add_measured, &b);
+	if (one->rule->explains)
+		formula_each_name(one->rule->explains, &names, add_measured, &b);
 	return arena_strdup(a, buf_str(&b));
 }
 
@@ -151,19 +158,22 @@ static void add_finding(struct report *r, struct report_table *t, struct diagnos
 	}
 }
 
-static void note_coverage(struct report *r, const struct diagnoses *d, size_t nr)
+static void note_coverage(struct report *r, const struct diagnoses *d,
+			  const struct diagnosis *const *shown, size_t nr)
 {
+	bool has_waits = measures_has(d->m, MEASURE_WAITS);
 	double sum = 0;
 	double most = 0;
 	for (size_t i = 0; i < nr; i++) {
-		const struct diagnosis *one = d->fired[i];
+		const struct diagnosis *one = shown[i];
 		sum += one->rule->is_overlapping ? 0 : one->explains_pct;
 		most = MAX(most, one->explains_pct);
 	}
 	double pct = MIN(MAX(sum, most), 100.0);
 	if (pct > 0)
-		report_note(r, "explains %s %% of non-idle thread time, %s %% unexplained",
-			    num_double(pct, 0).s, num_double(100 - pct, 0).s);
+		report_note(r, "explains %s %% of %s, %s %% unexplained", num_double(pct, 0).s,
+			    has_waits ? "non-idle thread time" : "CPU time",
+			    num_double(100 - pct, 0).s);
 }
 
 static void add_inconclusive(struct report *r, const struct diagnoses *d)
@@ -181,6 +191,38 @@ static void add_inconclusive(struct report *r, const struct diagnoses *d)
 				 measure_section_record(s));
 	report_finding(r, "inconclusive: none of %s that could run fired%s",
 		       num_noun(nr_run, "rules").s, buf_str(&missing));
+}
+
+/* The first findings; without any the first summaries. Returns their number. */
+static size_t choose(const struct diagnosis **ret_shown, const struct diagnoses *d)
+{
+	size_t nr = 0;
+	for (int is_summary = 0; is_summary < 2 && !nr; is_summary++)
+		for (size_t i = 0; i < d->nr_fired && nr < DIAGNOSIS_FINDINGS_MAX; i++) {
+			enum rule_answer answer = d->fired[i]->rule->answer;
+			if (answer != RULE_NOTE && (answer == RULE_SUMMARY) == is_summary)
+				ret_shown[nr++] = d->fired[i];
+		}
+	return nr;
+}
+
+/* The table of what proves them, their sentences, and how much of the time they are. */
+static void add_findings(struct report *r, struct diagnoses *d,
+			 const struct diagnosis *const *shown, size_t nr,
+			 const struct slices *slices)
+{
+	static const struct report_column columns[] = {{"rule", "rule", CELL_TEXT, NULL},
+						       {"part", "", CELL_TEXT, NULL},
+						       {"text", "", CELL_TEXT, NULL,
+							.is_prose = true}};
+	struct report_table *t =
+		report_add_table(r, "findings", "what proves it", columns, ARRAY_LEN(columns));
+	t->nr_first = 40;
+	if (shown[0]->rule->answer == RULE_SUMMARY)
+		report_finding(r, "no rule for a problem fired; what was recorded:");
+	for (size_t i = 0; i < nr; i++)
+		add_finding(r, t, d, shown[i], slices);
+	note_coverage(r, d, shown, nr);
 }
 
 /* ---- all rules ------------------------------------------------------------------------------- */
@@ -211,12 +253,9 @@ static void add_rules(struct report *r, struct diagnoses *d)
 void diagnosis_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		      const struct rules *rules, const char *input, unsigned flags)
 {
-	static const struct report_column columns[] = {{"rule", "rule", CELL_TEXT, NULL},
-						       {"part", "", CELL_TEXT, NULL},
-						       {"text", "", CELL_TEXT, NULL,
-							.is_prose = true}};
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(measures_free_p) struct measures *m = measures_new(p, spec, input);
+	const struct diagnosis *shown[DIAGNOSIS_FINDINGS_MAX];
 	struct slices slices = {0};
 	struct diagnoses d;
 	r->title = "diagnosis";
@@ -227,15 +266,10 @@ void diagnosis_report(struct report *r, const struct profile *p, const struct se
 	report_facts(r, p);
 	report_fact_duration(r, window_recorded_ns(p, window_of_profile(p)));
 	diagnose_run(&d, &a, rules, m, 0);
-	size_t nr = MIN(d.nr_fired, (size_t)DIAGNOSIS_FINDINGS_MAX);
+	size_t nr = choose(shown, &d);
 	if (nr) {
 		make_slices(&slices, &a, p, spec, rules);
-		struct report_table *t = report_add_table(r, "findings", "what proves it", columns,
-							  ARRAY_LEN(columns));
-		t->nr_first = 40;
-		for (size_t i = 0; i < nr; i++)
-			add_finding(r, t, &d, d.fired[i], &slices);
-		note_coverage(r, &d, nr);
+		add_findings(r, &d, shown, nr, &slices);
 	} else {
 		add_inconclusive(r, &d);
 	}

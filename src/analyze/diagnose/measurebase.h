@@ -56,7 +56,9 @@ struct measures {
 	const struct profile *p;
 	struct select_spec spec;
 	const char *input; /* file name for commands, or NULL */
+	uint32_t left_out; /* sections, bits */
 	struct waitmeasures *waits;
+	struct cpumeasures *cpu; /* cpumeasures.c */
 };
 
 void wait_measures_release(struct measures *m);
@@ -78,6 +80,7 @@ const char *measures_name(struct measures *m, const char *name);
 const struct measure *capture_measures(size_t *ret_nr);
 const struct measure *wait_measures(size_t *ret_nr);
 const struct measure *cause_measures(size_t *ret_nr);
+const struct measure *cpu_measures(size_t *ret_nr);
 const struct measure *reason_measures(size_t *ret_nr); /* the family by reason */
 
 #endif

@@ -16,6 +16,7 @@ static const struct section {
 	[MEASURE_WAITS] = {"waits",
 			   "assay offcpu, assay cpu --offcpu",
 			   {wait_measures, cause_measures}},
+	[MEASURE_CPU] = {"cpu", "assay cpu", {cpu_measures}},
 };
 
 struct measures *measures_new(const struct profile *p, const struct select_spec *spec,
@@ -42,13 +43,22 @@ void measures_free_p(struct measures **m)
 	measures_free(*m);
 }
 
+void measures_confine(struct measures *m, uint32_t kept)
+{
+	m->left_out = ~(kept | 1u << MEASURE_CAPTURE);
+}
+
 bool measures_has(const struct measures *m, enum measure_section section)
 {
+	if (m->left_out & 1u << section)
+		return false;
 	switch (section) {
 	case MEASURE_CAPTURE:
 		return true;
 	case MEASURE_WAITS:
 		return tables_has_rows(m->p, TABLE_OFF_CPU) || tables_has_rows(m->p, TABLE_ON_CPU);
+	case MEASURE_CPU:
+		return tables_has_rows(m->p, TABLE_SAMPLES);
 	case MEASURE_SECTION_NR:
 		break;
 	}

@@ -24,6 +24,7 @@
 enum measure_section {
 	MEASURE_CAPTURE, /* the capture itself: losses, duration, facts; always there */
 	MEASURE_WAITS,
+	MEASURE_CPU, /* samples of CPU time */
 	MEASURE_SECTION_NR
 };
 
@@ -52,6 +53,10 @@ void measures_free_p(struct measures **m);
  */
 void measures_give_waits(struct measures *m, const struct selection *sel, const struct breakdown *l,
 			 const struct report *r);
+/* As above: the selection of CPU samples that a page is of. */
+void measures_give_cpu(struct measures *m, const struct selection *sel);
+/* Leaves other sections than these (bits) out, as if they were not recorded. */
+void measures_confine(struct measures *m, uint32_t kept);
 
 bool measures_has(const struct measures *m, enum measure_section section);
 /* "waits"; NULL: no such section. */

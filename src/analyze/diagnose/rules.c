@@ -5,16 +5,18 @@
 #include <ctype.h>
 #include <errno.h>
 
-#define BUILTIN "src/analyze/diagnose/rules.txt"
-__asm__(".section .rodata\n"
-	".balign 16\n"
-	"rules_txt:\n"
-	".incbin \"" BUILTIN "\"\n"
-	"rules_txt_end:\n"
-	".byte 0\n"
-	".previous\n");
-extern const char rules_txt[];
-extern const char rules_txt_end[];
+/* In the order in which they are tried: what is over others comes first. */
+#define SUBJECTS(each) each(capture) each(waits) each(cpu)
+
+#define EMBED(name)                                                                            \
+	__asm__(".section .rodata\n"                                                           \
+		".balign 16\n" #name "_rules:\n"                                               \
+		".incbin \"src/analyze/diagnose/rules/" #name ".txt\"\n" #name "_rules_end:\n" \
+		".byte 0\n"                                                                    \
+		".previous\n");                                                                \
+	extern const char name##_rules[];                                                      \
+	extern const char name##_rules_end[];
+SUBJECTS(EMBED)
 
 struct reader {
 	struct rules *rules;
@@ -36,9 +38,10 @@ void rules_release(struct rules *rules)
 	vec_release(&rules->all);
 }
 
-struct sv rules_builtin_text(void)
+void rules_add_builtin_text(struct buf *to)
 {
-	return sv_from(rules_txt, (size_t)(rules_txt_end - rules_txt));
+#define ADD(name) buf_add(to, name##_rules, (size_t)(name##_rules_end - name##_rules));
+	SUBJECTS(ADD)
 }
 
 static struct rule *find(struct rules *rules, struct sv id)
@@ -149,7 +152,7 @@ static int read_needs(struct reader *rd, struct sv value)
 		struct sv one = sv_trim(sv_split(&value, ','));
 		if (!measure_section_from_key(one, &section))
 			return err_set(rd->err, -EINVAL,
-				       "'%.*s': expected capture, waits, cpu or memory",
+				       "'%.*s': expected capture, waits, cpu, memory, io or faults",
 				       SV_ARGS(one));
 		rd->rule.needs |= 1u << section;
 	}
@@ -162,9 +165,20 @@ static int read_answer(struct reader *rd, struct sv value)
 		rd->rule.answer = RULE_NO_LOAD;
 	else if (sv_eq_str(value, "invalid"))
 		rd->rule.answer = RULE_INVALID;
+	else if (sv_eq_str(value, "summary"))
+		rd->rule.answer = RULE_SUMMARY;
+	else if (sv_eq_str(value, "note"))
+		rd->rule.answer = RULE_NOTE;
 	else if (!sv_eq_str(value, "finding"))
-		return err_set(rd->err, -EINVAL, "expected finding, no load or invalid");
+		return err_set(rd->err, -EINVAL,
+			       "expected finding, no load, invalid, summary or note");
 	return 0;
+}
+
+static int read_pages(struct reader *rd, struct sv value)
+{
+	rd->rule.is_for_diagnosis = sv_eq_str(value, "no");
+	return rd->rule.is_for_diagnosis ? 0 : err_set(rd->err, -EINVAL, "expected no");
 }
 
 static int read_share(struct reader *rd, struct sv value)
@@ -189,6 +203,8 @@ static int read_line(struct reader *rd, struct sv key, struct sv value)
 		return read_share(rd, value);
 	if (sv_eq_str(key, "order"))
 		return parse_formula(rd, value, &rd->rule.order);
+	if (sv_eq_str(key, "pages"))
+		return read_pages(rd, value);
 	if (sv_eq_str(key, "over")) {
 		rd->rule.over = value;
 		return 0;
@@ -199,8 +215,8 @@ static int read_line(struct reader *rd, struct sv key, struct sv value)
 	}
 	err_set(rd->err, -EINVAL, "'%.*s' is no part of a rule", SV_ARGS(key));
 	return err_hint(rd->err,
-			"the parts are rule, needs, test, answer, order, explains, over, finding, "
-			"evidence, remedy, refute, gain");
+			"the parts are rule, needs, test, answer, pages, order, explains, over, "
+			"finding, evidence, remedy, refute, gain");
 }
 
 static bool is_id(struct sv id)
@@ -304,7 +320,9 @@ int rules_add(struct rules *rules, struct arena *a, struct sv text, struct err *
 void rules_add_builtin(struct rules *rules, struct arena *a)
 {
 	CLEANUP(err_release) struct err err = {0};
-	if (rules_add(rules, a, rules_builtin_text(), &err))
+	CLEANUP(buf_release) struct buf text = {0};
+	rules_add_builtin_text(&text);
+	if (rules_add(rules, a, sv_from(arena_strndup(a, text.p, text.n), text.n), &err))
 		BUG("built-in rules: %s", err_msg(&err));
 }
 

@@ -1,5 +1,5 @@
 /*
- * Rules of diagnosis, read from a text (docs/formats/rules.md; the built-in ones: rules.txt).
+ * Rules of diagnosis, read from a text (docs/formats/rules.md; the built-in ones: the folder rules).
  *
  *	rule fsync
  *	needs waits
@@ -31,6 +31,8 @@ enum rule_answer {
 	RULE_FINDING,
 	RULE_NO_LOAD,
 	RULE_INVALID, /* the capture itself is not to be relied on */
+	RULE_SUMMARY, /* what was done, not what is wrong: of diagnoses without findings */
+	RULE_NOTE,    /* of pages only, and not the answer of one */
 };
 
 /* The texts of a rule; each may have several lines, with a condition or none. */
@@ -59,7 +61,7 @@ struct rule {
 	const struct formula *order;    /* the largest first; NULL: 0 */
 	const struct formula *explains; /* share of non-idle thread time; NULL: none */
 	bool is_overlapping;            /* other rules may explain the same time */
-	bool is_for_details;            /* not on the pages of captures */
+	bool is_for_diagnosis;          /* not on the pages of captures */
 	struct sv over;                 /* ids of later rules, "*": all of them; comma separated */
 	struct rule_text *texts;
 	size_t nr_texts;
@@ -70,8 +72,8 @@ struct rules {
 };
 
 void rules_release(struct rules *rules);
-/* The built-in rules, as text. */
-struct sv rules_builtin_text(void);
+/* Appends the built-in rules, as text: the files of the folder rules. */
+void rules_add_builtin_text(struct buf *to);
 /*
  * Adds the rules of a text behind those that are there. A rule with the id of one of them replaces it.
  * -EINVAL: "line 12: ..." with what was expected.

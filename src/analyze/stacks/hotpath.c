@@ -10,7 +10,6 @@
 #include "base/text/num.h"
 #include "base/text/shortname.h"
 
-#define SAMPLES_MIN 100
 #define HALF_PCT    50.0
 #define PART_PCT    10.0 /* callees of the path's end that are named */
 #define PARTS_SHOWN 3
@@ -119,25 +118,23 @@ static bool is_truncated(const struct report *scratch, const struct report_tree 
 	return first && sv_eq(intern_get(&scratch->names, t->nodes[first].name), SV("[truncated]"));
 }
 
-void hotpath_note(struct report *r, const struct selection *sel)
+void hotpath_find(struct hotpath *ret_path, struct arena *a, const struct selection *sel)
 {
 	double effective = view_effective(sel, view_all(sel));
-	if (effective < SAMPLES_MIN)
-		return;
+	*ret_path = (struct hotpath){.names = "", .parts = ""};
 	CLEANUP(report_free_p) struct report *scratch = report_new();
 	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(scratch, 0);
-	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf names = {0};
+	CLEANUP(buf_release) struct buf parts = {0};
 	calltree_add(ct, sel);
 	const struct report_tree *t = calltree_finish(ct, "hotpath", "hottest path");
 	struct path path = path_of(scratch, t);
 	if (!path.end || is_truncated(scratch, t))
 		return;
-	double pct = pct_of(t, t->nodes[path.end].total);
-	add_path(&text, &path);
-	if (!text.n)
-		return;
-	add_parts(&text, &path);
-	report_finding(r, "hottest path: %s %% (+-%s) of %sCPU time in %s", num_double(pct, 0).s,
-		       num_pct(stat_share_pct_error(pct / 100 * effective, effective)).s,
-		       view_nr_out(sel) ? "the selection's " : "", buf_str(&text));
+	add_path(&names, &path);
+	add_parts(&parts, &path);
+	ret_path->pct = pct_of(t, t->nodes[path.end].total);
+	ret_path->error_pct = stat_share_pct_error(ret_path->pct / 100 * effective, effective);
+	ret_path->names = arena_strdup(a, buf_str(&names));
+	ret_path->parts = arena_strdup(a, buf_str(&parts));
 }

@@ -3,17 +3,12 @@
 #include "analyze/stacks/shortlived.h"
 
 #include "analyze/view.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/stat.h"
-#include "base/text/num.h"
 
-#define NR_MIN     10 /* fewer are no load of short processes */
-#define PER_S_MIN  50.0
-#define LIFE_MAX_S 0.05
-#define CAUSE_PCT  50.0 /* with such a share of the CPU time it is the answer */
+#define LIFE_MAX_NS (50.0 * (double)NS_PER_MS)
 
 struct life {
 	uint64_t from_ns;
@@ -63,39 +58,30 @@ static double short_pct(const struct selection *sel, const struct life *lives,
 	return view_pct(weight, sel->weight);
 }
 
-void shortlived_report(struct report *r, const struct selection *sel)
+void shortlived_find(struct shortlived *ret_s, const struct selection *sel)
 {
 	const struct profile *p = sel->p;
+	*ret_s = (struct shortlived){0};
 	if (is_filtered(sel) || !p->start_ns)
 		return;
 	CLEANUP(map_release) struct map index = {0};
 	CLEANUP(free_p) struct life *lives = xcalloc(p->tasks.n + 1, sizeof(*lives));
-	CLEANUP(free_p) double *seconds = xcalloc(p->tasks.n + 1, sizeof(*seconds));
+	CLEANUP(free_p) double *ns = xcalloc(p->tasks.n + 1, sizeof(*ns));
 	size_t nr_lives = fill_lives(lives, &index, p);
+	double window_ns = (double)(p->end_ns - MIN(p->start_ns, p->end_ns));
 	size_t n = 0;
 	for (size_t i = 0; i < nr_lives; i++) {
 		struct life *one = &lives[i];
 		if (one->from_ns <= p->start_ns || one->to_ns <= one->from_ns)
 			continue;
-		seconds[n] = (double)(one->to_ns - one->from_ns) / (double)NS_PER_SEC;
-		one->is_short = seconds[n++] <= LIFE_MAX_S;
+		ns[n] = (double)(one->to_ns - one->from_ns);
+		one->is_short = ns[n++] <= LIFE_MAX_NS;
 	}
-	double window_s = (double)(p->end_ns - MIN(p->start_ns, p->end_ns)) / (double)NS_PER_SEC;
-	if (n < NR_MIN || !(window_s > 0) || (double)n / window_s < PER_S_MIN)
+	if (!n || !(window_ns > 0))
 		return;
-	double life = stat_median(seconds, n);
-	if (life > LIFE_MAX_S)
-		return;
-	double pct = short_pct(sel, lives, &index);
-	CLEANUP(buf_release) struct buf text = {0};
-	buf_addf(&text,
-		 "short processes: %s %% of CPU time; at least %s started and ended, %s per "
-		 "second; half of those that were sampled lived for less than %s",
-		 num_double(pct, 0).s, num_count(n).s,
-		 num_count((uint64_t)((double)n / window_s)).s,
-		 num_ns((uint64_t)(life * (double)NS_PER_SEC)).s);
-	if (pct >= CAUSE_PCT)
-		report_finding(r, "%s", buf_str(&text));
-	else
-		report_note(r, "%s", buf_str(&text));
+	*ret_s = (struct shortlived){.is_known = true,
+				     .nr = n,
+				     .per_s = (double)n / window_ns * (double)NS_PER_SEC,
+				     .median_ns = stat_median(ns, n),
+				     .pct = short_pct(sel, lives, &index)};
 }

@@ -474,7 +474,7 @@ void formula_each_name(const struct formula *e, const struct formula_names *name
 
 void formula_add_value(struct buf *to, struct formula_value v)
 {
-	uint64_t whole = (uint64_t)MIN(MAX(v.number, 0.0), 9e18);
+	uint64_t whole = (uint64_t)(MIN(MAX(v.number, 0.0), 9e18) + 0.5);
 	if (!v.is_known) {
 		buf_add_str(to, "not known");
 		return;

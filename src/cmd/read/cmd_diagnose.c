@@ -70,7 +70,7 @@ static int read_rules(struct rules *rules, struct arena *a, const char *path, st
 static int print_rules(void)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	buf_add_sv(&text, rules_builtin_text());
+	rules_add_builtin_text(&text);
 	return cmd_print(&text);
 }
 
