@@ -76,6 +76,7 @@ static const struct runtime runtimes[] = {
 	{.name = "perl", .module = "perl*", .code = PERL_CODE},
 	{.name = "lua", .module = "liblua5*.so*", .code = LUA_CODE},
 	{.name = "lua", .module = "lua5*", .code = LUA_CODE},
+	{.name = "PHP", .module = "php", .code = PHP_CODE},
 	{.name = "PHP", .module = "php[0-9-]*", .code = PHP_CODE},
 	{.name = "PHP", .module = "libphp*.so*", .code = PHP_CODE},
 	{.name = "memcached",

@@ -136,6 +136,7 @@ TEST(interpreters_whose_functions_have_no_frames_are_noted)
 		{"/usr/lib/libperl.so.5.36", "perl: 80.0 %"},
 		{"/usr/bin/lua5.4", "debug.sethook"},
 		{"/usr/sbin/php-fpm8.2", "PHP: 80.0 %"},
+		{"/usr/bin/php", "PHP: 80.0 %"}, /* as invoked */
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		CHECK(strstr(notes_of_function(cases[i][0], "f", HAS_CALLERS, runtimes_note_stacks),
