@@ -112,7 +112,7 @@ static bool is_sync(struct waitframes *wf, func_id id)
 	if (!wf->sync[id])
 		wf->sync[id] =
 			1 + (uint8_t)sync_kind_of(profile_sv(wf->p, wf->p->functions.p[id].name));
-	return wf->sync[id] != 1 + SYNC_UNKNOWN;
+	return wf->sync[id] != 1 + SYNC_UNKNOWN && wf->sync[id] != 1 + SYNC_CODE;
 }
 
 /* True for the functions of frames that are no code: "[truncated]". */

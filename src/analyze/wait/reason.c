@@ -81,6 +81,7 @@ static enum wait_reason reason_of_futex(const struct profile *p, enum sync_kind 
 	case SYNC_PASS:
 	case SYNC_PARK_PART:
 	case SYNC_JOIN_AROUND:
+	case SYNC_CODE:
 		break;
 	}
 	return tag->evidence & EVIDENCE_LOCK_WORD ? WAIT_LOCK : WAIT_SYNC;

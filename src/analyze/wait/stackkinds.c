@@ -44,8 +44,12 @@ struct stackkinds *stackkinds_new(struct arena *a, const struct profile *p)
 static enum sync_kind kind_of(struct stackkinds *sk, func_id func)
 {
 	uint8_t *memo = &sk->by_func[func];
-	if (*memo == NOT_YET)
-		*memo = (uint8_t)sync_kind_of(profile_sv(sk->p, sk->p->functions.p[func].name));
+	if (*memo == NOT_YET) {
+		const struct function *f = &sk->p->functions.p[func];
+		enum sync_kind kind = sync_kind_of(profile_sv(sk->p, f->name));
+		bool is_code = kind == SYNC_UNKNOWN && f->flags & FUNC_PYTHON;
+		*memo = (uint8_t)(is_code ? SYNC_CODE : kind);
+	}
 	return (enum sync_kind) * memo;
 }
 
@@ -65,10 +69,12 @@ static enum sync_kind kind_of_part(struct state outer, enum sync_kind own)
 	bool is_park = kind == SYNC_PARK || kind == SYNC_PARK_PART;
 	if (own == SYNC_PARK_PART)
 		return kind == SYNC_JOIN_AROUND ? SYNC_JOIN : is_park ? kind : SYNC_PARK_PART;
+	if (own == SYNC_UNCLEAR && kind == SYNC_CODE)
+		return SYNC_LOCK;
 	if (own == SYNC_UNCLEAR)
-		return is_park ? kind : SYNC_UNCLEAR;
-	/* A function that parks may also run a program's function that waits for a semaphore. */
-	bool is_callers = kind == SYNC_UNCLEAR || (is_park && !outer.age);
+		return is_park || kind == SYNC_LOCK ? kind : SYNC_UNCLEAR;
+	/* A function that parks or locks may also run a program's function that waits for a semaphore. */
+	bool is_callers = kind == SYNC_UNCLEAR || ((is_park || kind == SYNC_LOCK) && !outer.age);
 	return is_callers ? kind : SYNC_PERMIT_PART;
 }
 
@@ -87,11 +93,15 @@ static struct state next_state(struct state outer, enum sync_kind own)
 	case SYNC_PERMIT_PART:
 	case SYNC_UNCLEAR:
 		return (struct state){(uint8_t)kind_of_part(outer, own), 0};
+	case SYNC_CODE:
+		if (outer.kind == SYNC_UNKNOWN || outer.kind == SYNC_CODE)
+			return (struct state){SYNC_CODE, 0};
+		break;
 	case SYNC_UNKNOWN:
 	case SYNC_PASS:
 		break;
 	}
-	bool has_ended = outer.kind == SYNC_JOIN_AROUND && own == SYNC_UNKNOWN;
+	bool has_ended = outer.kind == SYNC_JOIN_AROUND && own != SYNC_PASS;
 	if (outer.kind == SYNC_UNKNOWN || outer.age >= REACH_FRAMES || has_ended)
 		return (struct state){SYNC_UNKNOWN, 0};
 	return (struct state){outer.kind, (uint8_t)(outer.age + 1)};
@@ -132,5 +142,5 @@ enum sync_kind stackkinds_of(struct stackkinds *sk, stack_id stack)
 		st = state_at(sk, st, sk->p->stacks.p[sk->path[n]].loc);
 		sk->by_stack[sk->path[n]] = st;
 	}
-	return (enum sync_kind)st.kind;
+	return st.kind == SYNC_CODE ? SYNC_UNKNOWN : (enum sync_kind)st.kind;
 }

@@ -224,10 +224,13 @@ static const struct {
 		      "py::BoundedSemaphore.acquire:*"},
 	{SYNC_JOIN, "threading.py:* Thread.join|threading.py:* Thread._wait_for_tstate_lock|"
 		    "threading.py:* Barrier.wait|queue.py:* Queue.join|_base.py:* Future.result"},
+	{SYNC_JOIN, "threading.py:* _shutdown|py::_shutdown:*threading.py"},
 	{SYNC_JOIN, "py::Thread.join:*|py::Thread._wait_for_tstate_lock:*|py::Barrier.wait:*|"
 		    "py::Queue.join:*|py::Future.result:*"},
 	{SYNC_PARK_PART, "threading.py:* Condition.wait*|threading.py:* Event.wait"},
 	{SYNC_PARK_PART, "py::Condition.wait*:*|py::Event.wait:*"},
+	{SYNC_PARK, "_queue.*!fn_*"}, /* SimpleQueue.get, stripped */
+	{SYNC_CODE, "py::*"},
 	/* All objects of the module threading are built from one lock. */
 	{SYNC_UNCLEAR, "lock_PyThread_acquire_lock*|PyThread_acquire_lock_timed*|acquire_timed"},
 	{SYNC_PASS, "_PyMutex_LockTimed"},

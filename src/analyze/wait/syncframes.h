@@ -42,6 +42,8 @@ enum sync_kind {
 	SYNC_PERMIT_PART,
 	/* Locks, condition variables and joins are built of it: only an outer frame shows which. */
 	SYNC_UNCLEAR,
+	/* Code that an interpreter runs: SYNC_UNCLEAR that it calls itself is a lock. */
+	SYNC_CODE,
 };
 
 /* @function: the name as shown (demangled). */

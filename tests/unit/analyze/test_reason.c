@@ -307,6 +307,43 @@ TEST(reason_a_lock_of_python_is_not_guessed)
 	CHECK(judge("start_thread;_queue_SimpleQueue_get_impl;" PYTHON_LOCK, 0) == WAIT_PARK);
 }
 
+/* The same with the functions of stripped interpreters, and a function of Python before them. */
+static enum wait_reason judge_python(const char *stack, const char *python)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id s = made_stack(p, stack);
+	vec_foreach(f, &p->functions)
+		if (!strcmp(profile_text(p, f->name), python))
+			f->flags |= FUNC_PYTHON;
+	profile_seal(p);
+	return reason_of(reasons_new(&a, p), s, &(struct tag){.reason = WAIT_SYNC});
+}
+
+TEST(reason_a_lock_that_a_python_program_takes_itself_is_a_lock)
+{
+	static const char from_program[] =
+		"thread_run;worker;update;_PyObject_MakeTpCall;python3!fn_10;"
+		"PyThread_acquire_lock_timed;sem_wait;__new_sem_wait_slow64;do_futex_wait";
+	CHECK(judge_python(from_program, "update") == WAIT_LOCK);
+	CHECK(judge("thread_run;py::update:/srv/app.py;" PYTHON_LOCK, 0) == WAIT_LOCK);
+	/* What the library does with locks is known by its functions, and one of its modules. */
+	CHECK(judge_python("update;py::Condition.wait:/usr/lib/threading.py;PyObject_Vectorcall;"
+			   "PyThread_acquire_lock_timed;sem_wait",
+			   "update") == WAIT_PARK);
+	CHECK(judge_python("take_job;PyObject_Vectorcall;"
+			   "_queue.cpython-311-x86_64-linux-gnu.so!fn_2880;"
+			   "PyThread_acquire_lock_timed;sem_wait",
+			   "take_job") == WAIT_PARK);
+	CHECK(judge_python("<module>;py::_shutdown:/usr/lib/threading.py;python3!fn_10;"
+			   "PyThread_acquire_lock_timed;sem_wait",
+			   "<module>") == WAIT_JOIN);
+	CHECK(sync_kind_of(SV("threading.py:1500 _shutdown")) == SYNC_JOIN);
+	/* Whatever else waits in a program of Python is not known by that. */
+	CHECK(judge_python("update;_PyObject_MakeTpCall;lib.so!fn_10;syscall", "update") ==
+	      WAIT_SYNC);
+}
+
 TEST(reason_functions_of_pythons_library_are_known_by_file_and_name)
 {
 	CHECK(sync_kind_of(SV("queue.py:122 Queue.put")) == SYNC_BACKPRESSURE);
