@@ -2,13 +2,16 @@
 #include "base/base.h"
 #include "analyze/wait/waittables.h"
 
+#include <math.h>
+
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/runtimes.h"
 #include "base/clock.h"
 #include "base/text/num.h"
 
-#define CLOSES_PCT 0.5
-#define PAGE_ROWS  10
+#define CLOSES_PCT   0.5
+#define PAGE_ROWS    10
+#define DIFFER_SHARE 0.05 /* samples and on-CPU time: less is not worth a line */
 
 struct page {
 	struct report *r;
@@ -60,6 +63,32 @@ static void note_durations(const struct page *pg, const struct select_spec *spec
 		    "%s",
 		    num_ns(pg->sel->min_ns).s,
 		    pg->sel->max_ns ? num_ns(pg->sel->max_ns).s : "any length");
+}
+
+/*
+ * Samples are of all that the timer interrupted; on-CPU time is from switch to switch. They differ by
+ * a quarter if a thread switches every 40 us, so both stand on the page with what they cover.
+ */
+static void note_samples(const struct page *pg)
+{
+	const struct table *t = tables_find(pg->p, TABLE_SAMPLES);
+	uint64_t nr = pg->r->nr_samples;
+	bool is_of_samples = pg->r->noun && !strcmp(pg->r->noun, "samples");
+	if (!is_of_samples || !nr || !t || !(t->freq_hz > 0) || pg->scope == SELECT_ROWS)
+		return;
+	double sampled_ns = (double)nr / t->freq_hz * NS_PER_SEC;
+	double on_cpu_ns = (double)pg->l->total.ns[WAIT_ON_CPU];
+	double noise_ns = 2 * sqrt((double)nr) / t->freq_hz * NS_PER_SEC;
+	double differ_ns = fabs(sampled_ns - on_cpu_ns);
+	if (differ_ns <= noise_ns || differ_ns <= DIFFER_SHARE * on_cpu_ns)
+		return;
+	report_note(
+		pg->r,
+		"%s at %s Hz stand for %s, %s were on CPU: samples are of the moments of a timer, "
+		"kernel code of context switches included, on-CPU time is from switch to switch; "
+		"flame graphs of thread time scale the samples to it",
+		num_noun(nr, "samples").s, num_count((uint64_t)t->freq_hz).s,
+		num_ns((uint64_t)sampled_ns).s, num_ns((uint64_t)on_cpu_ns).s);
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */
@@ -132,6 +161,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	if (pg.scope != SELECT_ROWS) /* sentences on the whole of threads' time */
 		add_findings(r, sel, spec, &l);
+	note_samples(&pg);
 	note_accuracy(&pg);
 	note_durations(&pg, spec);
 	runtimes_note_waits(r, sel);

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "tap.h"
 
+#include "analyze/views.h"
 #include "analyze/wait/breakdown.h"
 #include "analyze/wait/waittables.h"
 #include "madewaits.h"
@@ -107,5 +108,36 @@ TEST(breakdown_names_the_command_for_cpu_time_unless_it_was_recorded)
 		}
 		CHECK(is_said);
 		CHECK(is_hinted == !has_samples);
+	}
+}
+
+TEST(breakdown_says_what_samples_and_on_cpu_time_cover_if_they_differ)
+{
+	static const struct {
+		unsigned nr;
+		bool is_said;
+	} cases[] = {{900, false}, {928, false}, {1200, true}, {600, true}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+		madewait(p, &(struct madewait){.comm = "a",
+					       .tid = 2,
+					       .reason = WAIT_ON_CPU,
+					       .nr = 100,
+					       .ms = 900});
+		madewait(p,
+			 &(struct madewait){
+				 .comm = "a", .tid = 2, .reason = WAIT_PIPE, .nr = 1, .ms = 100});
+		madewaits_samples(p, 0, "a", 2, "main;f", cases[i].nr);
+		vec_foreach(t, &p->tables)
+			t->freq_hz = t->id == TABLE_SAMPLES ? 1000 : 0;
+		profile_seal(p);
+		CHECK(!views_page(r, p, &(struct select_spec){0}, NULL, &(struct view_limits){0},
+				  NULL));
+		bool is_said = false;
+		vec_foreach(one, &r->notes)
+			is_said |= strstr(*one, "samples at 1,000 Hz stand for") != NULL &&
+				   strstr(*one, "900 ms were on CPU") != NULL;
+		CHECK(is_said == cases[i].is_said);
 	}
 }
