@@ -80,6 +80,7 @@
 
 #define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
 #define HEAP_WIRE_VERSION 5u
+#define HEAP_WIRE_FILES   "memfd:assay-heap" /* how the names of all mappings begin */
 
 #define HEAP_SITES_MAX  256 /* patched functions of one process */
 #define HEAP_SLOTS_MAX  4096

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "heap_wire.h"
 
 #define PT_LOAD      1
 #define PAGE_MASK_4K ((uint64_t)4095)
@@ -224,6 +225,11 @@ static struct elf *open_file(struct modules *m, int32_t pid, const struct event_
 
 #define DELETED " (deleted)"
 
+bool modules_is_recorder(const char *path)
+{
+	return sv_has_prefix(sv_from_str(path), SV("/" HEAP_WIRE_FILES));
+}
+
 static struct ingest_module *add_file(struct modules *m, int32_t pid, const struct event_map *map)
 {
 	struct sv path = sv_from_str(map->path);
@@ -250,9 +256,11 @@ static struct ingest_module *add_file(struct modules *m, int32_t pid, const stru
 		elf_free(elf);
 		return im;
 	}
-	/* An executable memfd that is not an ELF file is JIT code. */
+	/* An executable memfd that is not an ELF file is JIT code, if it is not the heap recorder's. */
 	if (!elf && sv_has_prefix(path, SV("/memfd:")))
-		return add_of_process(m, MODULE_JIT, pid, map->path);
+		return add_of_process(m,
+				      modules_is_recorder(map->path) ? MODULE_UNKNOWN : MODULE_JIT,
+				      pid, map->path);
 	im->is_complete = true;
 	im->elf = elf;
 	im->missing = missing;

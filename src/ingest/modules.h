@@ -87,6 +87,8 @@ void modules_retry(struct modules *m, void (*loaded)(void *ctx, struct ingest_mo
 /* Returns the kernel's module. */
 struct ingest_module *modules_kernel(struct modules *m);
 #define MODULES_UNKNOWN "[unknown]"
+/* Whether a mapping is of the recorder that assay heap injects (wire/heap_wire.h). */
+bool modules_is_recorder(const char *path);
 /* Returns the module for addresses of a process that are in no mapping: its path is the above. */
 struct ingest_module *modules_unknown(struct modules *m, int32_t pid);
 /* Returns runtime minus link-time address for a mapping at @start with file offset @pgoff. */

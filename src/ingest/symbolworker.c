@@ -298,25 +298,34 @@ static void symbolize_jit(struct symbolworker *sw, struct batch *b)
 	}
 }
 
-/* Names addresses in one of the kernel's pages by that page: it has no functions. */
-static void symbolize_unknown(struct symbolworker *sw, struct batch *b)
+static void name_all(struct symbolworker *sw, struct batch *b, struct sv name)
 {
-	struct sv page = sv_from_str(b->module->path);
-	if (sv_eq(page, SV(MODULES_UNKNOWN))) {
-		all_unnamed(b, LOSS_UNSYM_NO_MAP);
-		return;
-	}
 	struct named_frame *frame = arena_calloc(&b->arena, 1, sizeof(*frame));
-	frame->name = keep(sw, page);
+	frame->name = keep(sw, name);
 	for (size_t i = 0; i < b->locs.n; i++) {
 		b->results[i].frames = frame;
 		b->results[i].nr = 1;
 	}
 }
 
+/* Names addresses in one of the kernel's pages by that page: it has no functions. */
+static void symbolize_unknown(struct symbolworker *sw, struct batch *b)
+{
+	struct sv page = sv_from_str(b->module->path);
+	if (sv_eq(page, SV(MODULES_UNKNOWN)))
+		all_unnamed(b, LOSS_UNSYM_NO_MAP);
+	else
+		name_all(sw, b, page);
+}
+
 static void symbolize_batch(struct symbolworker *sw, struct batch *b)
 {
 	b->results = arena_calloc(&b->arena, b->locs.n, sizeof(*b->results));
+	/* Its functions are of no interest to whoever profiles the process. */
+	if (modules_is_recorder(b->module->path)) {
+		name_all(sw, b, SV("[assay heap recorder]"));
+		return;
+	}
 	switch (b->module->kind) {
 	case MODULE_ELF:
 	case MODULE_VDSO:

@@ -6,6 +6,7 @@
 #include "analyze/stacks/pythonmodules.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "heap_wire.h"
 
 /*
  * One row per library and kind. The first matching row decides, so special patterns come before
@@ -173,18 +174,16 @@ static const struct kind_row functions[] = {
 	 "getdelim|__getdelim"},
 };
 
-#define RECORDER "memfd:assay-heap"
-
 bool heapframes_is_recorder(const char *module)
 {
-	return !strncmp(module, RECORDER, strlen(RECORDER));
+	return !strncmp(module, HEAP_WIRE_FILES, strlen(HEAP_WIRE_FILES));
 }
 
 /* Files whose functions allocate for their callers, or that are allocators. */
 static const struct kind_row modules[] = {
 	{HEAPFRAME_ALLOCATOR,
 	 "libjemalloc*|libtcmalloc*|libmimalloc*|libsnmalloc*|libhoard*|vgpreload_*|libheaptrack*|"
-	 "[kernel*|" RECORDER "*"},
+	 "[kernel*|" HEAP_WIRE_FILES "*"},
 	{HEAPFRAME_HELPER,
 	 "libc.so*|libc-*|libc.musl*|ld-linux*|ld-musl*|ld-2.*|libpthread*|libstdc++*|libc++*|"
 	 "libgcc_s*"},

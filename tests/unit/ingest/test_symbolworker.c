@@ -240,6 +240,8 @@ TEST(naming_takes_anonymous_memory_for_jit_code_and_no_page_of_the_kernel)
 		expect_mapped_at(anonymous[i], "[jit]", "-");
 	expect_mapped_at("[uprobes]", "[uprobes]", "[uprobes]");
 	expect_mapped_at("[vvar]", "[vvar]", "[vvar]");
+	expect_mapped_at("/memfd:assay-heap-stubs (deleted)", "memfd:assay-heap-stubs (deleted)",
+			 "[assay heap recorder]");
 	expect_mapped_at("anon_inode:[x]", "anon_inode:[x]", "anon_inode:[x]");
 }
 
