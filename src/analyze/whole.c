@@ -6,6 +6,7 @@
 
 #include "analyze/io/faultsum.h"
 #include "analyze/io/iosum.h"
+#include "analyze/memory/heapsum.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/memory/timeline.h"
 #include "analyze/stacks/hotcold.h"
@@ -13,8 +14,8 @@
 #include "base/mem.h"
 
 /* The tables of the page, in this order; the others are its details. */
-static const char *const shown[] = {"breakdown", "functions", "waiting_functions",
-				    "locks",     "spans",     "memory_growth",
+static const char *const shown[] = {"breakdown", "functions", "heap_functions", "waiting_functions",
+				    "locks",     "spans",     "memory_growth",  "leaks",
 				    "io_syncs",  "block",     "fault_objects"};
 
 /* What the page of a part says of how it was recorded. */
@@ -98,12 +99,15 @@ int whole_page(struct report *r, const struct profile *p, const struct select_sp
 	if (select_scope(spec) == SELECT_ALL) /* readings are of processes */
 		add_memory(r, p);
 	TRY(add_counts(r, p, spec, limits, err));
-	if (heapweights_exist(p) && !tables_has_rows(p, TABLE_GROWTH))
+	bool has_heap = heapweights_exist(p) && !tables_has_rows(p, TABLE_GROWTH);
+	if (has_heap) {
+		TRY(heapsum_add(r, p, spec, limits, err));
 		report_note(r, "allocations, frees and leaks by call stack: assay report --weight "
 			       "live (allocated, leaked), and the page's view Memory");
+	}
 	order_tables(r);
 	if (r->tables.n && !strcmp(r->tables.p[0].key, "breakdown"))
-		r->tables.p[0].nr_first = BREAKDOWN_ROWS;
+		r->tables.p[0].nr_first = has_heap ? 0 : BREAKDOWN_ROWS;
 	for (size_t i = 0; i < ARRAY_LEN(further); i++)
 		vec_push(&r->further_facts, further[i]);
 	return 0;

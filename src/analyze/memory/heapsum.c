@@ -672,3 +672,22 @@ int heapsum_table(struct report *r, const struct profile *p, const struct select
 	heapfigures_release(&f);
 	return rc;
 }
+
+int heapsum_add(struct report *r, const struct profile *p, const struct select_spec *spec,
+		const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct heapfigures f = {0};
+	struct view_limits few = *limits;
+	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
+	int rc = heapfigures_collect(&f, &a, p, spec, err);
+	if (!rc && !has_no_sample(&f)) {
+		note_sampling(r, p);
+		note_dropped(r, p);
+		heapviews_functions(r, &f, &few);
+	}
+	if (!rc && !heap_sum_is_none(&f.total.of[HEAP_SUM_LEAKED]))
+		rc = leaktable_add(r, &f, spec, &few, err);
+	heapfigures_release(&f);
+	return rc;
+}

@@ -25,6 +25,13 @@ enum heapsum_table { HEAPSUM_SIZES, HEAPSUM_THREADS, HEAPSUM_LEAKS };
 int heapsum_table(struct report *r, const struct profile *p, const struct select_spec *spec,
 		  const struct view_limits *limits, enum heapsum_table table, struct err *err);
 
+/*
+ * Adds the first allocating functions and leaks, and how they were sampled, to the page of a recording
+ * of everything.
+ */
+int heapsum_add(struct report *r, const struct profile *p, const struct select_spec *spec,
+		const struct view_limits *limits, struct err *err);
+
 /* Begins a report of any view of memory: facts and notes on sampling, drops and suppressions. */
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel);
 

@@ -248,6 +248,17 @@ static void take_answers(struct mempoint *points, const struct memtime *t, const
 	}
 }
 
+/* Readings before and after the recording would give a verdict on more time than was recorded. */
+static size_t drop_outside(struct mempoint *points, size_t n, const struct profile *p)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < n; i++)
+		if (points[i].time_ns >= p->start_ns &&
+		    (!p->end_ns || points[i].time_ns <= p->end_ns))
+			points[nr++] = points[i];
+	return nr;
+}
+
 struct memverdict memtime_verdict(struct arena *a, const struct profile *p, const struct memtime *t)
 {
 	struct mempoint *points = arena_calloc(a, t->nr_rows, sizeof(*points));
@@ -262,7 +273,7 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 			.shmem_bytes = t->rows[i].shmem_most_bytes,
 			.swap_bytes = v[HEAP_MEMORY_SWAP],
 			.stack_bytes = v[HEAP_MEMORY_STACKS],
-			.in_use_bytes = t->is_live_whole ? live : MEMPOINT_UNKNOWN,
+			.in_use_bytes = t->has_live ? live : MEMPOINT_UNKNOWN,
 			.resident_bytes =
 				t->is_live_whole && live ? v[HEAP_MEMORY_ANON] : MEMPOINT_UNKNOWN,
 		};
@@ -272,8 +283,11 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 		take_answers(points, t, answers);
 	const struct memverdict_host host = {
 		.machine_bytes = profile_get_fact_nr(p, FACT_MEMORY_MACHINE),
-		.limit_bytes = profile_get_fact_nr(p, FACT_MEMORY_LIMIT)};
-	return memverdict_of(a, points, t->nr_rows, &host);
+		.limit_bytes = profile_get_fact_nr(p, FACT_MEMORY_LIMIT),
+		.has_sites = tables_find_rows(p, TABLE_LIVE) != NULL,
+		.is_in_use_partial = !answers && !t->is_live_whole};
+	size_t n = drop_outside(points, t->nr_rows, p);
+	return memverdict_of(a, points, n, &host);
 }
 
 /* ---- report ------------------------------------------------------------------------------- */

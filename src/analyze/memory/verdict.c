@@ -247,7 +247,7 @@ static bool is_allocator_growing(const struct judge *j)
 
 static bool is_fragmented(struct judge *j, bool is_growing)
 {
-	if (!j->in_use)
+	if (!j->in_use || j->host->is_in_use_partial)
 		return false;
 	double in_use = now_of(j->in_use, j->nr_answers);
 	double held = j->resident ? now_of(j->resident, j->nr_answers) : in_use;
@@ -310,23 +310,31 @@ static void set_leak_evidence(struct judge *j)
 					MIN(first->anon_bytes + first->swap_bytes,
 					    last->anon_bytes + last->swap_bytes);
 	bool has_answers = j->v.in_use.is_known;
+	bool is_partial = has_answers && j->host->is_in_use_partial;
 	bool is_elsewhere = has_answers && j->v.in_use.per_s < j->v.kept.per_s / 4;
+	const char *remedy = j->host->has_sites && !is_elsewhere
+				     ? "the allocation sites by live bytes show the allocating code"
+				     : "find the allocating code with assay heap";
 	j->v.evidence = arena_fmt(
 		j->a,
 		"%s memory grew steadily, %s, during all of %s%s%s%s. A cache that is still "
-		"filling up looks the same: watch for longer, and find the allocating code with "
-		"assay heap",
+		"filling up looks the same: watch for longer, and %s",
 		is_shmem ? "shared" : "anonymous", memslope_text(j->a, &j->v.kept),
 		num_ns(j->v.span_ns).s,
-		is_elsewhere  ? ", outside of the allocator's memory. Bytes in use there: "
-		: has_answers ? "; bytes in use in the allocator: "
-		: is_shmem    ? ""
-			      : ": a leak or fragmentation (the bytes in use in the "
-				"allocator are not known)",
+		is_elsewhere && is_partial
+			? ", outside of blocks allocated in the capture, of which those not freed "
+			  "grew by "
+		: is_elsewhere ? ", outside of the allocator's memory. Bytes in use there: "
+		: is_partial   ? "; blocks allocated in the capture and not freed: "
+		: has_answers  ? "; bytes in use in the allocator: "
+		: is_shmem     ? ""
+			       : ": a leak or fragmentation (the bytes in use in the "
+				 "allocator are not known)",
 		memslope_text(j->a, &j->v.in_use),
 		is_shmem ? ". It may have existed before and be touched by this process for "
 			   "the first time"
-			 : "");
+			 : "",
+		remedy);
 }
 
 static bool is_page_cache(struct judge *j)
@@ -432,20 +440,35 @@ static struct rest rest_of(const struct judge *j)
 	return r;
 }
 
+/* Which memory the kept memory is. */
+static const char *kept_name(const struct judge *j)
+{
+	bool has_shared = false;
+	bool has_swap = false;
+	for (size_t i = 0; i < j->n; i++) {
+		has_shared |= j->points[i].shmem_bytes != 0;
+		has_swap |= j->points[i].swap_bytes != 0;
+	}
+	return has_shared && has_swap ? "anonymous and shared memory and swap"
+	       : has_shared           ? "anonymous and shared memory"
+	       : has_swap             ? "anonymous memory and swap"
+				      : "anonymous memory";
+}
+
 static const char *rest_text(const struct judge *j, const struct rest *r)
 {
 	const struct memslope *s = &j->v.kept;
-	struct num_text kept = amount(r->kept);
+	const char *kept = arena_fmt(j->a, "%s of %s", amount(r->kept).s, kept_name(j));
 	if (r->is_small)
-		return arena_fmt(j->a, "%s, changing by %s", kept.s, memslope_text(j->a, s));
+		return arena_fmt(j->a, "%s, changing by %s", kept, memslope_text(j->a, s));
 	if (r->is_level)
-		return arena_fmt(j->a, "%s: changed at the beginning, then levelled off", kept.s);
+		return arena_fmt(j->a, "%s: changed at the beginning, then levelled off", kept);
 	if (r->is_slowing)
 		return arena_fmt(j->a,
 				 "%s, growing more slowly than at the beginning, in the last "
 				 "third of the time by %s: watch for longer",
-				 kept.s, memslope_text(j->a, &r->end));
-	return arena_fmt(j->a, "%s%s%s: watch for longer", kept.s,
+				 kept, memslope_text(j->a, &r->end));
+	return arena_fmt(j->a, "%s%s%s: watch for longer", kept,
 			 s->low > 0 ? ", growing unevenly by " : ", varying, ",
 			 memslope_text(j->a, s));
 }
@@ -458,14 +481,14 @@ static enum memverdict_kind judge_rest(struct judge *j)
 	bool is_steady = r.is_small || r.is_level;
 	bool is_swinging =
 		!is_steady && !r.is_slowing && swing.comes_back && swing.nr_falls >= SWINGS_MIN;
-	j->v.evidence =
-		!is_swinging ? rest_text(j, &r)
-			     : arena_fmt(j->a,
-					 "rises and falls between %s and %s, %s, without a trend: "
-					 "growth below %s/min could not be detected",
-					 amount(swing.low).s, amount(swing.high).s,
-					 num_noun(swing.nr_falls, "times").s,
-					 amount(swing.tolerance / (j->span_s / 2) * 60).s);
+	j->v.evidence = !is_swinging
+				? rest_text(j, &r)
+				: arena_fmt(j->a,
+					    "%s rises and falls between %s and %s, %s, without a "
+					    "trend: growth below %s/min could not be detected",
+					    kept_name(j), amount(swing.low).s, amount(swing.high).s,
+					    num_noun(swing.nr_falls, "times").s,
+					    amount(swing.tolerance / (j->span_s / 2) * 60).s);
 	return is_steady || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
 }
 

@@ -91,6 +91,8 @@ enum memverdict_kind {
 struct memverdict_host {
 	uint64_t machine_bytes; /* 0: not known */
 	uint64_t limit_bytes;   /* of the cgroup; UINT64_MAX or 0: none */
+	bool has_sites;         /* allocations were recorded by call stack */
+	bool is_in_use_partial; /* in_use_bytes is of blocks allocated in the capture only */
 };
 
 struct memverdict {

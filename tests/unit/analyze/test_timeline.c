@@ -3,6 +3,7 @@
 
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/timeline.h"
+#include "analyze/whole.h"
 
 #include <errno.h>
 
@@ -136,6 +137,22 @@ TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 	CHECK(memtime_make(&a, none, &m, &err) == -ENODATA && err.hint);
 }
 
+TEST(memtime_verdict_is_of_the_time_that_was_recorded)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	p->start_ns = START + 2 * SECOND;
+	p->end_ns = START + 40 * SECOND;
+	for (uint64_t i = 0; i <= 60; i++)
+		add_memory(p, 7, i * SECOND, 1 << 20, 1 << 20);
+	profile_seal(p);
+	CHECK(!memtime_make(&a, p, &m, NULL));
+	CHECK_U64(memtime_verdict(&a, p, &m).span_ns, 38 * SECOND);
+	p->end_ns = 0; /* not known */
+	CHECK_U64(memtime_verdict(&a, p, &m).span_ns, 58 * SECOND);
+}
+
 TEST(memtime_report_keeps_the_peak_and_shows_its_tree)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
@@ -210,6 +227,30 @@ TEST(heapsum_of_resident_memory_knows_whether_it_is_of_the_end)
 	CHECK(!row_named(ended, "RSS at the end"));
 	row = row_named(ended, "RSS, last reading");
 	CHECK(row && row[0].estimate.value == 250 && strstr(row[5].text, "after 2.00 s"));
+}
+
+/* Who asked for allocations sees who made them, on the page of everything. */
+TEST(page_of_everything_has_the_allocation_sites)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(report_free_p) struct report *r = report_new();
+	p->start_ns = START;
+	p->end_ns = START + 2 * SECOND;
+	profile_fact(p, FACT_KIND, "all");
+	uint32_t samples = made_table(p, "cpu-clock", 1);
+	made_sample(p, samples, &(struct made){.stack = "main;work", .ns = START});
+	add_memory(p, 7, SECOND, 4096, 4096);
+	add_blocks(p, TABLE_ALLOCATED, 0, "main;f", 1000);
+	add_blocks(p, TABLE_LIVE, 0, "main;f", 1000);
+	profile_seal(p);
+	struct select_spec spec = {0};
+	CHECK(whole_exists(p));
+	CHECK(!whole_page(r, p, &spec, NULL, &(struct view_limits){.max_rows = 10}, NULL));
+	const struct report_table *sites = NULL;
+	vec_foreach(t, &r->tables)
+		if (!strcmp(t->key, "heap_functions"))
+			sites = t;
+	CHECK(sites && !sites->is_detail && sites->nr_rows == 1);
 }
 
 /* Of six readings, one step: the pairs of readings allow for any slope. */

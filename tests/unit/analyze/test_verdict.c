@@ -369,6 +369,47 @@ TEST(verdict_names_thread_stacks_that_grow)
 	CHECK(!strstr(judge(&a, p, NR_POINTS).evidence, "stacks"));
 }
 
+TEST(verdict_does_not_ask_for_what_was_recorded)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct dice d = {7};
+	struct mempoint p[NR_POINTS];
+	make(p, NR_POINTS, LEAK_LINE, &d);
+	struct memverdict_host host = {.has_sites = true, .is_in_use_partial = true};
+	struct memverdict v = memverdict_of(&a, p, NR_POINTS, &host);
+	CHECK(v.kind == MEMVERDICT_LEAK);
+	CHECK(!strstr(v.evidence, "assay heap"));
+	CHECK(strstr(v.evidence, "the allocation sites by live bytes show the allocating code"));
+	for (size_t i = 0; i < NR_POINTS; i++)
+		p[i].in_use_bytes = p[i].anon_bytes;
+	v = memverdict_of(&a, p, NR_POINTS, &host);
+	CHECK(!strstr(v.evidence, "not known"));
+	CHECK(strstr(v.evidence, "; blocks allocated in the capture and not freed: +"));
+	for (size_t i = 0; i < NR_POINTS; i++)
+		p[i].in_use_bytes = MIB;
+	/* Of the blocks before the capture nothing is known: no fragmentation. */
+	v = memverdict_of(&a, p, NR_POINTS, &host);
+	CHECK(v.kind == MEMVERDICT_LEAK);
+	CHECK(strstr(v.evidence, "outside of blocks allocated in the capture"));
+	CHECK(strstr(v.evidence, "find the allocating code with assay heap"));
+}
+
+TEST(verdict_says_which_memory_is_steady)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct dice d = {7};
+	struct mempoint p[NR_POINTS];
+	make(p, NR_POINTS, LEVEL, &d);
+	struct memverdict v = judge(&a, p, NR_POINTS);
+	CHECK(v.kind == MEMVERDICT_STEADY);
+	CHECK(strstr(v.evidence, " MiB of anonymous memory, changing by "));
+	p[3].swap_bytes = 1;
+	CHECK(strstr(judge(&a, p, NR_POINTS).evidence, "of anonymous memory and swap, "));
+	p[3].shmem_bytes = 1;
+	CHECK(strstr(judge(&a, p, NR_POINTS).evidence,
+		     "of anonymous and shared memory and swap, "));
+}
+
 TEST(memverdict_does_not_mind_closer_readings_at_the_beginning)
 {
 	CLEANUP(arena_release) struct arena a = {0};
