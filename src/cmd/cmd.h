@@ -58,6 +58,7 @@ struct cmd {
 	int (*run)(int argc, char **argv);
 	/* What it needs of kernel and user, for `assay doctor`: by use, where uses differ. */
 	struct rights_needs needs[CMD_USES_MAX];
+	bool is_live; /* shows a target and records nothing */
 };
 
 /* Runs the command that argv[1] names. Returns the exit status of the process. */
@@ -128,6 +129,7 @@ int cmd_mark(int argc, char **argv);
 int cmd_offcpu(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 

@@ -37,7 +37,6 @@ static const struct other_command {
 	{"attach", "cpu", ATTACH},
 	{"pid", NULL, ATTACH},
 	{"sample", "cpu", ATTACH},
-	{"top", "cpu", "the whole system: assay cpu -a 10\n" ATTACH},
 	{"stat", "events",
 	 "counts of events: assay events -- ./program, or assay events -p PID 10"},
 	{"count", "events",

@@ -589,6 +589,33 @@ void profile_seal(struct profile *p)
 	p->is_sealed = true;
 }
 
+void profile_peek_init(struct profile *ret_view, struct profile *p, uint64_t from_ns,
+		       uint64_t to_ns)
+{
+	*ret_view = *p;
+	ret_view->start_ns = from_ns;
+	ret_view->end_ns = to_ns;
+	ret_view->task_names = NULL;
+	ret_view->thread_groups = (struct intern){0};
+	count_unsymbolized(ret_view);
+	name_tasks(ret_view);
+	vec_foreach(t, &ret_view->tables)
+		table_sort(t);
+	ret_view->is_sealed = true;
+}
+
+void profile_peek_release(struct profile *view)
+{
+	free(view->task_names);
+	intern_release(&view->thread_groups);
+}
+
+void profile_clear_rows(struct profile *p)
+{
+	vec_foreach(t, &p->tables)
+		t->n = 0;
+}
+
 const struct frame *profile_physical_frame(const struct profile *p, const struct location *l)
 {
 	for (size_t i = l->nr_frames; i-- > 0;)

@@ -259,6 +259,15 @@ struct profile {
 
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
+/*
+ * A sealed view of a profile that is still being filled: it shares everything with @p and is valid until
+ * @p changes. Its time is from @from_ns to @to_ns. Rows of @p are sorted.
+ */
+void profile_peek_init(struct profile *ret_view, struct profile *p, uint64_t from_ns,
+		       uint64_t to_ns);
+void profile_peek_release(struct profile *view);
+/* Removes the rows of all tables; what they refer to stays. */
+void profile_clear_rows(struct profile *p);
 void profile_free_p(struct profile **pp);
 
 /* Intern a string; copied. A NUL in it becomes the text "\\x00", since texts end with one. */

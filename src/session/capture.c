@@ -1,6 +1,5 @@
 /* Runs a capture; see capture.h. */
 #include "base/base.h"
-#include "session/pythonfacts.h"
 #include "session/capture.h"
 
 #include <errno.h>
@@ -40,6 +39,7 @@
 #include "session/marksocket.h"
 #include "session/module_files.h"
 #include "session/sources.h"
+#include "session/targetfacts.h"
 
 /* In the first seconds rings are drained more often: the needed size of stack copies is learned. */
 #define POLL_MS        50
@@ -52,6 +52,8 @@
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
 #define JOIN_NS       100000000u
+/* How long a live page waits for names: rings are not drained meanwhile. */
+#define LIVE_SYMBOLS_NS 50000000u
 
 /* How long a file may take to answer while rings are to be drained; then it is asked again. */
 #define DRAINING_MS 100
@@ -84,6 +86,7 @@ struct capture {
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
 	uint64_t next_join_ns; /* when processes that joined the target are looked for */
+	uint64_t shown_ns;     /* when a live capture was shown last */
 	uint32_t nr_joined;    /* that no process of the target had started */
 	uint32_t nr_missed;    /* of these, the ones that a source could not record */
 	struct cpuquota quota;
@@ -140,35 +143,6 @@ static void add_command(struct profile *p, const struct capture_options *o)
 	profile_fact(p, FACT_COMMAND, buf_str(&text));
 }
 
-static void add_text(struct buf *to, const char *text)
-{
-	buf_addf(to, "%s%s", to->n ? ", " : "", *text ? text : "not known");
-}
-
-/* Of several containers each fact lists all, in the same order. */
-static void add_container_facts(struct profile *p, const struct target *t)
-{
-	CLEANUP(buf_release) struct buf names = {0};
-	CLEANUP(buf_release) struct buf images = {0};
-	CLEANUP(buf_release) struct buf ids = {0};
-	CLEANUP(buf_release) struct buf engines = {0};
-	bool has_image = false;
-	if (!t->containers.n)
-		return;
-	vec_foreach(c, &t->containers) {
-		add_text(&names, c->name);
-		add_text(&images, c->image);
-		add_text(&ids, c->id);
-		add_text(&engines, c->engine);
-		has_image |= *c->image;
-	}
-	profile_fact(p, FACT_CONTAINER, buf_str(&names));
-	if (has_image)
-		profile_fact(p, FACT_CONTAINER_IMAGE, buf_str(&images));
-	profile_fact(p, FACT_CONTAINER_ENGINE, buf_str(&engines));
-	profile_fact(p, FACT_CONTAINER_ID, buf_str(&ids));
-}
-
 static void add_facts(struct capture *c)
 {
 	const struct capture_options *o = c->options;
@@ -184,7 +158,7 @@ static void add_facts(struct capture *c)
 	profile_factf(c->p, FACT_CPUS, "%u", host_nr_cpus());
 	if (o->target) {
 		profile_fact(c->p, FACT_TARGET, o->target->name);
-		add_container_facts(c->p, o->target);
+		targetfacts_containers(c->p, o->target);
 	}
 	if (o->command) {
 		add_command(c->p, o);
@@ -205,6 +179,8 @@ static void set_fds(struct capture *c)
 	sources_fds(&c->sources, add_fd, c);
 	if (c->options->hooks && c->options->hooks->fd >= 0)
 		add_fd(c, c->options->hooks->fd);
+	if (c->options->live)
+		add_fd(c, c->options->live->fd);
 	add_fd(c, -1);
 }
 
@@ -417,6 +393,7 @@ static int start(struct capture *c, struct err *err)
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_symbolize_ns = now + SYMBOLIZE_NS;
 	c->next_flush_ns = now + FLUSH_FIRST_NS;
+	c->shown_ns = now;
 	open_marks(c);
 	return release_command(c, err);
 }
@@ -541,6 +518,8 @@ static void poll_events(struct capture *c, uint64_t now)
 	unsigned wait_ms = choose_wait_ms(c, now);
 	if (c->writer)
 		wait_ms = MIN(wait_ms, ms_until(c->next_flush_ns, now));
+	if (c->options->live)
+		wait_ms = MIN(wait_ms, ms_until(c->shown_ns + c->options->live->every_ns, now));
 	if (c->marks && marksocket_has_senders(c->marks))
 		wait_ms = MIN(wait_ms, (unsigned)POLL_EARLY_MS);
 	vec_last(&c->fds)->fd = c->has_child ? c->child_fd : c->watch.pid_fd;
@@ -588,6 +567,45 @@ static void add_joined_fact(struct capture *c)
 	profile_fact(c->p, FACT_JOINED, buf_str(&text));
 }
 
+/* Waits until all locations are symbolized, at most until @until_ns. */
+static void collect_symbols(struct capture *c, uint64_t until_ns)
+{
+	uint64_t done = 0;
+	uint64_t total = 1;
+	symbolworker_submit(c->symbolizer);
+	while (done < total && clock_mono_ns() < until_ns) { /* short waits, to report progress */
+		struct timespec ts = {.tv_nsec = 2000000};
+		if (until_ns == UINT64_MAX)
+			report_status(c, clock_mono_ns(), true);
+		symbolworker_collect(c->symbolizer, 0);
+		symbolworker_progress(c->symbolizer, &done, &total);
+		if (done < total)
+			(void)nanosleep(&ts, NULL);
+	}
+}
+
+/* Returns whether the capture is to end. */
+static bool show_live(struct capture *c, uint64_t now)
+{
+	struct capture_live *l = c->options->live;
+	struct profile view;
+	bool is_asked = l->input && l->input(l->ctx);
+	if (!is_asked && now < c->shown_ns + l->every_ns)
+		return false;
+	CLEANUP(err_release) struct err err = {0};
+	struct losses before = c->p->losses;
+	builder_resolve_pending(c->builder);
+	collect_symbols(c, now + LIVE_SYMBOLS_NS);
+	(void)sources_losses(&c->sources, &err); /* an error comes again at the end */
+	profile_peek_init(&view, c->p, c->shown_ns, now);
+	bool is_over = l->show(l->ctx, &view);
+	profile_peek_release(&view);
+	profile_clear_rows(c->p);
+	c->p->losses = before;
+	c->shown_ns = now;
+	return is_over;
+}
+
 static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *err)
 {
 	for (;;) {
@@ -611,6 +629,9 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 			set_next_flush(c, now);
 		}
 		report_status(c, now, false);
+		*ret_end = CAPTURE_END_STOPPED;
+		if (c->options->live && show_live(c, now))
+			return 0;
 	}
 }
 
@@ -618,18 +639,8 @@ static void symbolize_rest(struct capture *c)
 {
 	hostfile_set_deadline(HOSTFILE_DEADLINE_MS);
 	builder_retry_modules(c->builder);
-	symbolworker_submit(c->symbolizer);
 	symbolworker_submit_jit(c->symbolizer);
-	uint64_t done = 0;
-	uint64_t total = 1;
-	while (done < total) { /* short waits, to report progress */
-		struct timespec ts = {.tv_nsec = 2000000};
-		report_status(c, clock_mono_ns(), true);
-		symbolworker_collect(c->symbolizer, 0);
-		symbolworker_progress(c->symbolizer, &done, &total);
-		if (done < total)
-			(void)nanosleep(&ts, NULL);
-	}
+	collect_symbols(c, UINT64_MAX);
 	uint64_t cpu_before = clock_thread_cpu_ns();
 	tailframes_add(c->p, builder_modules(c->builder), c->symbolizer);
 	c->tailframes_cpu_ns = clock_thread_cpu_ns() - cpu_before;
@@ -736,7 +747,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->own_cpu_ns -= MIN(symbolizing_ns, r->own_cpu_ns);
 	r->command_cpu_ns = c->child.cpu_ns;
 	sources_result(&c->sources, r);
-	python_facts(c->p, builder_modules(c->builder), r->has_engine ? &r->engine : NULL);
+	targetfacts_python(c->p, builder_modules(c->builder), r->has_engine ? &r->engine : NULL);
 	add_end(c, r->end);
 	add_joined_fact(c);
 	if (c->options->hooks)
@@ -745,7 +756,8 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	sources_release(&c->sources); /* the target is not touched after this */
 	drop_all();
 	host_limit_calls(HOST_CALLS_READING);
-	symbolize_rest(c);
+	if (!c->options->live)
+		symbolize_rest(c);
 	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer) + c->tailframes_cpu_ns +
 			      hostfile_cpu_ns() - reading_ns;
 	finish_child(c, r);

@@ -50,6 +50,20 @@ struct capture_hooks {
 	void *ctx;
 };
 
+/*
+ * A capture that is shown while it runs (`assay top`): without a recording, and what was shown is dropped.
+ * Names that are not known yet are addresses; nothing is symbolized at the end.
+ */
+struct capture_live {
+	/* Shows what was recorded since the last call. Returns true to end the capture. */
+	bool (*show)(void *ctx, const struct profile *p);
+	/* Called many times a second, and when fd is readable. Returns true to show at once. May be NULL. */
+	bool (*input)(void *ctx);
+	int fd;            /* -1 = none */
+	uint64_t every_ns; /* may be changed by the callbacks */
+	void *ctx;
+};
+
 struct capture_options {
 	const char *kind;                   /* of the recording: "cpu", "offcpu" ... */
 	table_set tables;                   /* what is captured */
@@ -62,6 +76,7 @@ struct capture_options {
 	struct target *target;      /* NULL: only the command; processes that join it are added */
 	char **command;             /* NULL-terminated, or NULL */
 	const struct capture_hooks *hooks; /* with a command; may be NULL */
+	struct capture_live *live;         /* may be NULL */
 	uint64_t duration_ns;              /* 0 = until the command exits or a signal stops it */
 	uint64_t delay_ns;
 	const char *event; /* CPU samples: NULL = choose */

@@ -8,10 +8,11 @@
 #define HELP_COLUMN 27 /* where explanations of options begin */
 #define HELP_WIDTH  80 /* fixed: help does not depend on the terminal */
 
-static void add_spelling(struct buf *to, const struct opt *o)
+static void add_spelling(struct buf *to, const struct opt_cmd *cmd, const struct opt *o)
 {
-	if (o->short_name)
-		buf_addf(to, "-%c%s", o->short_name, o->long_name ? ", " : "");
+	char letter = opt_letter(cmd, o);
+	if (letter)
+		buf_addf(to, "-%c%s", letter, o->long_name ? ", " : "");
 	else
 		buf_add_str(to, "    ");
 	if (o->long_name)
@@ -42,7 +43,7 @@ static void add_details(struct buf *to, const char *details)
 static void add_option(struct buf *to, const struct opt_cmd *cmd, const struct opt *o)
 {
 	CLEANUP(buf_release) struct buf left = {0};
-	add_spelling(&left, o);
+	add_spelling(&left, cmd, o);
 	buf_addf(to, "  %s", buf_str(&left));
 	if (left.n + 4 > HELP_COLUMN) {
 		buf_add_ch(to, '\n');
@@ -140,8 +141,9 @@ static void add_man_option(struct buf *to, const struct opt_cmd *cmd, const stru
 	const char *arg = opt_takes_arg(o) ? (o->arg ? o->arg : "ARG") : NULL;
 	bool is_optional = o->flags & OPT_ARG_OPTIONAL;
 	buf_add_str(to, "\n");
-	if (o->short_name)
-		buf_addf(to, "**-%c**%s", o->short_name, o->long_name ? ", " : "");
+	char letter = opt_letter(cmd, o);
+	if (letter)
+		buf_addf(to, "**-%c**%s", letter, o->long_name ? ", " : "");
 	if (o->long_name)
 		buf_addf(to, "**--%s**", o->long_name);
 	if (arg)
@@ -169,7 +171,7 @@ void opt_words(struct buf *to, const struct opt_cmd *cmd)
 		const struct opt *o = at.opt;
 		if (!opt_is_listed(cmd, o))
 			continue;
-		if (o->short_name)
+		if (opt_letter(cmd, o))
 			buf_addf(to, "-%c\n", o->short_name);
 		if (o->long_name)
 			buf_addf(to, "--%s%s%s\n", o->long_name, opt_takes_arg(o) ? "=" : "",

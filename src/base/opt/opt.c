@@ -70,6 +70,14 @@ static bool find_option(struct opt_at *ret_at, const struct opt_cmd *cmd, struct
 	return false;
 }
 
+char opt_letter(const struct opt_cmd *cmd, const struct opt *o)
+{
+	struct opt_at first;
+	bool is_own =
+		o->short_name && find_option(&first, cmd, SV(""), o->short_name) && first.opt == o;
+	return is_own ? o->short_name : 0;
+}
+
 static bool has_word(const char *list, const char *word)
 {
 	struct sv left = sv_from_str(list);

@@ -30,6 +30,11 @@ bool opt_next(const struct opt_cmd *cmd, struct opt_at *at);
  * option. NULL: it is accepted.
  */
 const char *opt_why_excluded(const struct opt_cmd *cmd, const struct opt *o, const char *choice);
+/*
+ * Returns the option's letter; 0: none, or an option of an earlier group has it: `top -n` is its number of
+ * pages, and names are --name there.
+ */
+char opt_letter(const struct opt_cmd *cmd, const struct opt *o);
 /* Whether the option is listed in help, man page and completion. */
 bool opt_is_listed(const struct opt_cmd *cmd, const struct opt *o);
 

@@ -9,8 +9,9 @@
 
 static bool is_kind(const struct cmd *c)
 {
-	return c->group == CMD_GROUP_ALL || c->group == CMD_GROUP_CPU ||
-	       c->group == CMD_GROUP_WAIT || c->group == CMD_GROUP_MEMORY;
+	bool is_capture = c->group == CMD_GROUP_ALL || c->group == CMD_GROUP_CPU ||
+			  c->group == CMD_GROUP_WAIT || c->group == CMD_GROUP_MEMORY;
+	return is_capture && !c->is_live;
 }
 
 int recordings_check_kind(const struct store_list *l, const char *kind, struct err *err)

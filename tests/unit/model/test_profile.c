@@ -33,6 +33,35 @@ TEST(profile_shows_a_nul_in_a_text)
 	CHECK(profile_str(p, "a", 1) != id && profile_str(p, "a\0b", 3) == id);
 }
 
+/* What assay top shows each second. */
+TEST(profile_is_peeked_at_while_it_grows)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct table shape = {.event = profile_cstr(p, "cpu-clock"),
+			      .nr_columns = 1,
+			      .columns = {{.name = profile_cstr(p, "samples")}}};
+	uint32_t table = profile_table(p, &shape);
+	module_id m = profile_module(p, &(struct module){.kind = MODULE_ELF, .path = shape.event});
+	loc_id named = add_code(p, m, 16, "main", 0, 0);
+	int64_t one = 1;
+	task_id task = profile_task(p, 7, 7, profile_cstr(p, "x"), 1);
+	for (uint64_t round = 1; round < 3; round++) {
+		for (uint64_t t = 3; t-- > 0;)
+			profile_sample(p, table, 10 * round + t, profile_stack(p, 0, named), task,
+				       -1, &one);
+		struct profile view;
+		profile_peek_init(&view, p, 10 * round, 10 * round + 5);
+		CHECK(view.is_sealed && !p->is_sealed);
+		CHECK_U64(view.start_ns, 10 * round);
+		CHECK_U64(view.tables.p[table].n, 3);
+		CHECK_U64(view.tables.p[table].time_ns[0], 10 * round); /* sorted */
+		CHECK_U64(profile_main_task(&view, task), task);
+		profile_peek_release(&view);
+		profile_clear_rows(p);
+		CHECK_U64(p->tables.p[table].n, 0);
+	}
+}
+
 TEST(profile_seal_counts_unsymbolized_samples_by_cause)
 {
 	struct profile *p = profile_new();

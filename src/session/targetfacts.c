@@ -1,7 +1,8 @@
-/* Missing Python frames; see pythonfacts.h. */
+/* Facts on what was captured; see targetfacts.h. */
 #include "base/base.h"
-#include "session/pythonfacts.h"
+#include "session/targetfacts.h"
 
+#include "base/buf.h"
 #include "base/text/num.h"
 #include "model/facts.h"
 
@@ -19,7 +20,7 @@ static bool is_heap_method(const struct profile *p, struct sv name)
 	return sv_has_prefix(sv_from_str(method ? method : ""), name);
 }
 
-void python_facts(struct profile *p, const struct modules *m, const struct engine_info *e)
+void targetfacts_python(struct profile *p, const struct modules *m, const struct engine_info *e)
 {
 	const struct ingest_module *unknown = find(m, PYRUNTIME_UNKNOWN);
 	if (unknown) {
@@ -45,4 +46,32 @@ void python_facts(struct profile *p, const struct modules *m, const struct engin
 		profile_factf(p, FACT_PYTHON, "some are missing in %" PRIu64 " of %s",
 			      e->nr_pythons_partly, num_noun(e->nr_pythons, "stacks").s);
 	}
+}
+
+static void add_text(struct buf *to, const char *text)
+{
+	buf_addf(to, "%s%s", to->n ? ", " : "", *text ? text : "not known");
+}
+
+void targetfacts_containers(struct profile *p, const struct target *t)
+{
+	CLEANUP(buf_release) struct buf names = {0};
+	CLEANUP(buf_release) struct buf images = {0};
+	CLEANUP(buf_release) struct buf ids = {0};
+	CLEANUP(buf_release) struct buf engines = {0};
+	bool has_image = false;
+	if (!t->containers.n)
+		return;
+	vec_foreach(c, &t->containers) {
+		add_text(&names, c->name);
+		add_text(&images, c->image);
+		add_text(&ids, c->id);
+		add_text(&engines, c->engine);
+		has_image |= *c->image;
+	}
+	profile_fact(p, FACT_CONTAINER, buf_str(&names));
+	if (has_image)
+		profile_fact(p, FACT_CONTAINER_IMAGE, buf_str(&images));
+	profile_fact(p, FACT_CONTAINER_ENGINE, buf_str(&engines));
+	profile_fact(p, FACT_CONTAINER_ID, buf_str(&ids));
 }
