@@ -55,6 +55,7 @@ struct iosum {
 	struct arena *a;
 	double seconds;
 	const struct selection *sel;
+	const struct select_spec *spec;
 	struct waitframes *frames;
 	struct tag_groups calls;
 	struct tag_groups files;
@@ -238,6 +239,30 @@ static const struct tag_group *largest(const struct tag_groups *groups,
 	return most;
 }
 
+/*
+ * The time of sync calls is that from call to return, the reason fsync of waits only what is blocked. A page
+ * that has both says how much of the one is the other.
+ */
+static const char *blocked_part(struct iosum *s, uint64_t in_calls_ns)
+{
+	struct select_spec own = *s->spec;
+	struct selection sel;
+	uint64_t ns = 0;
+	own.event = table_key(TABLE_OFF_CPU);
+	if (!s->has_syncs_only || !tables_has_rows(s->p, TABLE_OFF_CPU) ||
+	    select_run(s->a, s->p, &own, &sel, NULL))
+		return "";
+	for (size_t i = 0; i < sel.nr_tagged; i++)
+		if (sel.tagged[i].reason == WAIT_FSYNC)
+			ns += (uint64_t)MAX(sel.tagged[i].values[1], 0);
+	if (ns > in_calls_ns)
+		return "";
+	return arena_fmt(s->a,
+			 "; from call to return: blocked for %s of it (fsync in the thread time "
+			 "breakdown), on CPU or runnable in the rest",
+			 num_ns(ns).s);
+}
+
 /* Where most of the time in calls is, and most of the bytes. */
 static void add_answer(struct iosum *s)
 {
@@ -251,14 +276,15 @@ static void add_answer(struct iosum *s)
 	const struct amount *of = call->amounts;
 	report_finding(s->r,
 		       "%s in %s calls, %s %% of it in %s (%s, %s on average); %s (%s %%) "
-		       "with %s",
+		       "with %s%s",
 		       num_ns(ns).s, s->has_syncs_only ? "sync" : "I/O",
 		       num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
 		       num_noun(of->nr, "calls").s, num_ns(of->nr ? of->ns / of->nr : 0).s,
 		       view_most(view_pct(time_of(file), ns)),
 		       num_double(view_pct(time_of(file), ns), 0).s,
 		       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
-							 : "files of unknown path");
+							 : "files of unknown path",
+		       blocked_part(s, s->total[SYNCS].ns));
 	file = largest(&s->files, weight_of_bytes);
 	if (s->seconds > 0 && rd->bytes + wr->bytes)
 		report_finding(s->r, "%s/s read, %s/s written; most bytes with %s",
@@ -326,6 +352,7 @@ static int report_io(struct report *r, const struct profile *p, const struct sel
 		.r = r,
 		.p = p,
 		.sel = &sel,
+		.spec = spec,
 		.limits = limits,
 		.a = &scratch,
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
