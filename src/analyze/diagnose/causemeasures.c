@@ -215,7 +215,7 @@ TEXT(executors_where)
 /* ---- by blocking thread -------------------------------------------------------------------- */
 
 /* Whose waits are added up. */
-enum culprits { OF_IDLE_WAITS, OF_PIPES, OF_OTHERS /* neither idle nor for locks */ };
+enum culprits { OF_IDLE_WAITS, OF_PIPES, OF_SOCKETS, OF_OTHERS /* neither idle nor for locks */ };
 
 static bool is_in(const struct blame_row *row, enum culprits which)
 {
@@ -224,47 +224,103 @@ static bool is_in(const struct blame_row *row, enum culprits which)
 		return wait_is_idle(row->reason);
 	case OF_PIPES:
 		return row->reason == WAIT_PIPE;
+	case OF_SOCKETS:
+		return row->reason == WAIT_NET;
 	case OF_OTHERS:
 		break;
 	}
 	return row->reason != WAIT_LOCK && !wait_is_idle(row->reason);
 }
 
-/* Returns the time of the waits for recorded threads that were at work, and the thread with most of it. */
+/* Time of the waits in one function for one reason, and the part of it that may be for work. */
+struct for_work {
+	uint64_t ns;
+	uint64_t all_ns;
+};
+
+static uint64_t waiting_key(struct waitframes *wf, const struct blame_row *row)
+{
+	return (uint64_t)waitframe_of(wf, row->waiter_stack).own << 8 | row->reason;
+}
+
+/*
+ * By waiting function and reason. A wait has parts: where a function waits mostly for threads that are
+ * idle themselves, the moments in which these run, to write, are no work that it waits for.
+ */
+static struct for_work *find_for_work(struct arena *a, const struct blame *b, struct waitframes *wf,
+				      struct map *index)
+{
+	struct for_work *all = arena_calloc(a, b->nr_rows + 1, sizeof(*all));
+	uint32_t nr = 0;
+	for (size_t i = 0; i < b->nr_rows; i++) {
+		bool is_new;
+		uint32_t *at = map_put(index, waiting_key(wf, &b->rows[i]), &is_new);
+		if (is_new)
+			*at = nr++;
+		all[*at].all_ns += b->rows[i].ns;
+		all[*at].ns += blame_is_for_work(&b->rows[i]) ? b->rows[i].ns : 0;
+	}
+	return all;
+}
+
+/* Sums of blamed threads, and the largest. */
+struct culprits_sum {
+	struct measures *m;
+	struct waitframes *wf;
+	struct intern names;
+	struct map index; /* name -> all */
+	VEC(struct culprit) all;
+	struct culprit *top;
+	uint64_t ns;
+};
+
+static void culprits_sum_release(struct culprits_sum *s)
+{
+	intern_release(&s->names);
+	map_release(&s->index);
+	vec_release(&s->all);
+}
+
+static void add_culprit(struct culprits_sum *s, const struct blame_row *row)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct waitframe frame = waitframe_of(s->wf, row->blocker_stack);
+	struct culprit c = {threads_name(s->m->p, row->blocker),
+			    arena_strdup(&s->m->a, waitframe_name(s->m->p, &frame)), row->doing, 0};
+	bool is_new;
+	buf_addf(&text, "%s\n%s\n%u", c.thread, c.function, row->doing);
+	uint32_t *at = map_put(&s->index, intern_add_str(&s->names, buf_str(&text)), &is_new);
+	if (is_new) {
+		*at = (uint32_t)s->all.n;
+		vec_push(&s->all, c);
+	}
+	s->ns += row->ns;
+	s->all.p[*at].ns += row->ns;
+	if (s->all.p[*at].ns > s->top->ns)
+		*s->top = s->all.p[*at];
+}
+
+/*
+ * Returns the time of the waits for recorded threads, and the thread with most of it. Of sockets, whatever
+ * that did; else only threads that were at work.
+ */
 static uint64_t top_culprit(struct measures *m, const struct blame *b, enum culprits which,
 			    struct culprit *ret_top)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(intern_release) struct intern names = {0};
 	CLEANUP(map_release) struct map index = {0};
-	CLEANUP(buf_release) struct buf text = {0};
-	VEC(struct culprit) all = {0};
-	struct waitframes *wf = waitframes_new(&a, m->p);
-	uint64_t ns = 0;
+	struct culprits_sum s CLEANUP(
+		culprits_sum_release) = {.m = m, .wf = waitframes_new(&a, m->p), .top = ret_top};
+	const struct for_work *for_work = find_for_work(&a, b, s.wf, &index);
 	for (size_t i = 0; i < b->nr_rows; i++) {
 		const struct blame_row *row = &b->rows[i];
-		struct waitframe frame = waitframe_of(wf, row->blocker_stack);
-		if (!is_in(row, which) || !row->blocker || row->doing == WAIT_UNKNOWN ||
-		    blame_is_for_work(row))
-			continue;
-		ns += row->ns;
-		struct culprit c = {threads_name(m->p, row->blocker),
-				    arena_strdup(&m->a, waitframe_name(m->p, &frame)), row->doing,
-				    0};
-		buf_clear(&text);
-		buf_addf(&text, "%s\n%s\n%u", c.thread, c.function, row->doing);
-		bool is_new;
-		uint32_t *at = map_put(&index, intern_add_str(&names, buf_str(&text)), &is_new);
-		if (is_new) {
-			*at = (uint32_t)all.n;
-			vec_push(&all, c);
-		}
-		all.p[*at].ns += row->ns;
-		if (all.p[*at].ns > ret_top->ns)
-			*ret_top = all.p[*at];
+		const struct for_work *of = &for_work[*map_get(&index, waiting_key(s.wf, row))];
+		bool is_work = blame_is_for_work(row) || of->ns > of->all_ns / 2;
+		if (is_in(row, which) && row->blocker && row->doing != WAIT_UNKNOWN &&
+		    (which == OF_SOCKETS || !is_work))
+			add_culprit(&s, row);
 	}
-	vec_release(&all);
-	return ns;
+	return s.ns;
 }
 
 /* Waits other than for locks that other threads ended: for what those did. */
@@ -322,6 +378,34 @@ TEXT(writer_doing)
 {
 	const struct waitmeasures *w = writer_of(m);
 	return w && w->writer.ns ? doing_text(w->writer.doing) : "";
+}
+
+/* For whom the program waits in sockets. */
+static const struct waitmeasures *peer_of(struct measures *m)
+{
+	struct waitmeasures *w = measured_waits(m);
+	if (w && !w->has_peer)
+		w->peer_ns = top_culprit(m, measured_blame(m), OF_SOCKETS, &w->peer);
+	if (w)
+		w->has_peer = true;
+	return w;
+}
+
+NUMBER(peer_part)
+{
+	const struct waitmeasures *w = peer_of(m);
+	return w ? view_pct(w->peer.ns, w->l->total.ns[WAIT_NET]) : (double)NAN;
+}
+
+TEXT(peer_text)
+{
+	const struct waitmeasures *w = peer_of(m);
+	if (!w || !w->peer.ns)
+		return "";
+	return arena_fmt(&m->a, "%s in %s (%s%s)", w->peer.thread, w->peer.function,
+			 wait_is_idle(w->peer.doing) ? "idle: " : "",
+			 wait_is_idle(w->peer.doing) ? wait_key(w->peer.doing)
+						     : doing_text(w->peer.doing));
 }
 
 TEXT(deadlock)
@@ -564,6 +648,10 @@ static const struct measure rows[] = {
 	{"pipe.writer.doing", FORMULA_TEXT, NULL, "what it did before", .text = writer_doing},
 	{"pipe.worked.pct", FORMULA_PERCENT, "waits for pipes",
 	 "during which a recorded thread worked until it wrote", .number = pipe_worked_pct},
+	{"socket.peer.part", FORMULA_PERCENT, "waits for sockets",
+	 "for the recorded thread with most of them", .number = peer_part},
+	{"socket.peer", FORMULA_TEXT, NULL, "that thread, its function and what it did",
+	 .text = peer_text},
 	{"blocked.pct", FORMULA_PERCENT, MEASURE_ACTIVE, "waits below the poll of an async task",
 	 .number = executors_pct},
 	{"blocked.evident", FORMULA_PLAIN, NULL, "1: 50 ms or 200 of these waits",

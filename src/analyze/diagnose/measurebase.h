@@ -46,6 +46,9 @@ struct waitmeasures {
 	bool has_writer;
 	struct culprit writer; /* to the pipes that are waited for */
 	uint64_t writer_ns;
+	bool has_peer;
+	struct culprit peer; /* whom sockets are waited for */
+	uint64_t peer_ns;
 	bool has_executors;
 	uint64_t executor_ns;
 	uint64_t executor_nr;

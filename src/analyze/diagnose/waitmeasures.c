@@ -186,7 +186,7 @@ static uint64_t queue_of_idle_ns(const struct waitmeasures *w)
 	return ns;
 }
 
-NUMBER(idle_pct_but_queue)
+NUMBER(idle_pct_without_queue)
 {
 	const struct waitmeasures *w = measured_waits(m);
 	return w ? view_pct(breakdown_idle_ns(&w->l->total),
@@ -307,8 +307,9 @@ static const struct measure waits_rows[] = {
 	{"covered.pct", FORMULA_PERCENT, "thread time", "accounted for", .number = covered_pct},
 	{"idle.pct", FORMULA_PERCENT, "thread time", "in park, poll, sleep or waits for children",
 	 .number = idle_pct},
-	{"idle.pct-but-queue", FORMULA_PERCENT, "thread time without the run queue of idle threads",
-	 "idle", .number = idle_pct_but_queue},
+	{"idle.pct-without-run-queue", FORMULA_PERCENT,
+	 "thread time without the run queue of idle threads", "idle",
+	 .number = idle_pct_without_queue},
 	{"busy.threads", FORMULA_PLAIN, NULL, "threads that are not idle, on average",
 	 .number = busy_threads},
 	{"busiest.pct", FORMULA_PERCENT, "the duration", "on CPU, of the busiest thread",

@@ -570,6 +570,37 @@ TEST(findings_of_pipes_come_last_if_their_writers_are_idle)
 	}
 }
 
+/* The moments in which an idle backend and the proxy run, to write, are no work that clients wait for. */
+TEST(findings_of_sockets_name_a_backend_that_sleeps_and_blame_nobody_else)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(2);
+	struct madewait w = {.comm = "client",
+			     .tid = 2,
+			     .reason = WAIT_NET,
+			     .stack = "main app;ask app;read libc.so.6",
+			     .nr = 100,
+			     .ms = 1900};
+	madewait(p, &w);
+	w.table = "blame";
+	w.other = "backend";
+	w.other_tid = 3;
+	w.other_stack = "main app;reply app;usleep libc.so.6";
+	w.detail = "sleep/1";
+	w.ms = 1500;
+	madewait(p, &w);
+	w.other = "proxy";
+	w.other_tid = 4;
+	w.other_stack = "main app;forward app;write libc.so.6";
+	w.detail = "on_cpu/1";
+	w.ms = 400;
+	madewait(p, &w);
+	CLEANUP(report_free_p) struct report *r = page_of(p);
+	CHECK(has_note(
+		r, "the other end of sockets: for an answer or a request; most in ask; 79 % of it "
+		   "for backend in reply (idle: sleep)"));
+	CHECK(!has_note(r, "waiting for other threads"));
+}
+
 /* Python's functions are not known of a thread that waits when the capture begins: the main thread joins. */
 TEST(findings_name_the_gil_before_the_code_that_holds_it)
 {
