@@ -71,7 +71,8 @@ static void add_samples(struct buf *to, const struct report *r)
 		buf_addf(to, "; throttled %s", num_noun(l->nr[LOSS_THROTTLED], "times").s);
 	buf_add_ch(to, '\n');
 	add_causes(to, l, LOSS_CLASS_TRUNC, "truncated stacks: ", losses_truncated(l));
-	add_causes(to, l, LOSS_CLASS_UNSYM, "unsymbolized leaf: ", losses_unsymbolized(l));
+	add_causes(to, l, LOSS_CLASS_UNSYM,
+		   "innermost frame unsymbolized: ", losses_unsymbolized(l));
 }
 
 static void add_unnamed(struct buf *to, const struct report *r)
@@ -133,7 +134,7 @@ static void add_parts(struct buf *to, const struct report *r, bool *ret_has_less
 		buf_addf(to, "%sthrottled %s", to->n ? ", " : "",
 			 num_noun(nr[LOSS_THROTTLED], "times").s);
 	const uint64_t sums[] = {losses_truncated(&r->losses), losses_unsymbolized(&r->losses)};
-	static const char *const texts[] = {"truncated stacks", "unsymbolized leaf"};
+	static const char *const texts[] = {"truncated stacks", "innermost frame unsymbolized"};
 	static const enum loss_class classes[] = {LOSS_CLASS_TRUNC, LOSS_CLASS_UNSYM};
 	uint64_t all = MAX(nr[LOSS_WRITTEN], (uint64_t)1);
 	for (size_t i = 0; i < ARRAY_LEN(sums); i++) {

@@ -59,7 +59,7 @@ const char *select_out_text(enum select_out out)
 		[SELECT_OUT_DURATION] = "excluded by duration",
 		[SELECT_OUT_OBJECT] = "excluded by --object",
 		[SELECT_OUT_WAKER] = "excluded by --waker",
-		[SELECT_OUT_IDLE] = "hidden as idle, --idle shows them",
+		[SELECT_OUT_IDLE] = "excluded as idle; --idle includes them",
 	};
 	return texts[out];
 }

@@ -78,7 +78,7 @@ TEST(text_is_aligned_and_shows_losses)
 		  "event: cpu-clock\n"
 		  "samples: 1,010 seen, 1,000 written, 10 (0.99 %) lost; throttled 2 times\n"
 		  "truncated stacks: 5 (0.50 %): stack copy too short 5\n"
-		  "unsymbolized leaf: 3 (0.30 %): JIT code without a map 1, "
+		  "innermost frame unsymbolized: 3 (0.30 %): JIT code without a map 1, "
 		  "kernel addresses hidden 2\n"
 		  "note: a note\n"
 		  "\n"
