@@ -83,6 +83,27 @@ bool regex_match(struct regex *re, struct sv subject)
 	return rc >= 0;
 }
 
+bool regex_capture(struct regex *re, struct sv subject, struct sv *ret_group, struct sv *ret_rest)
+{
+	if (!regex_match(re, subject))
+		return false;
+	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(re->match);
+	for (uint32_t i = 1; i < pcre2_get_ovector_count(re->match); i++) {
+		if (at[2 * i] == PCRE2_UNSET)
+			continue;
+		*ret_group = sv_from(subject.p + at[2 * i], at[2 * i + 1] - at[2 * i]);
+		*ret_rest = sv_from(subject.p + at[2 * i + 1], subject.n - at[2 * i + 1]);
+		return true;
+	}
+	return false;
+}
+
+bool regex_has_group(const struct regex *re)
+{
+	uint32_t nr = 0;
+	return !pcre2_pattern_info(re->code, PCRE2_INFO_CAPTURECOUNT, &nr) && nr;
+}
+
 uint64_t regex_nr_over_limit(const struct regex *re)
 {
 	return re->nr_gave_up;

@@ -29,6 +29,12 @@ DEFINE_FREE_P(regex, struct regex)
 
 /* Whether the pattern matches in the subject. Reaching a limit is no match, and is counted. */
 bool regex_match(struct regex *re, struct sv subject);
+/*
+ * The first capturing group that matched, and what follows it in the subject. False: no match, or the
+ * pattern has no group that took part in it.
+ */
+bool regex_capture(struct regex *re, struct sv subject, struct sv *ret_group, struct sv *ret_rest);
+bool regex_has_group(const struct regex *re);
 /* Number of subjects for which a limit was reached; the caller should report it to the user. */
 uint64_t regex_nr_over_limit(const struct regex *re);
 

@@ -1,0 +1,31 @@
+/* One run of a benchmarked command, as measured. */
+#ifndef ASSAY_MODEL_BENCHRUN_H
+#define ASSAY_MODEL_BENCHRUN_H
+
+#include "base/base.h"
+
+/* The order of the report's rows. */
+enum bench_metric {
+	BENCH_WALL,
+	BENCH_USER,
+	BENCH_SYSTEM,
+	BENCH_RUN_QUEUE, /* of the process's main thread; UINT64_MAX: the kernel does not count it */
+	BENCH_STOLEN,    /* by the hypervisor from all CPUs, in ticks of the kernel's account */
+	BENCH_PEAK_RSS,  /* of the largest process of the command */
+	BENCH_MINOR_FAULTS,
+	BENCH_MAJOR_FAULTS,
+	BENCH_VOLUNTARY_SWITCHES,
+	BENCH_INVOLUNTARY_SWITCHES,
+	BENCH_MIGRATIONS, /* UINT64_MAX: not counted */
+	BENCH_BLOCKS_IN,  /* of 512 bytes */
+	BENCH_BLOCKS_OUT,
+	BENCH_METRIC_NR,
+};
+
+struct bench_run {
+	uint64_t v[BENCH_METRIC_NR]; /* times in ns, memory in bytes */
+	int exit_code;               /* as a shell reports it: 128 + signal */
+	bool peak_is_bound;          /* the peak is at most the value (benchrunner.h) */
+};
+
+#endif

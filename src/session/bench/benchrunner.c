@@ -1,0 +1,425 @@
+/* Runs commands and measures them; see benchrunner.h. */
+#include "base/base.h"
+#include "session/bench/benchrunner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/mem.h"
+#include "base/process/stop.h"
+#include "base/sv.h"
+#include "host/limits.h"
+#include "host/privileges.h"
+
+#define REGION_BYTES    (8u << 20) /* arguments and environment: above the kernel's usual limit */
+#define PADDING_BYTES   4096
+#define KILL_AFTER_MS   2000
+#define STOLEN_EVERY_NS 10000000
+
+extern char **environ;
+
+/* Shared with the helper, at the same address in both. */
+struct region {
+	char *const *argv;
+	char *const *envp;
+	const char *file;
+	bool is_visible;
+	_Atomic pid_t pid; /* of the running command; 0: none */
+	int failure;       /* errno of the exec; 0: it was started */
+	int status;
+	uint64_t wall_ns;
+	struct rusage used;
+	char schedstat[64];
+	uint64_t helper_bytes;
+	char text[REGION_BYTES - 512];
+};
+_Static_assert(sizeof(struct region) <= REGION_BYTES, "room for the fields");
+
+struct bench_runner {
+	struct region *region;
+	size_t used;
+	pid_t helper;
+	int control_fd; /* to the helper */
+	int output_fd;  /* the command's output; -1: not ours */
+	uint64_t random;
+	uint64_t stolen_ns; /* the kernel's account at the last reading */
+	uint64_t stolen_at_ns;
+};
+
+/* ---- the helper ----------------------------------------------------------------------------- */
+
+struct helper {
+	struct region *region;
+	int fds[3];
+	const char *output_path; /* opened anew for each run; NULL: fds[1] */
+};
+
+/* In the child of vfork, which shares the helper's memory but not its signal handlers. */
+static void exec_command(const struct helper *h, const int *fds) NORETURN;
+static void exec_command(const struct helper *h, const int *fds)
+{
+	struct region *g = h->region;
+	g->pid = getpid();
+	for (int i = 0; i < 3 && !g->is_visible; i++)
+		if (dup2(fds[i], i) < 0) {
+			g->failure = errno;
+			_exit(126);
+		}
+	if (g->is_visible)
+		(void)dup2(fds[0], 0);
+	(void)signal(SIGQUIT, SIG_DFL);
+	stop_reset_in_child();
+	execve(g->file, g->argv, g->envp);
+	g->failure = errno;
+	_exit(g->failure == ENOENT ? 127 : 126);
+}
+
+/* The time in the run queue is gone with the process: read while it is a zombie. */
+static void read_schedstat(struct region *g, pid_t pid)
+{
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, g->schedstat, sizeof(g->schedstat) - 1);
+	g->schedstat[MAX(n, 0)] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void run_once(struct helper *h)
+{
+	struct region *g = h->region;
+	int fds[3] = {h->fds[0], h->fds[1], h->fds[2]};
+	if (h->output_path && !g->is_visible) {
+		fds[1] = open(h->output_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		if (fds[1] < 0) {
+			g->failure = errno;
+			return;
+		}
+	}
+	if (lseek(fds[0], 0, SEEK_SET) < 0)
+		errno = 0; /* a pipe or terminal has no start to go back to */
+	siginfo_t si;
+	uint64_t start = clock_mono_ns();
+	pid_t pid = vfork();
+	if (pid == 0)
+		exec_command(h, fds);
+	if (pid < 0) {
+		g->failure = errno;
+	} else {
+		while (waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT) && errno == EINTR)
+			;
+		g->wall_ns = clock_mono_ns() - start;
+		read_schedstat(g, pid);
+		while (wait4(pid, &g->status, 0, &g->used) < 0 && errno == EINTR)
+			;
+		g->pid = 0;
+	}
+	if (fds[1] != h->fds[1])
+		close(fds[1]);
+}
+
+static void serve(struct helper *h, int fd) NORETURN;
+static void serve(struct helper *h, int fd)
+{
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN); /* assay decides when it ends */
+	if (host_become_command_user())
+		_exit(1);
+	char c;
+	while (read(fd, &c, 1) == 1) {
+		struct rusage own = {0};
+		h->region->failure = 0;
+		run_once(h);
+		if (!getrusage(RUSAGE_SELF, &own))
+			h->region->helper_bytes = (uint64_t)own.ru_maxrss * 1024;
+		if (write(fd, "d", 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* ---- assay's side --------------------------------------------------------------------------- */
+
+static int open_stdio(struct helper *h, struct bench_runner *r, const struct bench_stdio *io,
+		      struct err *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int in = io->input ? open(io->input, O_RDONLY | O_CLOEXEC) : null;
+	int pipe_fds[2] = {-1, -1};
+	if (null < 0 || in < 0)
+		return err_sys(err, "cannot open '%s'", io->input ? io->input : "/dev/null");
+	int out = null;
+	if (io->output == BENCH_OUTPUT_INHERIT)
+		out = STDOUT_FILENO;
+	if (io->output == BENCH_OUTPUT_PIPE) {
+		if (pipe2(pipe_fds, O_CLOEXEC))
+			return err_sys(err, "cannot make a pipe");
+		(void)fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20); /* optional: fewer wake-ups */
+		(void)fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+		r->output_fd = pipe_fds[0];
+		out = pipe_fds[1];
+	}
+	h->output_path = io->output == BENCH_OUTPUT_FILE ? io->output_path : NULL;
+	h->fds[0] = in;
+	h->fds[1] = out;
+	h->fds[2] = io->output == BENCH_OUTPUT_INHERIT || io->has_errors ? STDERR_FILENO : null;
+	return 0;
+}
+
+/* The helper has its copies. */
+static void close_stdio(const struct helper *h)
+{
+	for (int i = 0; i < 3; i++)
+		if (h->fds[i] > STDERR_FILENO && (!i || h->fds[i] != h->fds[0]) &&
+		    (i < 2 || h->fds[i] != h->fds[1]))
+			close(h->fds[i]);
+}
+
+int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, struct err *err)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = xcalloc(1, sizeof(*r));
+	r->control_fd = r->output_fd = -1;
+	r->random = clock_mono_ns() | 1;
+	r->stolen_ns = host_steal_ns();
+	r->stolen_at_ns = clock_mono_ns();
+	void *p =
+		mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return err_sys(err, "cannot map %u bytes", REGION_BYTES);
+	r->region = p;
+	struct helper h = {.region = r->region, .fds = {-1, -1, -1}};
+	int ends[2];
+	TRY(open_stdio(&h, r, io, err));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return err_sys(err, "cannot make a socket");
+	(void)fflush(NULL);
+	r->helper = fork();
+	if (r->helper == 0) {
+		close(ends[0]);
+		serve(&h, ends[1]);
+	}
+	close(ends[1]);
+	close_stdio(&h);
+	r->control_fd = ends[0];
+	if (r->helper < 0)
+		return err_sys(err, "cannot start a process");
+	*ret = TAKE(r);
+	return 0;
+}
+
+void bench_runner_free(struct bench_runner *r)
+{
+	if (!r)
+		return;
+	close_p(&r->control_fd); /* the helper reads end of file and exits */
+	close_p(&r->output_fd);
+	if (r->helper > 0)
+		while (waitpid(r->helper, NULL, 0) < 0 && errno == EINTR)
+			;
+	if (r->region)
+		(void)munmap(r->region, REGION_BYTES);
+	free(r);
+}
+
+uint64_t bench_runner_bound_bytes(const struct bench_runner *r)
+{
+	return r->region->helper_bytes;
+}
+
+static void *put(struct bench_runner *r, const void *p, size_t n)
+{
+	size_t at = (r->used + 15) & ~(size_t)15;
+	if (at + n > sizeof(r->region->text))
+		return NULL;
+	char *to = r->region->text + at;
+	memcpy(to, p, n);
+	r->used = at + n;
+	return to;
+}
+
+/* Copies the words and then their array, NULL-terminated. NULL: too long. */
+static char *const *put_words(struct bench_runner *r, char *const *words, const char *const *more,
+			      size_t nr_more)
+{
+	size_t nr = 0;
+	while (words[nr])
+		nr++;
+	CLEANUP(free_p) char **copy = xcalloc(nr + nr_more + 1, sizeof(*copy));
+	for (size_t i = 0; i < nr + nr_more; i++) {
+		const char *word = i < nr ? words[i] : more[i - nr];
+		copy[i] = put(r, word, strlen(word) + 1);
+		if (!copy[i])
+			return NULL;
+	}
+	return put(r, copy, (nr + nr_more + 1) * sizeof(*copy));
+}
+
+/* The file that execvp would run: the first one in PATH that is executable. */
+static void find_file(struct buf *to, const char *name)
+{
+	const char *path = getenv("PATH");
+	struct sv left = sv_from_str(path ? path : "/usr/local/bin:/bin:/usr/bin");
+	while (!strchr(name, '/') && left.n) {
+		struct sv folder = sv_split(&left, ':');
+		buf_clear(to);
+		buf_add_sv(to, folder.n ? folder : sv_from_str("."));
+		buf_addf(to, "/%s", name);
+		if (!access(buf_str(to), X_OK))
+			return;
+	}
+	buf_clear(to);
+	buf_add_str(to, name);
+}
+
+static int prepare(struct bench_runner *r, char *const argv[], unsigned flags,
+		   const char *iteration, struct err *err)
+{
+	struct region *g = r->region;
+	CLEANUP(buf_release) struct buf file = {0};
+	CLEANUP(buf_release) struct buf padding = {0};
+	CLEANUP(buf_release) struct buf number = {0};
+	const char *more[2];
+	size_t nr_more = 0;
+	if (flags & BENCH_RUN_PADDED) {
+		r->random ^= r->random << 13;
+		r->random ^= r->random >> 7;
+		r->random ^= r->random << 17;
+		buf_add_str(&padding, "ASSAY_BENCH_PADDING=");
+		buf_add_repeat(&padding, 'x', r->random % PADDING_BYTES);
+		more[nr_more++] = buf_str(&padding);
+	}
+	if (iteration) {
+		buf_addf(&number, "HYPERFINE_ITERATION=%s", iteration);
+		more[nr_more++] = buf_str(&number);
+	}
+	r->used = 0;
+	find_file(&file, argv[0]);
+	g->file = put(r, buf_str(&file), file.n + 1);
+	g->argv = put_words(r, argv, NULL, 0);
+	g->envp = put_words(r, environ, more, nr_more);
+	g->is_visible = flags & BENCH_RUN_VISIBLE;
+	if (!g->file || !g->argv || !g->envp)
+		return err_set(err, -E2BIG, "cannot run '%s': its arguments are too long", argv[0]);
+	return 0;
+}
+
+static void drain_output(struct bench_runner *r, bench_sink_fn sink, void *ctx)
+{
+	static char chunk[65536];
+	ssize_t n;
+	while (r->output_fd >= 0 && (n = read(r->output_fd, chunk, sizeof(chunk))) > 0)
+		if (sink)
+			sink(ctx, chunk, (size_t)n);
+}
+
+/* Waits for the end of the run; -EINTR: after a stop request, and the command has ended. */
+static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct err *err)
+{
+	uint64_t stopped_ns = 0;
+	for (;;) {
+		struct pollfd fds[] = {{.fd = r->control_fd, .events = POLLIN},
+				       {.fd = r->output_fd, .events = POLLIN},
+				       {.fd = stopped_ns ? -1 : stop_fd(), .events = POLLIN}};
+		if (poll(fds, ARRAY_LEN(fds), stopped_ns ? 100 : -1) < 0 && errno != EINTR)
+			return err_sys(err, "cannot wait for the command");
+		drain_output(r, sink, ctx);
+		if (fds[2].revents)
+			stop_drain();
+		pid_t pid = r->region->pid;
+		if (stop_count() && pid > 0) {
+			bool is_late = stopped_ns &&
+				       clock_mono_ns() - stopped_ns > KILL_AFTER_MS * NS_PER_MS;
+			if (!stopped_ns || is_late)
+				(void)kill(pid, is_late ? SIGKILL : SIGTERM);
+			stopped_ns = stopped_ns ? stopped_ns : clock_mono_ns();
+		}
+		if (!fds[0].revents)
+			continue;
+		char c;
+		if (read(r->control_fd, &c, 1) != 1)
+			return err_set(err, -EPIPE, "the process that starts commands has ended");
+		drain_output(r, sink, ctx);
+		return stop_count() ? err_set(err, -EINTR, "interrupted") : 0;
+	}
+}
+
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * NS_PER_SEC + (uint64_t)t->tv_usec * NS_PER_US;
+}
+
+/* schedstat: "ON_CPU_NS RUN_QUEUE_NS SLICES". */
+static uint64_t run_queue_ns(const char *schedstat)
+{
+	struct sv left = sv_from_str(schedstat);
+	uint64_t ns;
+	(void)sv_split(&left, ' ');
+	return sv_to_u64(sv_split(&left, ' '), &ns) ? ns : UINT64_MAX;
+}
+
+/* /proc/stat takes 50 us to read and counts in ticks: one reading covers runs of less than a tick. */
+static uint64_t stolen_since(struct bench_runner *r)
+{
+	uint64_t now_ns = clock_mono_ns();
+	if (now_ns - r->stolen_at_ns < STOLEN_EVERY_NS)
+		return 0;
+	uint64_t before_ns = r->stolen_ns;
+	r->stolen_at_ns = now_ns;
+	r->stolen_ns = host_steal_ns();
+	return r->stolen_ns - before_ns;
+}
+
+static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_ns)
+{
+	const struct rusage *u = &g->used;
+	uint64_t peak = (uint64_t)u->ru_maxrss * 1024;
+	*run = (struct bench_run){
+		.v = {[BENCH_WALL] = g->wall_ns,
+		      [BENCH_USER] = timeval_ns(&u->ru_utime),
+		      [BENCH_SYSTEM] = timeval_ns(&u->ru_stime),
+		      [BENCH_RUN_QUEUE] = run_queue_ns(g->schedstat),
+		      [BENCH_STOLEN] = stolen_ns,
+		      [BENCH_PEAK_RSS] = peak,
+		      [BENCH_MINOR_FAULTS] = (uint64_t)u->ru_minflt,
+		      [BENCH_MAJOR_FAULTS] = (uint64_t)u->ru_majflt,
+		      [BENCH_VOLUNTARY_SWITCHES] = (uint64_t)u->ru_nvcsw,
+		      [BENCH_INVOLUNTARY_SWITCHES] = (uint64_t)u->ru_nivcsw,
+		      [BENCH_MIGRATIONS] = UINT64_MAX,
+		      [BENCH_BLOCKS_IN] = (uint64_t)u->ru_inblock,
+		      [BENCH_BLOCKS_OUT] = (uint64_t)u->ru_oublock},
+		.exit_code =
+			WIFSIGNALED(g->status) ? 128 + WTERMSIG(g->status) : WEXITSTATUS(g->status),
+		.peak_is_bound = peak <= g->helper_bytes,
+	};
+}
+
+int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
+		     const char *iteration, bench_sink_fn sink, void *ctx,
+		     struct bench_run *ret_run, struct err *err)
+{
+	struct region *g = r->region;
+	TRY(prepare(r, argv, flags, iteration, err));
+	if (write(r->control_fd, "g", 1) != 1)
+		return err_sys(err, "cannot reach the process that starts commands");
+	TRY(await(r, sink, ctx, err));
+	if (g->failure) {
+		err_set(err, -g->failure, "cannot run '%s': %s", argv[0], strerror(g->failure));
+		if (g->failure == ENOENT && !strchr(argv[0], '/'))
+			err_hint(err, "is it in PATH? check with: command -v %s", argv[0]);
+		return -g->failure;
+	}
+	fill(ret_run, g, stolen_since(r));
+	return 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * Runs commands one after the other and measures each run.
+ *
+ * A helper process starts them, forked while assay is small: the kernel counts what a process had in
+ * memory before its exec towards its peak, so that programs started by a large process (or by vfork of
+ * one) have its peak. It starts a command by vfork, takes the times itself, and passes the results
+ * through shared memory:
+ *
+ *	assay ──'g'──> helper ──vfork, exec──> command
+ *	      <──'d'──        <──wait4────────
+ *
+ * The helper itself has about 2 MB; a command that stays below has this bound as its peak, and
+ * peak_is_bound. Commands get the signal handling and the environment that assay was started with, and
+ * of its descriptors only standard input, output and error.
+ */
+#ifndef ASSAY_SESSION_BENCH_BENCHRUNNER_H
+#define ASSAY_SESSION_BENCH_BENCHRUNNER_H
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/benchrun.h"
+
+struct bench_runner;
+
+enum bench_output_kind {
+	BENCH_OUTPUT_NULL,
+	BENCH_OUTPUT_INHERIT,
+	BENCH_OUTPUT_PIPE, /* read by assay: the hook of bench_runner_run gets it */
+	BENCH_OUTPUT_FILE, /* truncated before each run */
+};
+
+struct bench_stdio {
+	const char *input; /* a path; NULL: /dev/null */
+	enum bench_output_kind output;
+	const char *output_path;
+	bool has_errors; /* standard error is that of assay even if output is not */
+};
+
+/* Forks the helper. Call it before assay needs memory and has threads. */
+int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, struct err *err);
+void bench_runner_free(struct bench_runner *r);
+DEFINE_FREE_P(bench_runner, struct bench_runner)
+
+enum bench_run_flags {
+	BENCH_RUN_PADDED = 1 << 0,  /* random size of the environment (up to a page) */
+	BENCH_RUN_VISIBLE = 1 << 1, /* output as of assay: for commands that prepare */
+};
+
+/* @sink gets the output as it comes, with BENCH_OUTPUT_PIPE; NULL: it is dropped. */
+typedef void (*bench_sink_fn)(void *ctx, const char *p, size_t n);
+
+/*
+ * Runs @argv; argv[0] is searched in PATH. @iteration: for $HYPERFINE_ITERATION, NULL: not set.
+ * -EINTR: a stop was requested (base/process/stop.h), the command was sent SIGTERM, later SIGKILL.
+ * Other errors: it could not be started.
+ */
+int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
+		     const char *iteration, bench_sink_fn sink, void *ctx,
+		     struct bench_run *ret_run, struct err *err);
+
+/* The helper's own peak. */
+uint64_t bench_runner_bound_bytes(const struct bench_runner *r);
+
+#endif

@@ -1,0 +1,163 @@
+/* session/bench: what is measured of a run, and values read from a program's output. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "session/bench/benchlines.h"
+#include "session/bench/benchloop.h"
+#include "session/bench/benchrunner.h"
+
+static int run_shell(struct bench_runner *r, const char *script, bench_sink_fn sink, void *ctx,
+		     struct bench_run *ret)
+{
+	char *argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
+	return bench_runner_run(r, argv, BENCH_RUN_PADDED, "7", sink, ctx, ret, NULL);
+}
+
+static struct bench_runner *new_runner(enum bench_output_kind output)
+{
+	struct bench_runner *r = NULL;
+	CHECK(!bench_runner_new(&r, &(struct bench_stdio){.output = output}, NULL));
+	return r;
+}
+
+TEST(bench_peak_is_that_of_a_small_child_of_a_large_parent)
+{
+	enum { LARGE = 300 << 20 };
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
+	struct bench_run small;
+	struct bench_run child;
+	CHECK(!run_shell(r, "exec dd if=/dev/zero of=/dev/null bs=8M count=1 2>&1", NULL, NULL,
+			 &small));
+	CLEANUP(free_p) char *large = xmalloc(LARGE);
+	memset(large, 1, LARGE);
+	CHECK(!run_shell(r, "exec dd if=/dev/zero of=/dev/null bs=8M count=1 2>&1", NULL, NULL,
+			 &child));
+	uint64_t peak = child.v[BENCH_PEAK_RSS];
+	CHECK(peak > 8u << 20 && peak < 12u << 20 && !child.peak_is_bound);
+	CHECK(peak < small.v[BENCH_PEAK_RSS] * 105 / 100);
+	CHECK(bench_runner_bound_bytes(r) < 16u << 20);
+}
+
+static void keep_output(void *ctx, const char *p, size_t n)
+{
+	buf_add(ctx, p, n);
+}
+
+TEST(bench_run_has_status_output_and_times)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_PIPE);
+	CLEANUP(buf_release) struct buf out = {0};
+	struct bench_run run;
+	CHECK(!run_shell(r, "echo $HYPERFINE_ITERATION; sleep 0.05; exit 3", keep_output, &out,
+			 &run));
+	CHECK_STR(buf_str(&out), "7\n");
+	CHECK(run.exit_code == 3);
+	CHECK(run.v[BENCH_WALL] >= 50000000 && run.v[BENCH_WALL] < 10000000000);
+	CHECK(run.v[BENCH_VOLUNTARY_SWITCHES] >= 1 && run.v[BENCH_MINOR_FAULTS] > 20);
+	CHECK(!run_shell(r, "kill -9 $$", NULL, NULL, &run));
+	CHECK(run.exit_code == 137);
+	uint64_t wall = 0;
+	CHECK(!run_shell(r, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", NULL, NULL, &run));
+	wall = run.v[BENCH_WALL];
+	CHECK(run.v[BENCH_USER] > 10000000 && run.v[BENCH_USER] < wall + wall / 10);
+}
+
+TEST(bench_a_command_that_cannot_run_is_an_error_and_the_next_one_runs)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
+	CLEANUP(err_release) struct err err = {0};
+	char *argv[] = {(char *)"no-such-program", NULL};
+	struct bench_run run;
+	CHECK(bench_runner_run(r, argv, 0, NULL, NULL, NULL, &run, &err) == -ENOENT);
+	CHECK_STR(err_msg(&err), "cannot run 'no-such-program': No such file or directory");
+	CHECK(!run_shell(r, "exit 0", NULL, NULL, &run) && run.exit_code == 0);
+}
+
+static void take(struct bench_lines *l, const char *text, size_t piece)
+{
+	size_t n = strlen(text);
+	for (size_t i = 0; i < n; i += piece)
+		bench_lines_add(l, text + i, MIN(piece, n - i));
+	bench_lines_end(l);
+}
+
+static struct bench_lines lines_of(const char *pattern)
+{
+	struct bench_lines l = {0};
+	CHECK(!regex_new(&l.re, pattern, 0, NULL) && regex_has_group(l.re));
+	return l;
+}
+
+static void lines_free(struct bench_lines *l)
+{
+	regex_free(l->re);
+	bench_lines_release(l);
+}
+
+TEST(bench_values_are_found_however_the_output_is_cut)
+{
+	static const char text[] =
+		"start\nTIME SPENT: 60 ms\nTIME SPENT: 61.5 ms.\nTIME SPENT: x ms\n"
+		"TIME SPENT: 2 s";
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		CLEANUP(lines_free) struct bench_lines l = lines_of("TIME SPENT: ([0-9.x]+)");
+		take(&l, text, piece);
+		CHECK(l.values.n == 3 && l.has_time && !l.has_plain && l.nr_not_numbers == 1);
+		CHECK(l.values.p[0] == 60e6 && l.values.p[1] == 61.5e6 && l.values.p[2] == 2e9);
+	}
+}
+
+TEST(bench_values_without_a_unit_of_time_are_numbers)
+{
+	CLEANUP(lines_free) struct bench_lines l = lines_of("rate ([0-9.]+)");
+	take(&l, "rate 12 s/op\nrate 7\n", 5);
+	CHECK(l.values.n == 2 && l.has_plain && !l.has_time && l.values.p[0] == 12);
+}
+
+TEST(bench_metric_lines_of_both_forms_are_read)
+{
+	CLEANUP(lines_free) struct bench_lines l = lines_of(BENCH_METRIC_PATTERN);
+	take(&l,
+	     "INFO [METRIC] BLOCK EXECUTION THROUGHPUT (24443168): 0.63 Ggas/s TIME SPENT: 60 ms. Gas "
+	     "Used: 37500000 (62%), #Txs: 442.\n"
+	     "INFO [METRIC] BLOCK 24443168 | 0.610 Ggas/s | 61.25 ms | 442 txs | 38 Mgas (62%)\n"
+	     "INFO [METRIC] |- exec: 40 ms (66%)\n",
+	     64);
+	CHECK(l.values.n == 2 && l.values.p[0] == 60e6 && l.values.p[1] == 61.25e6);
+}
+
+TEST(bench_blocks_have_two_runs_of_each_command)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
+	char *argv[] = {(char *)"true", NULL};
+	struct bench_subject s[3] = {{.name = "a", .argv = argv},
+				     {.name = "b", .argv = argv},
+				     {.name = "c", .argv = argv}};
+	struct bench_loop l = {.subjects = s, .nr_subjects = 3, .nr_exact = 5};
+	CHECK(!bench_loop_run(&l, r, NULL));
+	for (size_t i = 0; i < 3; i++) {
+		CHECK(s[i].runs.n == 6 && s[i].has_cold && s[i].nr_before == 1);
+		bench_subject_release(&s[i]);
+	}
+}
+
+TEST(bench_a_failing_command_ends_the_runs_unless_it_may_fail)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
+	CLEANUP(err_release) struct err err = {0};
+	char *argv[] = {(char *)"sh", (char *)"-c", (char *)"[ $HYPERFINE_ITERATION -lt 2 ]", NULL};
+	struct bench_subject s = {.name = "it", .argv = argv};
+	struct bench_loop l = {.subjects = &s, .nr_subjects = 1, .nr_exact = 5};
+	CHECK(bench_loop_run(&l, r, &err) == -ECANCELED && s.runs.n == 1);
+	CHECK_STR(err_msg(&err), "run 3 of 'it' exited with status 1");
+	bench_subject_release(&s);
+	s = (struct bench_subject){.name = "it", .argv = argv};
+	l.is_failure_ok = true;
+	CHECK(!bench_loop_run(&l, r, NULL) && s.runs.n == 5 && s.nr_failed == 4);
+	bench_subject_release(&s);
+}
