@@ -64,6 +64,8 @@ const struct cmd cmd_table[] = {
 	{"faults", CMD_GROUP_MEMORY, "page faults by file and function, and memory pressure",
 	 cmd_faults, NEEDS(RIGHTS_BPF, RIGHTS_STACKS)},
 
+	{"bench", CMD_GROUP_COMPARE, "repeat a command, or compare several: times, memory, faults",
+	 cmd_bench, NEEDS_NOTHING},
 	{"diff", CMD_GROUP_COMPARE, "compare two profiles: what grew, what shrank", cmd_diff,
 	 NEEDS_NOTHING},
 

@@ -35,6 +35,7 @@ enum cmd_exit {
 	EXIT_NOTHING = 3,        /* nothing was recorded */
 	EXIT_THRESHOLD = 4,      /* a limit given by the user was exceeded */
 	EXIT_INCONCLUSIVE = 5,   /* the change is within its confidence interval */
+	EXIT_INVALID = 6,        /* the measurement says nothing */
 	EXIT_ASSAY_FAILED = 125, /* with -- CMD: assay itself failed */
 };
 
@@ -107,6 +108,7 @@ int cmd_print(const struct buf *b);
 /* The commands, by name. Each returns the exit status. */
 int cmd_all(int argc, char **argv);
 int cmd_all_diagnosed(int argc, char **argv); /* the same, its page is the diagnosis */
+int cmd_bench(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_convert(int argc, char **argv);

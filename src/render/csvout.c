@@ -10,7 +10,7 @@ static void end_line(struct buf *to)
 }
 
 /* A field of text. Names come from programs and files: a cell must never become a formula. */
-static void add_text(struct buf *to, struct sv text)
+void csvout_add_text(struct buf *to, struct sv text)
 {
 	CLEANUP(buf_release) struct buf clean = {0};
 	escape_term(&clean, text);
@@ -35,7 +35,7 @@ static void add_text(struct buf *to, struct sv text)
 static void add_cell_text(struct buf *to, struct sv text)
 {
 	buf_add_ch(to, ',');
-	add_text(to, text);
+	csvout_add_text(to, text);
 }
 
 static void add_number(struct buf *to, uint64_t v)
@@ -79,7 +79,7 @@ static void add_table(struct buf *to, const struct report_table *t)
 	}
 	end_line(to);
 	for (size_t i = 0; i < t->nr_rows; i++) {
-		add_text(to, sv_from_str(t->key));
+		csvout_add_text(to, sv_from_str(t->key));
 		for (size_t c = 0; c < t->nr_columns; c++)
 			add_cell(to, &t->columns[c], &t->cells[i * t->nr_columns + c]);
 		end_line(to);
@@ -92,7 +92,7 @@ static void add_tree(struct buf *to, const struct report *r, const struct report
 	end_line(to);
 	for (size_t i = 0; i < t->nr_nodes; i++) {
 		const struct tree_node *n = &t->nodes[i];
-		add_text(to, sv_from_str(t->key));
+		csvout_add_text(to, sv_from_str(t->key));
 		add_number(to, i);
 		if (i)
 			add_number(to, n->parent);

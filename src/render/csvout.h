@@ -13,4 +13,7 @@
 
 void csvout_render(struct buf *to, const struct report *r);
 
+/* Appends a text cell: quoted where needed, control characters and formulas defused. */
+void csvout_add_text(struct buf *to, struct sv text);
+
 #endif

@@ -54,7 +54,7 @@ static void add_heading(struct buf *to, int level, const char *text)
 }
 
 /* A code span, safe in a table cell; its delimiter is longer than any run of backticks in it. */
-static void add_code(struct buf *to, struct sv s)
+void markdown_add_code(struct buf *to, struct sv s)
 {
 	size_t most = 0;
 	size_t run = 0;
@@ -165,7 +165,7 @@ static void add_cell(struct buf *to, const struct md_table *m, size_t c, size_t 
 	if (column->is_prose || !cell.n || !strcmp(buf_str(&cell), "-"))
 		add_escaped(to, buf_sv(&cell));
 	else
-		add_code(to, buf_sv(&cell));
+		markdown_add_code(to, buf_sv(&cell));
 }
 
 static void add_rows(struct buf *to, const struct md_table *m)

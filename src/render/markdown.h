@@ -14,4 +14,7 @@
 /* Of @style: has_details, max_rows, width (0: names are whole), add_hint. */
 void markdown_render(struct buf *to, const struct report *r, const struct text_style *style);
 
+/* Appends a code span that may be in a cell of a table. */
+void markdown_add_code(struct buf *to, struct sv s);
+
 #endif

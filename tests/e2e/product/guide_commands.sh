@@ -21,7 +21,7 @@ def words(command):
         known[command] = {w.split("=")[0].split("[")[0] for w in got.stdout.split()}
     return known[command]
 
-guides = ("cpu", "first", "memory", "waiting")
+guides = ("benchmarks", "cpu", "first", "memory", "waiting")
 for name in ("README.md", *("docs/guides/%s.md" % g for g in guides)):
     for line in open(root + "/" + name, encoding="utf-8"):
         m = re.match(r"    (?:sudo |.*\| )?assay ([a-z]+(?: .*)?$)", line)

@@ -1,0 +1,62 @@
+/*
+ * The report of a benchmark: one command, or several compared with the first one. What is compared is
+ * wall time, or the values that the program prints (--each).
+ */
+#ifndef ASSAY_ANALYZE_BENCH_BENCHREPORT_H
+#define ASSAY_ANALYZE_BENCH_BENCHREPORT_H
+
+#include "analyze/bench/benchcompare.h"
+#include "analyze/bench/benchstat.h"
+#include "analyze/report.h"
+#include "base/base.h"
+#include "model/benchrun.h"
+
+struct bench_subject_data {
+	const char *name;
+	const struct bench_run *runs;
+	size_t nr_runs;
+	const struct bench_run *cold;  /* NULL: none */
+	const struct bench_run *shell; /* what to subtract: the shell's own run; NULL: nothing */
+	uint64_t nr_failed;
+	/* Values that the program printed, of all runs in order; each_run: index of the run. */
+	const double *each;
+	const size_t *each_run;
+	size_t nr_each;
+};
+
+struct bench_data {
+	const struct bench_subject_data *subjects;
+	size_t nr_subjects;
+	bool has_each;
+	bool each_is_time; /* values in ns; else plain numbers */
+	double work;       /* units done by a run; 0: not given */
+	const char *unit;
+	double least;         /* the smallest change of interest, 0.01 */
+	size_t nr_blocks;     /* planned; 0: one command */
+	bool has_early_looks; /* else only the end is looked at */
+	bool is_stopped;      /* by a signal */
+	/* About the machine, over all runs. */
+	uint64_t throttled_ns;    /* by the CPU quota of the cgroup */
+	const char *governor;     /* of the CPU's frequency; NULL: not known */
+	uint64_t rss_bound_bytes; /* peaks below are not known (benchrunner.h) */
+};
+
+/* The series that is judged: cold first values of --each are left out. *ret is the caller's. */
+size_t bench_series(double **ret, const struct bench_data *d, size_t subject);
+/* Values of a metric without the shell's share; NAN: not known. */
+void bench_metric_values(double *to, const struct bench_subject_data *s, enum bench_metric m);
+
+struct bench_outcome {
+	enum bench_verdict verdict;
+	struct bench_ratio ratio; /* nr_blocks 0: nothing to compare */
+};
+/* The verdict on @subject against the first one by the blocks so far. */
+void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
+		   size_t nr_blocks);
+const char *bench_verdict_name(enum bench_verdict v);
+/* Why the results say nothing: no match of --each, times of 0. NULL: they do. In the arena. */
+const char *bench_invalid(struct arena *a, const struct bench_data *d);
+
+struct report *bench_report(const struct bench_data *d);
+
+#endif

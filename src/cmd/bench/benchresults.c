@@ -1,0 +1,209 @@
+/* From measurements to analysis and exports; see benchresults.h. */
+#include "base/base.h"
+#include "cmd/bench/benchresults.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/file/file.h"
+#include "base/mem.h"
+
+/* The analysis' view of the results. */
+struct data {
+	struct bench_data d;
+	struct bench_subject_data *subjects;
+	struct buf governor;
+};
+
+static void data_release(struct data *d)
+{
+	free(d->subjects);
+	buf_release(&d->governor);
+}
+
+static void data_init(struct data *ret, const struct bench_results *r)
+{
+	size_t nr = r->commands->subjects.n;
+	bool has_time = true;
+	*ret = (struct data){.subjects = xcalloc(nr, sizeof(*ret->subjects))};
+	for (size_t i = 0; i < nr; i++) {
+		const struct bench_subject *s = &r->commands->subjects.p[i];
+		struct bench_subject_data *to = &ret->subjects[i];
+		*to = (struct bench_subject_data){
+			.name = s->name,
+			.runs = s->runs.p,
+			.nr_runs = s->runs.n,
+			.cold = s->has_cold ? &s->cold : NULL,
+			.shell = r->shell,
+			.nr_failed = s->nr_failed,
+		};
+		if (!r->lines)
+			continue;
+		to->each = r->lines[i].values.p;
+		to->each_run = r->lines[i].runs.p;
+		/* of complete runs only: a stop may have come in the middle */
+		while (to->nr_each < r->lines[i].values.n && to->each_run[to->nr_each] < s->runs.n)
+			to->nr_each++;
+		has_time &= !r->lines[i].has_plain;
+	}
+	if (!file_read(&ret->governor, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", 64,
+		       NULL) &&
+	    ret->governor.n && ret->governor.p[ret->governor.n - 1] == '\n')
+		ret->governor.p[--ret->governor.n] = 0;
+	ret->d = (struct bench_data){
+		.subjects = ret->subjects,
+		.nr_subjects = nr,
+		.has_each = r->lines != NULL,
+		.each_is_time = has_time,
+		.work = r->work,
+		.unit = r->unit,
+		.least = r->least,
+		.nr_blocks = r->nr_blocks,
+		.has_early_looks = r->has_early_looks,
+		.is_stopped = r->is_stopped,
+		.throttled_ns = r->throttled_ns,
+		.governor = ret->governor.n ? buf_str(&ret->governor) : NULL,
+		.rss_bound_bytes = r->bound_bytes,
+	};
+}
+
+bool bench_results_decided(const struct bench_results *r, size_t nr_blocks)
+{
+	CLEANUP(data_release) struct data data;
+	data_init(&data, r);
+	for (size_t i = 1; i < data.d.nr_subjects; i++) {
+		struct bench_outcome o;
+		bench_outcome(&o, &data.d, i, nr_blocks);
+		if (o.verdict == BENCH_INCONCLUSIVE)
+			return false;
+	}
+	return true;
+}
+
+enum bench_verdict bench_results_verdict(const struct bench_results *r, bool *ret_is_inconclusive)
+{
+	CLEANUP(data_release) struct data data;
+	enum bench_verdict worst = BENCH_SAME;
+	data_init(&data, r);
+	*ret_is_inconclusive = false;
+	for (size_t i = 1; i < data.d.nr_subjects; i++) {
+		struct bench_outcome o;
+		bench_outcome(&o, &data.d, i, SIZE_MAX);
+		*ret_is_inconclusive |= o.verdict == BENCH_INCONCLUSIVE;
+		worst = o.verdict == BENCH_SLOWER ? BENCH_SLOWER : worst;
+	}
+	return worst;
+}
+
+const char *bench_results_invalid(const struct bench_results *r, struct arena *a)
+{
+	CLEANUP(data_release) struct data data;
+	data_init(&data, r);
+	return bench_invalid(a, &data.d);
+}
+
+struct report *bench_results_report(const struct bench_results *r)
+{
+	CLEANUP(data_release) struct data data;
+	data_init(&data, r);
+	return bench_report(&data.d);
+}
+
+/* ---- exports ---------------------------------------------------------------------------------- */
+
+/* What a row of the export borrows. */
+struct row {
+	double *times_s;
+	double *each;
+	struct bench_export_change change;
+};
+
+static double mean_s(const struct bench_subject_data *s, enum bench_metric m)
+{
+	CLEANUP(free_p) double *v = xmalloc(MAX(s->nr_runs, (size_t)1) * sizeof(*v));
+	bench_metric_values(v, s, m);
+	return stat_mean(v, s->nr_runs) / 1e9;
+}
+
+static void fill_change(struct row *row, struct bench_export *e, const struct bench_data *d,
+			size_t i)
+{
+	struct bench_outcome o;
+	bench_outcome(&o, d, i, SIZE_MAX);
+	if (!o.ratio.nr_blocks)
+		return;
+	row->change = (struct bench_export_change){
+		.verdict = bench_verdict_name(o.verdict),
+		.ratio = exp(o.ratio.median),
+		.low = exp(o.ratio.interval.low),
+		.high = exp(o.ratio.interval.high),
+		.floor = expm1(o.ratio.floor),
+		.spread = expm1(o.ratio.spread),
+		.nr_runs = 2 * o.ratio.nr_blocks,
+	};
+	e->change = &row->change;
+}
+
+static void fill_export(struct bench_export *e, struct row *row, const struct bench_results *r,
+			const struct bench_data *d, size_t i)
+{
+	const struct bench_subject_data *s = &d->subjects[i];
+	struct bench_summary sum;
+	row->times_s = xmalloc(s->nr_runs * sizeof(*row->times_s));
+	bench_metric_values(row->times_s, s, BENCH_WALL);
+	bench_summarize(&sum, row->times_s, s->nr_runs);
+	for (size_t k = 0; k < s->nr_runs; k++)
+		row->times_s[k] /= 1e9;
+	double shell = s->shell ? (double)s->shell->v[BENCH_WALL] : 0;
+	*e = (struct bench_export){
+		.command = s->name,
+		.mean_s = sum.mean / 1e9,
+		.stddev_s = sum.stddev / 1e9,
+		.median_s = sum.median / 1e9,
+		.mad_s = sum.mad / 1e9,
+		.min_s = sum.min / 1e9,
+		.max_s = sum.max / 1e9,
+		.user_s = mean_s(s, BENCH_USER),
+		.system_s = mean_s(s, BENCH_SYSTEM),
+		.median_low_s = sum.interval.low / 1e9,
+		.median_high_s = sum.interval.high / 1e9,
+		.p90_s = sum.percentile[BENCH_P90] / 1e9,
+		.p95_s = sum.percentile[BENCH_P95] / 1e9,
+		.p99_s = sum.percentile[BENCH_P99] / 1e9,
+		.cold_s = s->cold ? MAX((double)s->cold->v[BENCH_WALL] - shell, 0.0) / 1e9 : NAN,
+		.times_s = row->times_s,
+		.runs = s->runs,
+		.nr_runs = s->nr_runs,
+		.parameters = r->commands->parameters.p[i],
+		.nr_parameters = r->commands->nr_parameters,
+	};
+	if (d->has_each) {
+		e->each = row->each = NULL;
+		e->nr_each = bench_series(&row->each, d, i);
+		e->each = row->each;
+		e->each_is_time = d->each_is_time;
+	}
+	if (i)
+		fill_change(row, e, d, i);
+}
+
+void bench_results_export(const struct bench_results *r, struct buf *to,
+			  void (*write)(struct buf *, const struct bench_export *, size_t))
+{
+	CLEANUP(data_release) struct data data;
+	data_init(&data, r);
+	size_t nr = data.d.nr_subjects;
+	CLEANUP(free_p) struct bench_export *e = xcalloc(nr, sizeof(*e));
+	CLEANUP(free_p) struct row *rows = xcalloc(nr, sizeof(*rows));
+	size_t nr_filled = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (data.subjects[i].nr_runs) {
+			fill_export(&e[nr_filled], &rows[nr_filled], r, &data.d, i);
+			nr_filled++;
+		}
+	write(to, e, nr_filled);
+	for (size_t i = 0; i < nr_filled; i++) {
+		free(rows[i].times_s);
+		free(rows[i].each);
+	}
+}

@@ -1,0 +1,201 @@
+/* Results of benchmarks in hyperfine's formats; see benchexport.h. */
+#include "base/base.h"
+#include "render/benchexport.h"
+
+#include <math.h>
+
+#include "base/text/json.h"
+#include "base/text/num.h"
+#include "render/csvout.h"
+#include "render/markdown.h"
+
+#define DIGITS 9 /* of seconds: nanoseconds */
+
+static void put_seconds(struct json *j, const char *key, double s)
+{
+	json_put_double(j, key, s, DIGITS);
+}
+
+static void put_metric(struct json *j, const struct bench_export *e, const char *key,
+		       enum bench_metric m)
+{
+	json_put_arr(j, key);
+	for (size_t i = 0; i < e->nr_runs; i++)
+		if (e->runs[i].v[m] == UINT64_MAX)
+			json_null(j);
+		else
+			json_u64(j, e->runs[i].v[m]);
+	json_end(j);
+}
+
+static void put_each(struct json *j, const struct bench_export *e)
+{
+	if (!e->each)
+		return;
+	json_put_str(j, "each_unit", e->each_is_time ? "s" : "");
+	json_put_arr(j, "each");
+	for (size_t i = 0; i < e->nr_each; i++)
+		json_double(j, e->each_is_time ? e->each[i] / 1e9 : e->each[i], DIGITS);
+	json_end(j);
+}
+
+static void put_change(struct json *j, const struct bench_export_change *c)
+{
+	if (!c)
+		return;
+	json_put_obj(j, "comparison");
+	json_put_str(j, "verdict", c->verdict);
+	json_put_double(j, "ratio", c->ratio, 6);
+	json_put_double(j, "low", c->low, 6);
+	json_put_double(j, "high", c->high, 6);
+	json_put_double(j, "floor", c->floor, 6);
+	json_put_double(j, "spread", c->spread, 6);
+	json_put_u64(j, "runs_each", c->nr_runs);
+	json_end(j);
+}
+
+static void put_own(struct json *j, const struct bench_export *e)
+{
+	static const struct {
+		const char *key;
+		enum bench_metric metric;
+	} metrics[] = {
+		{"wall_ns", BENCH_WALL},
+		{"user_ns", BENCH_USER},
+		{"system_ns", BENCH_SYSTEM},
+		{"run_queue_ns", BENCH_RUN_QUEUE},
+		{"stolen_ns", BENCH_STOLEN},
+		{"minor_faults", BENCH_MINOR_FAULTS},
+		{"major_faults", BENCH_MAJOR_FAULTS},
+		{"voluntary_switches", BENCH_VOLUNTARY_SWITCHES},
+		{"involuntary_switches", BENCH_INVOLUNTARY_SWITCHES},
+		{"blocks_in", BENCH_BLOCKS_IN},
+		{"blocks_out", BENCH_BLOCKS_OUT},
+	};
+	json_put_obj(j, "assay");
+	put_seconds(j, "mad", e->mad_s);
+	put_seconds(j, "median_low", e->median_low_s);
+	put_seconds(j, "median_high", e->median_high_s);
+	put_seconds(j, "p90", e->p90_s);
+	put_seconds(j, "p95", e->p95_s);
+	put_seconds(j, "p99", e->p99_s);
+	put_seconds(j, "cold", e->cold_s);
+	put_each(j, e);
+	put_change(j, e->change);
+	json_put_obj(j, "runs");
+	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
+		put_metric(j, e, metrics[i].key, metrics[i].metric);
+	json_end(j);
+	json_end(j);
+}
+
+static void put_result(struct json *j, const struct bench_export *e)
+{
+	json_obj(j);
+	json_put_str(j, "command", e->command);
+	put_seconds(j, "mean", e->mean_s);
+	put_seconds(j, "stddev", e->stddev_s);
+	put_seconds(j, "median", e->median_s);
+	put_seconds(j, "user", e->user_s);
+	put_seconds(j, "system", e->system_s);
+	put_seconds(j, "min", e->min_s);
+	put_seconds(j, "max", e->max_s);
+	json_put_arr(j, "times");
+	for (size_t i = 0; i < e->nr_runs; i++)
+		json_double(j, e->times_s[i], DIGITS);
+	json_end(j);
+	put_metric(j, e, "memory_usage_byte", BENCH_PEAK_RSS);
+	json_put_arr(j, "exit_codes");
+	for (size_t i = 0; i < e->nr_runs; i++)
+		json_i64(j, e->runs[i].exit_code);
+	json_end(j);
+	if (e->nr_parameters) {
+		json_put_obj(j, "parameters");
+		for (size_t i = 0; i < e->nr_parameters; i++)
+			json_put_str(j, e->parameters[i].name, e->parameters[i].value);
+		json_end(j);
+	}
+	put_own(j, e);
+	json_end(j);
+}
+
+void bench_export_json(struct buf *to, const struct bench_export *e, size_t nr)
+{
+	struct json j = json_to(to);
+	json_obj(&j);
+	json_put_arr(&j, "results");
+	for (size_t i = 0; i < nr; i++)
+		put_result(&j, &e[i]);
+	json_end(&j);
+	json_end(&j);
+	buf_add_ch(to, '\n');
+}
+
+static void add_cell(struct buf *to, double s)
+{
+	buf_add_ch(to, ',');
+	if (isfinite(s))
+		num_add_double(to, s, DIGITS);
+}
+
+void bench_export_csv(struct buf *to, const struct bench_export *e, size_t nr)
+{
+	buf_add_str(to, "command,mean,stddev,median,user,system,min,max");
+	for (size_t k = 0; nr && k < e[0].nr_parameters; k++) {
+		buf_add_str(to, ",parameter_");
+		csvout_add_text(to, sv_from_str(e[0].parameters[k].name));
+	}
+	buf_add_ch(to, '\n');
+	for (size_t i = 0; i < nr; i++) {
+		const double cells[] = {e[i].mean_s,   e[i].stddev_s, e[i].median_s, e[i].user_s,
+					e[i].system_s, e[i].min_s,    e[i].max_s};
+		csvout_add_text(to, sv_from_str(e[i].command));
+		for (size_t k = 0; k < ARRAY_LEN(cells); k++)
+			add_cell(to, cells[k]);
+		for (size_t k = 0; k < e[i].nr_parameters; k++) {
+			buf_add_ch(to, ',');
+			csvout_add_text(to, sv_from_str(e[i].parameters[k].value));
+		}
+		buf_add_ch(to, '\n');
+	}
+}
+
+/* The unit in which the fastest command has a number of at least 1. */
+static double unit_of(const struct bench_export *e, size_t nr, const char **ret_name)
+{
+	double least = INFINITY;
+	for (size_t i = 0; i < nr; i++)
+		least = MIN(least, e[i].mean_s);
+	*ret_name = least < 1e-3 ? "us" : least < 1 ? "ms" : "s";
+	return least < 1e-3 ? 1e6 : least < 1 ? 1e3 : 1;
+}
+
+void bench_export_markdown(struct buf *to, const struct bench_export *e, size_t nr)
+{
+	const char *unit;
+	double factor = unit_of(e, nr, &unit);
+	buf_addf(to,
+		 "| Command | Mean [%s] | Median [%s] | Min [%s] | Max [%s] | Against the first |\n"
+		 "|:---|---:|---:|---:|---:|---:|\n",
+		 unit, unit, unit, unit);
+	for (size_t i = 0; i < nr; i++) {
+		const struct bench_export_change *c = e[i].change;
+		buf_add_str(to, "| ");
+		markdown_add_code(to, sv_from_str(e[i].command));
+		buf_add_str(to, " | ");
+		num_add_double(to, e[i].mean_s * factor, 1);
+		if (isfinite(e[i].stddev_s))
+			buf_addf(to, " \xc2\xb1 %s", num_double(e[i].stddev_s * factor, 1).s);
+		buf_addf(to, " | %s", num_double(e[i].median_s * factor, 1).s);
+		buf_addf(to, " | %s", num_double(e[i].min_s * factor, 1).s);
+		buf_addf(to, " | %s | ", num_double(e[i].max_s * factor, 1).s);
+		if (!c)
+			buf_add_str(to, i ? "" : "1");
+		else
+			buf_addf(to, "%s, %s", num_double(c->ratio, 3).s, c->verdict);
+		if (c && isfinite(c->low))
+			buf_addf(to, " [%s, %s]", num_double(c->low, 3).s,
+				 num_double(c->high, 3).s);
+		buf_add_str(to, " |\n");
+	}
+}

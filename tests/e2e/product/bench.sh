@@ -1,0 +1,85 @@
+# assay bench: numbers against python and the kernel, verdicts, exit codes, hyperfine's forms.
+. "$LIB/share.sh"
+cat > spin.sh <<'S'
+i=0; while [ $i -lt "$1" ]; do i=$((i+1)); done
+S
+# a comparison that no noise hides, at the first look
+"$ASSAY" bench --vs 'sh spin.sh 60000' --export-json ab.json --export-csv ab.csv --export-markdown ab.md \
+	-- sh spin.sh 15000 > out 2> err
+[ $? = 4 ] || fail "slower is 4: $(cat out err)"
+says out "'sh spin.sh 60000' is [0-9.]+ % slower than 'sh spin.sh 15000'" || fail "$(cat out)"
+"$ASSAY" bench --vs 'sh spin.sh 15000' -- sh spin.sh 60000 > out 2> err
+[ $? = 0 ] && says out "'sh spin.sh 15000' is [0-9.]+ % faster" || fail "faster is 0: $(cat out err)"
+python3 - <<'P' || exit 1
+import csv, json, statistics as st, sys
+r = json.load(open("ab.json"))["results"]
+def near(a, b, what):
+    if abs(a - b) > 1e-8 * max(1, abs(b)):
+        sys.exit("FAIL: %s: %r, expected %r" % (what, a, b))
+for x in r:
+    t = x["times"]
+    for key, f in ("mean", st.fmean), ("stddev", st.stdev), ("median", st.median), ("min", min), ("max", max):
+        near(x[key], f(t), key)
+    near(x["assay"]["mad"], st.median([abs(v - st.median(t)) for v in t]), "mad")
+    own = x["assay"]["runs"]
+    near(x["user"], st.fmean(own["user_ns"]) / 1e9, "user")
+    near(x["system"], st.fmean(own["system_ns"]) / 1e9, "system")
+    if len({len(t), len(x["exit_codes"]), len(x["memory_usage_byte"]), len(own["user_ns"])}) != 1:
+        sys.exit("FAIL: arrays of different lengths")
+    for w, u, s in zip(own["wall_ns"], own["user_ns"], own["system_ns"]):
+        if u + s > w * 1.2 + 8e6:  # CPU time by ticks where the kernel has no better clock
+            sys.exit("FAIL: more CPU time than time: %d %d %d" % (w, u, s))
+c = r[1]["assay"]["comparison"]
+if not (c["verdict"] == "slower" and c["low"] > 1 and c["ratio"] > 1 + c["floor"] and c["runs_each"] % 2 == 0):
+    sys.exit("FAIL: %r" % c)
+rows = list(csv.reader(open("ab.csv")))
+if rows[0] != "command,mean,stddev,median,user,system,min,max".split(",") or len(rows) != 3:
+    sys.exit("FAIL: %r" % rows)
+near(float(rows[2][1]), r[1]["mean"], "mean in CSV")
+if open("ab.md").read().count("\n") != 4:
+    sys.exit("FAIL: Markdown")
+P
+# memory and faults are those that the program causes, and the kernel's own
+"$ASSAY" bench -r 3 -w 1 --export-json m.json -- dd if=/dev/zero of=/dev/null bs=64M count=1 > out 2> err || fail "$(cat err)"
+python3 - <<'P' || exit 1
+import json, sys
+x = json.load(open("m.json"))["results"][0]
+if not all(64 << 20 < v < 72 << 20 for v in x["memory_usage_byte"]):
+    sys.exit("FAIL: peak of 64 MiB: %r" % x["memory_usage_byte"])
+if x["assay"]["cold"] is not None:
+    sys.exit("FAIL: a cold run after warm-up")
+P
+# the shell's time is subtracted: sleep takes what it takes
+"$ASSAY" bench -r 4 --export-json s.json 'sleep 0.2' > out 2> err || fail "$(cat out err)"
+python3 -c 'import json
+t = json.load(open("s.json"))["results"][0]["times"]
+assert len(t) == 4 and all(0.195 < v < 2 for v in t), t' || fail "$(cat s.json)"
+# values that the program prints, the cold first one apart; throughput in the user's unit
+printf 'TIME SPENT: %s ms\n' 90 60 59.5 60.5 > log
+"$ASSAY" bench --each 'TIME SPENT: ([0-9.]+) ms' --work 37.5e6 --unit gas -- cat log > out 2> err || fail "$(cat err)"
+says out 'median of the printed values 60.0 ms, .*3 values; throughput at the median 0.625 Ggas/s' &&
+	says out 'first, cold value: 90.0 ms, 1.50 times' || fail "$(cat out)"
+"$ASSAY" bench --each 'nothing ([0-9]+)' -- cat log > out 2> err
+[ $? = 6 ] && says err 'printed no value that matches' || fail "invalid is 6: $(cat out err)"
+# parameters, names, prepare, and failures
+"$ASSAY" bench -N -r 2 -L n 1,2 -P m 3 4 --export-json p.json 'echo {n}{m}' --output file > out 2> err || fail "$(cat err)"
+python3 -c 'import json
+r = json.load(open("p.json"))["results"]
+assert [x["command"] for x in r] == ["echo 13", "echo 14", "echo 23", "echo 24"], r
+assert r[3]["parameters"] == {"n": "2", "m": "4"}, r' || fail "parameters"
+grep -qE '^[12][34]$' file || fail "--output: $(cat file)"
+"$ASSAY" bench -r 3 -w 1 -n 'the name' --setup 'echo s >> order' --prepare 'echo p >> order' --cleanup 'echo c >> order' \
+	'sleep 0.02; echo r >> order' > out 2> err || fail "$(cat err)"
+[ "$(tr -d '\n' < order)" = sprprprprc ] || fail "order of commands: $(tr -d '\n' < order)"
+"$ASSAY" bench -r 5 -- sh -c '[ $HYPERFINE_ITERATION != 2 ]' > out 2> err
+[ $? = 1 ] && grep -q "^assay bench: run 3 of .* exited with status 1" err || fail "a failing run: $(cat err)"
+"$ASSAY" bench -i -r 5 -- sh -c '[ $HYPERFINE_ITERATION != 2 ]' > out 2> err || fail "-i: $(cat err)"
+says out '1 run of .* exited with another status than 0' || fail "$(cat out)"
+# a stop request: the runs so far are printed, and the command has ended
+"$ASSAY" bench --for 60s -- sh -c 'echo x >> started; sleep 0.05' > out 2> err &
+pid=$!
+i=0
+while [ "$(wc -l < started 2> /dev/null || echo 0)" -lt 4 ] && [ $i -lt 400 ]; do i=$((i+1)); sleep 0.05; done
+kill -INT $pid
+wait $pid || fail "stopped: $? $(cat err)"
+says out 'median .*runs' && says out 'stopped by a signal' || fail "$(cat out)"
