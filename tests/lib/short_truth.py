@@ -23,7 +23,8 @@ bad = seen = counted = clocked = 0
 for line in open(sys.argv[2]):
     tid, born, died, cpu = (int(x) for x in line.split()[:4])
     least = min(died, end) - max(born, start)
-    is_old_child = born < start and line.split()[4] == 'child'
+    forked = int((line.split() + [0])[5])  # before it runs, which can be long before on a busy machine
+    is_old_child = forked < start and line.split()[4] == 'child'
     if least <= 0 or (is_old_child and not on[tid] + off[tid]):
         continue  # -p P: not the children that P has already
     seen += 1

@@ -15,12 +15,13 @@ for ms in 54 410; do
 	check "ends after $ms ms" truth
 done
 $ASSAY offcpu --no-pictures -o t.assay -- "$TARGETS/shortlives" fork 400 1000 > out 2> err || fail "$(cat err)"
-grep -E '^[0-9]+ [0-9]+ [0-9]+ [0-9]+ child$' out > truth
+grep -E '^[0-9]+ [0-9]+ [0-9]+ [0-9]+ child [0-9]+$' out > truth
 check "children" truth
 for life in 3000 20000; do
-	"$TARGETS/shortlives" fork 900 $life > truth &
+	"$TARGETS/shortlives" fork 60000 $life > truth &
 	pid=$!
-	$ASSAY offcpu --no-pictures -o t.assay -p $pid 0.3 > out 2> err || fail "$(cat err)"
+	$ASSAY offcpu --no-pictures -o t.assay -p $pid 0.3 > out 2> err || { kill $pid; fail "$(cat err)"; }
+	kill $pid
 	wait $pid
 	check "attached, children of $life us" truth
 done

@@ -1,15 +1,18 @@
 /* build: gcc -O2 -g -fno-ipa-icf -pthread */
 /*
  * Threads and processes that live shortly. All times are of CLOCK_MONOTONIC; prints per thread
- * "TID FROM TO CPU KIND": it lived at least from FROM to TO and used CPU ns (-1: not known).
+ * "TID FROM TO CPU KIND": it lived at least from FROM to TO and used CPU ns (-1: not known). A child has a
+ * sixth number: it did not exist before that time.
  *
  *	shortlives exit THREADS MS      threads that sleep, yield and run until exit_group() ends them
  *	shortlives requests MS CPU_US   one thread after the other for MS; each uses CPU_US of CPU time,
  *	                                half of it in early() and half in late(). Prints only the CPU
  *	                                time of the process in ns
- *	shortlives fork MS LIFE_US      starts a child about every 400 us for MS; each sleeps LIFE_US
+ *	shortlives fork MS LIFE_US      starts a child about every 400 us for MS, or until SIGTERM;
+ *	                                each sleeps LIFE_US
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,15 +23,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX 8192
+#define MAX 65536
 
 struct life {
 	int tid;
-	long long from, to, cpu;
+	long long forked, from, to, cpu;
 };
 
 static struct life *lives;
 static int nr;
+static int nr_reaped; /* all before this one */
 
 static long long now(void)
 {
@@ -60,9 +64,13 @@ static void *run(void *arg)
 
 static void print(const char *kind)
 {
-	for (int i = 0; i < nr; i++)
-		printf("%d %lld %lld %lld %s\n", lives[i].tid, lives[i].from, lives[i].to,
+	for (int i = 0; i < nr; i++) {
+		printf("%d %lld %lld %lld %s", lives[i].tid, lives[i].from, lives[i].to,
 		       lives[i].cpu, kind);
+		if (lives[i].forked)
+			printf(" %lld", lives[i].forked);
+		printf("\n");
+	}
 	fflush(stdout);
 }
 
@@ -84,36 +92,52 @@ static void threads(int n, int ms)
 	_exit(0);
 }
 
-static void reap(int flags)
+/*
+ * What a child runs between its end and its last switch is not in its rusage if it is reaped before: it is
+ * reaped a millisecond after its end.
+ */
+static void reap(void)
 {
 	struct rusage u;
-	int pid;
-	while ((pid = wait4(-1, NULL, flags, &u)) > 0)
-		for (int i = nr - 1; i >= 0; i--) {
-			if (lives[i].tid != pid)
-				continue;
+	for (int i = nr_reaped; i < nr; i++) {
+		long long end = __atomic_load_n(&lives[i].to, __ATOMIC_ACQUIRE);
+		if (lives[i].cpu < 0 && end && now() > end + 1000000 &&
+		    wait4(lives[i].tid, NULL, WNOHANG, &u) > 0)
 			lives[i].cpu = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000ll +
 				       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000ll;
-			break;
-		}
+	}
+	while (nr_reaped < nr && lives[nr_reaped].cpu >= 0)
+		nr_reaped++;
+}
+
+static volatile sig_atomic_t is_ending;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	is_ending = 1;
 }
 
 static void forks(int ms, int life_us)
 {
+	signal(SIGTERM, on_term);
 	long long end = now() + ms * 1000000ll;
-	for (; now() < end && nr < MAX; nr++) {
+	for (; !is_ending && now() < end && nr < MAX; nr++) {
+		lives[nr].cpu = -1;
+		lives[nr].forked = now();
 		int pid = fork();
 		if (!pid) {
 			lives[nr].from = now();
 			usleep((useconds_t)life_us);
-			lives[nr].to = now();
+			__atomic_store_n(&lives[nr].to, now(), __ATOMIC_RELEASE);
 			_exit(0);
 		}
 		lives[nr].tid = pid;
 		usleep(300);
-		reap(WNOHANG);
+		reap();
 	}
-	reap(0);
+	for (; nr_reaped < nr; usleep(300))
+		reap();
 	print("child");
 }
 
