@@ -12,7 +12,10 @@
 #include "plan/heapchoice.h"
 #include "remote/jemalloc/jemalloc.h"
 
-/* Page table walks take at most 1/100 of the time, stops of the thread 1/250. */
+/*
+ * Page table walks take at most 1/100 of a CPU, stops of the thread 1/250 of the time. How long a walk waits for a CPU
+ * does not count: on a busy machine too few walks would remain for a verdict.
+ */
 #define WALK_SHARE 100
 /* A little less than a second, so that readings of each second have a PSS. */
 #define WALK_SPACING_NS (NS_PER_SEC * 9 / 10)
@@ -247,6 +250,7 @@ void memwatch_read_maps(struct memwatch *w)
 {
 	__typeof__(w->maps) fresh = {0};
 	uint64_t start_ns = clock_mono_ns();
+	uint64_t start_cpu_ns = clock_thread_cpu_ns();
 	uint32_t nr_unseen = 0;
 	vec_foreach(one, &w->processes) {
 		struct memmaps m = {0};
@@ -270,7 +274,8 @@ void memwatch_read_maps(struct memwatch *w)
 	w->maps = fresh;
 	w->nr_unseen = nr_unseen;
 	w->maps_ns = start_ns;
-	w->next_maps_ns = start_ns + MAX(NS_PER_SEC, (clock_mono_ns() - start_ns) * WALK_SHARE);
+	w->next_maps_ns =
+		start_ns + MAX(NS_PER_SEC, (clock_thread_cpu_ns() - start_cpu_ns) * WALK_SHARE);
 }
 
 /* Reads all processes and sums them up; -ESRCH if all have exited. */
@@ -303,11 +308,12 @@ int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
 	read_stats(w, clock_mono_ns());
 	struct memreading t = {.time_ns = clock_mono_ns(), .allocator = w->stats};
 	bool is_walk = t.time_ns >= w->next_walk_ns;
-	uint64_t walks_ns = w->walks_ns;
+	uint64_t start_cpu_ns = clock_thread_cpu_ns();
 	TRY(sum_up(w, &t, MEMSTAT_COUNTERS | (is_walk ? MEMSTAT_ROLLUP : 0), err));
 	if (is_walk)
 		w->next_walk_ns =
-			t.time_ns + MAX(WALK_SPACING_NS, (w->walks_ns - walks_ns) * WALK_SHARE);
+			t.time_ns +
+			MAX(WALK_SPACING_NS, (clock_thread_cpu_ns() - start_cpu_ns) * WALK_SHARE);
 	t.has_pss = t.m.has & MEMSTAT_HAS_PSS;
 	t.has_group = w->has_group && !memgroup_read(&w->group, &w->tree, &t.group, NULL);
 	if (w->nr_readings++)
