@@ -35,9 +35,8 @@ for op, lines in truth.items():
         own = [p for p in parts if p["tid"] == culprit_tid]
         spent = sum(p["time_ns"] for p in own)
         by_thread = collections.Counter()
-        for p in parts:
-            by_thread[p["tid"]] += p["time_ns"]
-        # while a thread computes, those that are about to wait for it may still be in the run queue
+        for p in parts:  # on a busy machine, each thread of the chain may wait longest for a CPU
+            by_thread[p["tid"]] += p["time_ns"] * (p["reason"] not in ("run_queue", "stolen"))
         nr["thread"] += by_thread.most_common(1)[0][0] == culprit_tid
         nr["time"] += culprit == "culprit_compute" or spent + other >= 0.9 * culprit_ns
         nr[culprit] += 1

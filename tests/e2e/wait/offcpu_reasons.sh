@@ -38,6 +38,12 @@ for name in reasons_std reasons_std_nodebug; do
 	says $name 'blocked executor: .*; most in reasons_std::wait_in_task \(sleep\)'
 	says $name 'in the run queue after sched_yield.*; most in reasons_std::wait_by_yield'
 	says $name '^ +[0-9].* sleep +reasons_std::wait_in_task'
-	! grep 'CPU shortage' $name.page || fail "$name: yielding is called a CPU shortage"
+	# There may be one on a busy machine, but of the threads that did not yield.
+	said=$(sed -n 's/.*CPU shortage: \([0-9]*\).*/\1/p' $name.page | head -1)
+	preempted=$(awk -F '\t' '$1 == "off-cpu" && $6 == "run_queue" { q += $17 }
+		$1 == "on-cpu" || $6 == "run_queue" || $6 == "yield" { all += $17 }
+		END { printf "%d", 100 * q / (all ? all : 1) }' $name.rows)
+	[ "${said:-0}" -le $((preempted + 5)) ] ||
+		fail "$name: yielding is called a CPU shortage: $said %, preempted for $preempted %"
 done
 [ $bad = 0 ]
