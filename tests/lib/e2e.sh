@@ -1,11 +1,11 @@
 #!/bin/sh
 # End-to-end tests: e2e.sh BINARY DIR. Each tests/e2e/*/*.sh runs with $ASSAY, $TARGETS and a scratch
 # folder as current directory; it exits 0, 77 (skipped, the reason on its last line) or fails.
-# As many run in parallel as there are CPUs, at most two, and beside them one of those with a line
+# As many run in parallel as there are CPUs, at most two, and beside them two of those with a line
 # "# waits: why", which need little CPU time and compare no times; a test with a line "# alone: why" runs
 # alone, after the others. One with a line "# first: why" begins before the others.
-# $E2E is a pattern of names. A result is printed as soon as it is known, so that the log of an aborted
-# run shows how far it got.
+# $E2E is a pattern of names. A result is printed as soon as it is known, with the time that it took and the
+# CPU time of the processes that it waited for, so that the log of an aborted run shows how far it got.
 #
 # Tests compare times that programs measure themselves. If a test fails while another test runs beside it,
 # or while the hypervisor took the CPUs away for STOLEN_PER_MILLE of their time or more, it may not have
@@ -49,6 +49,8 @@ if [ "$1" = --one ]; then # NAME: one test, its result to standard output and to
 	status=$?
 	[ $status = 0 ] || kill -KILL "-$group" 2> /dev/null # what a failed test leaves running
 	took="$(($(date +%s) - start))s"
+	times > "$tmp/$name.times" # of the children: a subshell would have none
+	took="$took, CPU $(awk 'NR == 2 { gsub(/[ms]/, " "); printf "%.1f", $1 * 60 + $2 + $3 * 60 + $4 }' "$tmp/$name.times")s"
 	stolen=$(stolen_per_mille $ticks $(cpu_ticks))
 	# One write for each test: they may end at the same time.
 	case $status in
@@ -114,7 +116,7 @@ for t in "$dir"/*/${E2E:-*}.sh; do
 done
 touch "$tmp/alone" "$tmp/first" "$tmp/together" "$tmp/waiting" "$tmp/again"
 cat "$tmp/together" >> "$tmp/first"
-E2E_BESIDE=1 xargs -r -n 1 sh "$self" --one < "$tmp/waiting" &
+E2E_BESIDE=1 xargs -r -P 2 -n 1 sh "$self" --one < "$tmp/waiting" &
 E2E_BESIDE=$([ "$lanes" = 1 ] || echo 1) xargs -r -P "$lanes" -n 1 sh "$self" --one < "$tmp/first"
 wait
 xargs -r -n 1 sh "$self" --one < "$tmp/alone"

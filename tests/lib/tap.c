@@ -110,12 +110,12 @@ static void show(struct run *r, size_t nr)
 	fflush(stdout);
 }
 
-/* As many at a time as there are CPUs, at most LANES_MAX: many of them wait. */
+/* Two at a time for each CPU, at most LANES_MAX: many of them wait. */
 #define LANES_MAX 4
 
 static void run_all(struct run *runs, size_t n)
 {
-	size_t lanes = (size_t)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), (long)LANES_MAX);
+	size_t lanes = (size_t)MIN(MAX(2 * sysconf(_SC_NPROCESSORS_ONLN), 1L), (long)LANES_MAX);
 	size_t nr_started = 0;
 	size_t nr_ended = 0;
 	size_t nr_shown = 0;

@@ -12,6 +12,7 @@
  *	dlopen LIB  opens LIB and burns in its plugin_burn for 1 s
  *	unlink      removes its own file, burns 1.5 s in after_unlink
  *	burn S      S seconds in just_burn
+ *	doze S      for S seconds, a quarter of them in just_burn
  *	family N    N children at once, each 0.06 s at the bottom of a deep stack
  *	bigframe S  S seconds in frame_burn, called by big_frame with a frame of 80 KiB
  *	mainexits   the first thread ends; another one burns 1 s in thread_burn after that
@@ -110,6 +111,15 @@ static __attribute__((noinline)) int go_deeper(int n)
 	return n + space[3];
 }
 
+static int run_doze(int s)
+{
+	for (int i = 0; i < s * 25; i++) {
+		just_burn(0.01);
+		usleep(30000);
+	}
+	return 0;
+}
+
 static int run_forks(int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -200,6 +210,8 @@ int main(int argc, char **argv)
 		return go_deeper(n) == 42;
 	if (!strcmp(what, "dlopen"))
 		return run_dlopen(argv[2]);
+	if (!strcmp(what, "doze"))
+		return run_doze(n);
 	if (!strcmp(what, "idle"))
 		return (int)sleep(30);
 	if (!strcmp(what, "exec")) {

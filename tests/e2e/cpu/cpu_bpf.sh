@@ -23,7 +23,7 @@ follows() {
 # CAP_BPF and CAP_PERFMON are enough, for another user's process as well.
 copy_for_all "$ASSAY" "$TARGETS/lives"
 mkdir -m 777 caps || exit 1
-./lives burn 20 & burner=$!
+./lives doze 20 & burner=$!
 trap 'kill $burner 2> /dev/null' EXIT
 caps='-all,+bpf,+perfmon'
 few() {

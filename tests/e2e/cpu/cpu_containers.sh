@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		unlink(argv[0]);
 	for (int i = 0, n = atoi(argv[1]) * 1000; i < n; i++)
-		if (spin(1000000) == 7)
+		if (usleep(5000) || spin(1000000) == 7)
 			puts("");
 	return 0;
 }
@@ -54,7 +54,7 @@ wait_for grep -q . late.assay
 pm exec "$name-a" /spins 30 > /dev/null 2>&1 &
 late_is_there() { [ "$(pgrep -fc '^/spins 30$')" = 1 ] && late=$(pgrep -f '^/spins 30$'); }
 wait_for late_is_there
-run_for "$late" 700
+run_for "$late" 200
 kill -INT $recorder
 wait $recorder || fail "stopped: $(cat late.out)"
 "$ASSAY" report --stdio --by process late.assay > by.out || fail "report: $(cat by.out)"
@@ -84,7 +84,7 @@ start "$name-c" --rootfs "$PWD/musl" /spins 60 delete
 wait_for [ ! -e musl/spins ]
 $ASSAY cpu --container "$name-c" 60 -o end.assay > end.out 2>&1 & recorder=$!
 wait_for grep -q . end.assay
-run_for "$(pm inspect -f '{{.State.Pid}}' "$name-c")" 300
+run_for "$(pm inspect -f '{{.State.Pid}}' "$name-c")" 100
 pm rm -f -t 0 "$name-c" > /dev/null 2>&1
 wait $recorder || fail "the container ended: $(cat end.out)"
 [ "$(total end.folded 'main;spin')" -ge 5 ] || fail "deleted binary: $(cat end.out)"

@@ -1,4 +1,5 @@
 # The disk fills up: the exit status says so, no partial files remain, the command is not affected.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 mkdir small
 mount -t tmpfs -o size=256k none small 2> /dev/null || skip "no right to mount a tmpfs"

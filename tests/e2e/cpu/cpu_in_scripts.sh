@@ -1,14 +1,15 @@
 # In scripts and CI: exit status and output of the command are passed through; timeouts, closed
 # descriptors.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 $ASSAY cpu -o a.assay -- sh -c 'echo result; echo said >&2; cat; exit 3' < /etc/hostname > out 2> err
 [ $? = 3 ] || fail "status"
 { echo result; cat /etc/hostname; } | cmp -s - out || fail "standard output: $(cat out)"
 grep -qx said err || fail "standard error: $(cat err)"
-timeout 2 "$ASSAY" cpu -o b.assay -- "$TARGETS/lives" burn 100 > out 2> err
+timeout 2 "$ASSAY" cpu -o b.assay -- "$TARGETS/lives" doze 100 > out 2> err
 [ $? = 124 ] || fail "timeout: $(cat err)"
 [ "$(total b.folded just_burn)" -ge 20 ] || fail "timeout: $(cat err)"
-timeout -s INT 2 "$ASSAY" cpu -o c.assay -- "$TARGETS/lives" burn 100 > out 2> err
+timeout -s INT 2 "$ASSAY" cpu -o c.assay -- "$TARGETS/lives" doze 100 > out 2> err
 [ "$(total c.folded just_burn)" -ge 20 ] || fail "timeout -s INT: $(cat err)"
 "$ASSAY" cpu -o d.assay -- "$TARGETS/lives" burn 0.2 <&- >&- 2>&- || fail "all descriptors closed"
 $ASSAY report d.assay > out 2> err || fail "after closed descriptors: $(cat err)"

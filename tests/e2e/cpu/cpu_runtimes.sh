@@ -53,7 +53,7 @@ for f in $(ldd "$TARGETS/lives" | grep -o '/[^ ]*'); do
 	cp -L "$f" "root$f"
 done
 cp "$TARGETS/lives" root/bin/inner-e2e
-unshare --pid --mount --fork chroot root /bin/inner-e2e burn 60 2> err & outer=$!
+unshare --pid --mount --fork chroot root /bin/inner-e2e doze 60 2> err & outer=$!
 trap 'kill $inner $outer 2> /dev/null' EXIT
 inner=
 for _ in $(seq 600); do

@@ -6,8 +6,8 @@
 a=ae2e-a-$$ twin=ae2e-t-$$
 cp "$TARGETS/lives" ./$a
 cp "$TARGETS/lives" ./$twin
-./$a burn 60 & one=$!
-./$twin burn 60 & two=$!
+./$a doze 60 & one=$!
+./$twin doze 60 & two=$!
 ./$twin idle & three=$!
 trap 'kill $one $two $three 2> /dev/null' EXIT
 wait_for grep -q $a /proc/$one/comm
@@ -17,9 +17,9 @@ $ASSAY cpu $a 1 -o byname.assay > out 2>&1 || fail "by name: $(cat out)"
 $ASSAY cpu -p $one 0.5 -o bypid.assay > out 2>&1 || fail "by pid: $(cat out)"
 $ASSAY cpu -t $one 0.5 -o bytid.assay > out 2>&1 || fail "by tid: $(cat out)"
 [ "$(total bytid.folded just_burn)" -ge 5 ] || fail "by tid: few samples"
-$ASSAY cpu --match "$a burn" 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
+$ASSAY cpu --match "$a doze" 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
 # whoever started us has the pattern in its command line, too
-timeout 60 sh -c '"$0" cpu --match "$1" 0.5 -o wrapped.assay; exit $?' "$ASSAY" "$a burn" > out 2>&1 || fail "by match, under others: $(cat out)"
+timeout 60 sh -c '"$0" cpu --match "$1" 0.5 -o wrapped.assay; exit $?' "$ASSAY" "$a doze" > out 2>&1 || fail "by match, under others: $(cat out)"
 $ASSAY cpu --match no-such-line-here-either 0.5 -o no.assay > out 2>&1
 [ $? = 2 ] || [ ! -e no.assay ] || fail "a pattern that only we have: $(cat out)"
 
@@ -85,7 +85,7 @@ for sig in INT TERM HUP; do
 	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$ASSAY" cpu -p $one 60 -o sig$sig.assay > out 2>&1 &
 	rec=$!
 	begun $rec
-	run_for $one 300
+	run_for $one 100
 	kill -$sig $rec
 	wait $rec || fail "$sig: $(cat out)"
 	[ "$(total sig$sig.folded just_burn)" -ge 5 ] || fail "$sig: few samples"

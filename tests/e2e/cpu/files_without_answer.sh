@@ -1,6 +1,7 @@
 # A program, or a library, on a file system that stops answering before or during a capture: every
 # capture ends on time with the samples of all other programs, and names the file. Whoever waits for such
 # a file cannot be killed, so no capture is waited for without a limit.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to mount a FUSE file system"
 # The captures wait most of the time: both halves run at once, each in its folder, with its file system.
@@ -57,10 +58,10 @@ capture() {
 	what="$*, silent $when"
 	mount_files
 	case $others in
-	lives) mnt/hung-lives burn 600 > /dev/null & hung=$! ; ./lives burn 600 & other=$! ;;
+	lives) mnt/hung-lives doze 600 > /dev/null & hung=$! ; ./lives doze 600 & other=$! ;;
 	waits_c) mnt/hung-waits_c 100000 sleep > /dev/null & hung=$! ; ./waits_c 100000 sleep > /dev/null & other=$! ;;
-	elsewhere) mnt/hung-lives burn 600 & hung=$! ; ./threadchurn 3 > /dev/null & other=$! ;;
-	library) mnt/hung-lives burn 600 & hung=$! ; LD_PRELOAD=$PWD/mnt/hung-plugin ./threadchurn 3 > /dev/null & other=$! ;;
+	elsewhere) mnt/hung-lives doze 600 & hung=$! ; ./threadchurn 3 > /dev/null & other=$! ;;
+	library) mnt/hung-lives doze 600 & hung=$! ; LD_PRELOAD=$PWD/mnt/hung-plugin ./threadchurn 3 > /dev/null & other=$! ;;
 	esac
 	pids="$pids $hung $other"
 	wait_for grep -q hung- /proc/$hung/maps
@@ -102,7 +103,7 @@ capture $WHEN library other heap
 
 # A signal ends a capture at any time.
 mount_files
-mnt/hung-lives burn 600 & pids="$pids $!"
+mnt/hung-lives doze 600 & pids="$pids $!"
 wait_for grep -q hung- /proc/$!/maps
 silence
 "$ASSAY" cpu -a 600 --no-pictures -o int.assay > out 2> err < /dev/null & assay=$!

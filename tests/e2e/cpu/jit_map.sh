@@ -1,5 +1,6 @@
 # --jit-map: a running virtual machine writes the names of its JIT code at the end of a capture. The machine
 # is a program that speaks HotSpot's attach protocol.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(uname -m)" = x86_64 ] || skip "the target's JIT code is x86-64"
 cp /bin/true libjvm.so

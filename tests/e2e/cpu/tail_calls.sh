@@ -1,4 +1,5 @@
 # Functions that ended in a tail call are on the stack, marked, and nothing else is: cpu, offcpu, perf.data.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 
 # The true chains below round_of; _[t]: no frame, but known from the call and the jumps. In either_* and

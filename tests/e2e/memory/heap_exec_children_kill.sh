@@ -1,5 +1,6 @@
 # A full trace is exact if its target exits, execs another program, is one of several, or forks children,
 # and after an earlier recorder was killed.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 
 check() { # NAME [TRUTH]: the recording against what the program printed

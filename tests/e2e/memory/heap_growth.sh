@@ -1,5 +1,6 @@
 # Growth by page faults, without an allocator: bytes touched first equal the growth of RSS, with huge
 # pages as well.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 cell() { python3 "$LIB/cell.py" g.json "$@"; }

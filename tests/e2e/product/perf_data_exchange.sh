@@ -1,5 +1,6 @@
 # perf.data files recorded here in all modes are read with the same result as by perf, and perf and
 # Hotspot's parser read the files that assay writes. See tests/oracle/perfdata_*.sh.
+# waits: it compares no times, and needs a quarter of a CPU at most
 set -eu
 command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }
 perf record -q -o try.data -e cpu-clock true 2>/dev/null || { echo "perf cannot record"; exit 77; }

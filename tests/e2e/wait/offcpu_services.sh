@@ -1,5 +1,6 @@
 # Real services: wait reasons are found, stacks are complete without frame pointers, the breakdown adds up.
 # Redis with fsync for each write; PostgreSQL under pgbench.
+# waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
 command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ||
