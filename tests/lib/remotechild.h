@@ -134,13 +134,22 @@ static inline int child_poll(void)
 	return blocked_in(call_poll);
 }
 
+/* Until the parent has done all that it wants to do, which may be long after the wait that it tests. */
+static inline void stay(void)
+{
+	while (!shared->flags.is_over)
+		usleep(1000);
+}
+
 static inline int child_nanosleep(void)
 {
 	struct timespec t = {.tv_nsec = 300000000};
 	uint64_t begin = clock_mono_ns();
 	shared->flags.is_ready = 1;
 	int rc = nanosleep(&t, NULL);
-	return rc || clock_mono_ns() - begin < 300000000;
+	bool is_early = clock_mono_ns() - begin < 300000000;
+	stay();
+	return rc || is_early;
 }
 
 static inline int child_futex(void)
@@ -156,14 +165,15 @@ static inline int child_futex(void)
 	t.tv_sec += t.tv_nsec / 1000000000;
 	t.tv_nsec %= 1000000000;
 	shared->flags.is_ready = 1;
-	return pthread_mutex_timedlock(&m, &t) == ETIMEDOUT ? 0 : 1;
+	int rc = pthread_mutex_timedlock(&m, &t);
+	stay();
+	return rc != ETIMEDOUT;
 }
 
 static inline int child_sleeps(void)
 {
 	shared->flags.is_ready = 1;
-	while (!shared->flags.is_over)
-		usleep(1000);
+	stay();
 	return 0;
 }
 
