@@ -117,6 +117,6 @@ bool funcglob_is_start(struct sv name)
 		"_start|__libc_start_main|start_thread|__libc_start_call_main|clone|clone3|__clone|"
 		"__clone3|_dl_start_user|thread_start|execute_native_thread_routine*|"
 		"std::sys::backtrace::__rust_begin_short_backtrace|std::rt::lang_start*|"
-		"__libc_start_main_impl",
+		"__libc_start_main_impl|runtime.goexit|runtime.main|runtime.mstart|runtime.mcall",
 		name);
 }

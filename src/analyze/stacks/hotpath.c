@@ -42,22 +42,6 @@ static double pct_of(const struct report_tree *t, uint64_t weight)
 	return view_pct(weight, t->nodes[0].total);
 }
 
-/* Callees that share the time between them end the path. */
-static struct path path_of(const struct report *names, const struct report_tree *t)
-{
-	struct path path = {.names = names, .t = t};
-	for (;;) {
-		uint32_t n = next_child(t, path.end, 0);
-		uint32_t second = n ? next_child(t, path.end, n) : 0;
-		if (!n || pct_of(t, t->nodes[n].total) < HALF_PCT ||
-		    (second && t->nodes[n].total < 2 * t->nodes[second].total))
-			return path;
-		path.end = n;
-		if (!(t->nodes[n].flags & TREE_KERNEL))
-			path.last_user = n;
-	}
-}
-
 static struct sv name_of(const struct path *path, uint32_t node)
 {
 	return intern_get(&path->names->names, path->t->nodes[node].name);
@@ -72,6 +56,35 @@ static bool is_entry(const struct path *path, uint32_t node)
 					"invoke_syscall*",
 					name);
 	return funcglob_is_start(name);
+}
+
+/*
+ * Returns whether the callee with most has enough more than the second to be the path: below a function of the
+ * program twice as much, else the two share the time; a start of threads has all threads below it.
+ */
+static bool is_most(const struct path *path, uint32_t most, uint32_t second)
+{
+	const struct report_tree *t = path->t;
+	uint64_t n = t->nodes[most].total;
+	if (pct_of(t, n) < HALF_PCT)
+		return false;
+	if (!second)
+		return true;
+	bool is_start = !path->end || is_entry(path, path->end);
+	return n >= 2 * t->nodes[second].total || (is_start && pct_of(t, n) > HALF_PCT);
+}
+
+static struct path path_of(const struct report *names, const struct report_tree *t)
+{
+	struct path path = {.names = names, .t = t};
+	for (;;) {
+		uint32_t n = next_child(t, path.end, 0);
+		if (!n || !is_most(&path, n, next_child(t, path.end, n)))
+			return path;
+		path.end = n;
+		if (!(t->nodes[n].flags & TREE_KERNEL))
+			path.last_user = n;
+	}
 }
 
 static void add_name(struct buf *to, const struct path *path, uint32_t node)

@@ -18,7 +18,8 @@ struct hotpath {
 
 /*
  * The path goes from the root to the callee with the largest part, as long as that has half of all the
- * time and twice that of the next one. Texts are in the arena.
+ * time and twice that of the next one; below the start of threads and of the program half is enough. Texts are
+ * in the arena.
  */
 void hotpath_find(struct hotpath *ret_path, struct arena *a, const struct selection *sel);
 

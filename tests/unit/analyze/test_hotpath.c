@@ -73,6 +73,14 @@ TEST(hotpath_leaves_out_how_threads_begin_and_enter_the_kernel)
 		"hottest path: 100 % (+-0.19) of CPU time in run > sendmsg: 50 % in a, 50 % in b");
 }
 
+TEST(hotpath_goes_on_below_starts_of_threads_where_one_has_more_than_half)
+{
+	CHECK_STR(PATH_OF({.stack = "runtime.goexit;serve;render", .nr = 530},
+			  {.stack = "runtime.goexit;collect;scan", .nr = 310},
+			  {.stack = "runtime.goexit;other;f", .nr = 160}),
+		  "hottest path: 53 % (+-3.09) of CPU time in serve > render");
+}
+
 TEST(hotpath_is_not_named_without_samples_or_without_a_path)
 {
 	CHECK_STR(PATH_OF({.stack = "[truncated];leaf", .nr = 300}, {.stack = "a;f", .nr = 100}),
