@@ -483,6 +483,7 @@ static const char *longest_idle(struct measures *m, const struct selection *sel,
 		bool is_new;
 		if (!wait_is_idle(row->reason) || !frame.own)
 			continue;
+		frame.text = NULL; /* of all of its lines */
 		uint32_t *at = map_put(&index, (uint64_t)frame.own << 8 | row->reason, &is_new);
 		if (is_new)
 			*at = (uint32_t)i;

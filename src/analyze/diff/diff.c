@@ -251,6 +251,7 @@ static void add_waits(struct aligner *al, size_t part)
 		struct waitframe f = waitframe_of(frames, row->stack);
 		const char *module = f.module ? profile_module_name(sel->p, f.module) : "";
 		buf_clear(&name);
+		f.text = NULL; /* lines differ between versions */
 		buf_add_sv(&name, plainname_of_function(sv_from_str(waitframe_name(sel->p, &f))));
 		struct sv plain = plainname_of_module(sv_from_str(module));
 		add_row_of(al, part, i, reason_of_row(row), buf_str(&name),

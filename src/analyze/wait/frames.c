@@ -10,12 +10,22 @@
 
 enum { NOT_YET = 0, IS_OWN, IS_RUNTIME };
 
+/* Texts of functions of Python with a line, in the arena. */
+struct line_text {
+	str_id name;
+	uint32_t line;
+	const char *text;
+	struct line_text *next;
+};
+
 struct waitframes {
 	const struct profile *p;
 	bool has_python;
 	uint8_t *by_func;
 	uint8_t *by_module;
-	uint8_t *sync; /* by function: 1 + enum sync_kind, 0: not yet looked up */
+	struct arena *arena;
+	struct line_text *lines; /* few */
+	uint8_t *sync;           /* by function: 1 + enum sync_kind, 0: not yet looked up */
 };
 
 /* Files of the C and C++ runtimes. */
@@ -88,6 +98,7 @@ struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
 {
 	struct waitframes *wf = arena_calloc(a, 1, sizeof(*wf));
 	wf->p = p;
+	wf->arena = a;
 	wf->has_python = python_is_seen(p);
 	wf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	wf->by_module = arena_calloc(a, p->modules.n + 1, 1);
@@ -172,6 +183,21 @@ static void meet_runtime(struct waitframes *wf, struct met *m, const struct wait
 		m->waiting = here;
 }
 
+/* "app.py:3 update (line 5)": the line of a name is that of the definition. */
+static const char *text_at_line(struct waitframes *wf, str_id name, uint32_t line)
+{
+	for (const struct line_text *t = wf->lines; t; t = t->next)
+		if (t->name == name && t->line == line)
+			return t->text;
+	struct line_text *t = arena_alloc(wf->arena, sizeof(*t));
+	*t = (struct line_text){name, line,
+				arena_fmt(wf->arena, "%s (line %" PRIu32 ")",
+					  profile_text(wf->p, name), line),
+				wf->lines};
+	wf->lines = t;
+	return t->text;
+}
+
 /* Returns true if @f is the result. */
 static bool meet_own(const struct profile *p, struct met *m, struct waitframe *f, func_id func,
 		     module_id module)
@@ -211,9 +237,11 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 			if (!is_module_runtime(wf, module) && !is_func_runtime(wf, func)) {
 				if (is_pseudo(profile_sv(p, p->functions.p[func].name)))
 					continue;
-				if (meet_own(p, &met, &f, func, module))
-					return f;
-				continue;
+				if (!meet_own(p, &met, &f, func, module))
+					continue;
+				if (p->functions.p[func].flags & FUNC_PYTHON && at->line)
+					f.text = text_at_line(wf, f.own, at->line);
+				return f;
 			}
 			meet_runtime(wf, &met, &f, func, module);
 			f.via = p->functions.p[func].name;
@@ -255,7 +283,7 @@ str_id waitframes_innermost(struct waitframes *wf, stack_id stack)
 const char *waitframe_name(const struct profile *p, const struct waitframe *f)
 {
 	if (f->own)
-		return profile_text(p, f->own);
+		return f->text ? f->text : profile_text(p, f->own);
 	return f->is_empty ? "[no stack]" : f->is_kernel ? "[kernel]" : "[unknown]";
 }
 

@@ -12,6 +12,8 @@
 
 struct waitframe {
 	str_id own; /* the program's function: name in the profile's strings; 0: see waitframe_name */
+	/* Of a function of Python, whose name has the line of its definition: with the line that runs; or NULL. */
+	const char *text;
 	str_id via;       /* what it called: "fsync", "pthread_mutex_lock"; 0: nothing */
 	module_id module; /* of the program's function */
 	bool is_kernel;   /* no user frames */

@@ -82,8 +82,10 @@ static const char *lock_name(struct locks *l, stack_id stack, const struct tag *
 	bool is_by_park = reason_of_frames(l->sel->reasons, stack) == SYNC_LOCK_BY_PARK;
 	if (tag->object && !is_by_park)
 		return profile_text(l->sel->p, tag->object);
+	struct waitframe f = waitframe_of(l->frames, stack);
+	f.text = NULL; /* one lock, whatever the line */
 	buf_clear(&l->text);
-	buf_addf(&l->text, LOCKED_IN "%s", own_function(l, stack));
+	buf_addf(&l->text, LOCKED_IN "%s", waitframe_name(l->sel->p, &f));
 	return buf_str(&l->text);
 }
 

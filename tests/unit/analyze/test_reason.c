@@ -571,3 +571,24 @@ TEST(reason_the_programs_own_function_is_found_below_libraries)
 		CHECK_STR(profile_text(p, f.via), cases[i].via);
 	}
 }
+
+/* The name of a function of Python has the line of its definition. */
+TEST(waitframes_add_the_line_that_runs_to_functions_of_python)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id python =
+		made_stack(p, "thread_run;app.py:3_update;python3!fn_10;sem_wait libc.so.6");
+	stack_id native = made_stack(p, "main;commit;sem_wait libc.so.6");
+	vec_foreach(f, &p->functions)
+		if (!strcmp(profile_text(p, f->name), "app.py:3_update"))
+			f->flags |= FUNC_PYTHON;
+	vec_foreach(f, &p->frames)
+		f->line = 5;
+	profile_seal(p);
+	struct waitframes *wf = waitframes_new(&a, p);
+	struct waitframe f = waitframe_of(wf, python);
+	CHECK_STR(waitframe_name(p, &f), "app.py:3_update (line 5)");
+	f = waitframe_of(wf, native);
+	CHECK_STR(waitframe_name(p, &f), "commit");
+}
