@@ -162,7 +162,7 @@ run mnpool offcpu "${P}_proc mnpool" 'futexes, for a lock or for work' 'contenti
 run osync offcpu "${P}_proc osync" 'file writes; most in log_line' 'contention' 'file writes'
 run timer offcpu "${P}_proc timer" "$wait" 'contention|pipes' 'contention|pipes'
 run gil offcpu "python3 $sources/planted_threads.py gil" 'contention.*crunch' 'mostly idle' 'contention'
-run pyqueue offcpu "python3 $sources/planted_threads.py queue" 'take_jobs \(sleep\)|back-pressure.*put_jobs' 'contention' 'back-pressure|contention'
+run pyqueue offcpu "python3 $sources/planted_threads.py queue" 'take_jobs( \(line [0-9]+\))? \(sleep\)|back-pressure.*put_jobs' 'contention' 'back-pressure|contention'
 run gomutex offcpu "./planted_go mutex" "$wait" 'contention' 'contention'
 run gochan offcpu "./planted_go channel" "$wait" 'contention' 'contention'
 awk '$2 == "ill" { n++; got[$4]++ } $2 == "well" && $4 == "wrong" { bad++ }
