@@ -18,7 +18,7 @@
 #include "base/vec.h"
 
 #define CACHE_MAGIC   0x316d6e7961617361ull /* "asaaynm1" */
-#define CACHE_VERSION 4u
+#define CACHE_VERSION 5u
 #define FILE_BYTES    ((uint64_t)16 << 20)
 #define FRAMES_MAX    ((size_t)1 << 19)
 #define SUFFIX        ".names"

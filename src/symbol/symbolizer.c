@@ -310,6 +310,26 @@ static enum symbol_source name_physical(struct symbolizer *s, struct symbol_fram
 	return (enum symbol_source)hit.tag;
 }
 
+/*
+ * A part of a function that was inlined into it again has an alias as its name (__GI___libc_write in glibc's
+ * write): it is one frame. A recursive call that was inlined has the function's name, and stays.
+ */
+static void merge_aliases(struct batch *b)
+{
+	while (b->frames.n > 1) {
+		struct symbol_frame *physical = vec_last(&b->frames);
+		const struct symbol_frame *inner = physical - 1;
+		if (sv_eq(inner->linkage, physical->linkage) ||
+		    !symtab_has_alias(b->s->names, physical->func_start, inner->linkage))
+			return;
+		physical[-1] = (struct symbol_frame){.linkage = physical->linkage,
+						     .file = inner->file,
+						     .line = inner->line,
+						     .func_start = physical->func_start};
+		b->frames.n--;
+	}
+}
+
 /* Reports the frames of unique address @idx to all its queries; @nr 0: DWARF knows nothing. */
 static void report_frames(void *ctx, size_t idx, const struct dwarf_frame *frames, size_t nr)
 {
@@ -329,6 +349,8 @@ static void report_frames(void *ctx, size_t idx, const struct dwarf_frame *frame
 		vec_push(&b->frames, (struct symbol_frame){.linkage = SV(""), .file = SV("")});
 	struct symbol_frame *physical = vec_last(&b->frames);
 	enum symbol_source source = name_physical(b->s, physical, vaddr, is_named);
+	merge_aliases(b);
+	physical = vec_last(&b->frames);
 	for (size_t i = 0; i + 1 < b->frames.n; i++)
 		b->frames.p[i].func_start = physical->func_start;
 	for (; b->next < b->nr && b->lookups[b->next].vaddr == vaddr; b->next++)

@@ -13,8 +13,8 @@
 
 #define FIXTURES "tests/fixtures/debug/"
 
-static const char *const sources[] = {"none",  "symtab", "dynsym",  "mini",  "debug",
-				      "dwarf", "plt",    "ehframe", "called"};
+static const char *const sources[] = {"none",  "symtab", "dynsym",  "mini",   "debug",
+				      "dwarf", "plt",    "ehframe", "called", "go"};
 
 struct answers {
 	struct buf text; /* of the last one */
@@ -158,6 +158,36 @@ TEST(symbolizer_reports_every_query_in_address_order)
 	a.nr = 0;
 	CHECK(!symbolizer_query(s, NULL, 0, keep, &a, NULL));
 	CHECK_U64(a.nr, 0);
+}
+
+/* As glibc's write: DWARF calls what is inlined by an alias of the function. */
+static inline __attribute__((always_inline)) unsigned long alias_part(unsigned long n)
+{
+	for (unsigned long i = n; i > 1; i /= 3)
+		n ^= i * n;
+	return n;
+}
+__attribute__((noinline, noclone, used)) static unsigned long aliased(unsigned long n)
+{
+	return alias_part(n);
+}
+__asm__(".local alias_part\n.set alias_part, aliased");
+
+TEST(symbolizer_merges_a_part_that_is_inlined_under_an_alias)
+{
+	CLEANUP(symbolizer_free_p)
+	struct symbolizer *s = open_symbolizer("/proc/self/exe", NULL, 0);
+	struct symtab_hit f;
+	size_t nr_lines = 0;
+	CHECK(aliased(7) != 0);
+	CHECK(symtab_find_name(symbolizer_functions(s), SV("aliased"), &f));
+	for (uint64_t at = f.start; at < f.end; at++) {
+		CLEANUP(answers_release) struct answers a = {.asked = &at};
+		CHECK(!symbolizer_query(s, &at, 1, keep, &a, NULL));
+		CHECK(!strstr(buf_str(&a.text), "alias_part"));
+		nr_lines += !!strstr(buf_str(&a.text), "aliased test_symbolizer.c:");
+	}
+	CHECK(nr_lines > 0);
 }
 
 TEST(symbolizer_symbolizes_the_vdso)
