@@ -87,6 +87,15 @@ static void add_programs(struct intern *to, const struct selection *sel)
 	}
 }
 
+/* What the user launched or attached to; else the first process that has rows. */
+static const char *program_of(const struct diff_spec *d, int side, const char *first)
+{
+	const struct profile *p = d->runs[side][0].p;
+	const char *target = profile_get_fact(p, FACT_TARGET);
+	const char *command = profile_get_fact(p, FACT_COMMAND);
+	return target ? target : command ? command : first;
+}
+
 void diffparts_note_programs(struct report *r, const struct diff_spec *d)
 {
 	struct intern names = {0};
@@ -100,11 +109,17 @@ void diffparts_note_programs(struct report *r, const struct diff_spec *d)
 	for (uint32_t id = 1; id < nr_after; id++)
 		(void)intern_add_str(&names, intern_str(&after, id));
 	/* both have names beside the empty one, and all of AFTER were new */
-	if (nr_before > 1 && nr_after > 1 && intern_count(&names) == nr_before + nr_after - 1)
-		report_finding(r,
-			       "warning: recordings of different programs: '%s' before, '%s' "
-			       "after, no process name in common",
-			       intern_str(&names, 1), intern_str(&after, 1));
+	if (nr_before > 1 && nr_after > 1 && intern_count(&names) == nr_before + nr_after - 1) {
+		const char *program[2] = {
+			program_of(d, DIFF_BEFORE, intern_str(&names, 1)),
+			program_of(d, DIFF_AFTER, intern_str(&after, 1)),
+		};
+		if (strcmp(program[DIFF_BEFORE], program[DIFF_AFTER]))
+			report_finding(r,
+				       "warning: recordings of different programs: '%s' before, "
+				       "'%s' after, no process name in common",
+				       program[DIFF_BEFORE], program[DIFF_AFTER]);
+	}
 	intern_release(&names);
 	intern_release(&after);
 }

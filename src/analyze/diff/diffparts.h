@@ -27,7 +27,7 @@ int diffparts_add(struct diff *ret_parts, size_t *ret_nr, struct arena *a,
 		  const struct select_spec *spec, struct err *err);
 /*
  * Adds a warning as a sentence, if the recordings have no process name in common: what is aligned by name are then
- * different programs, most likely.
+ * different programs, most likely. Programs are named as the user named them.
  */
 void diffparts_note_programs(struct report *r, const struct diff_spec *d);
 

@@ -350,10 +350,21 @@ static int select_both(struct comparison *c, struct select_spec *spec, const str
 
 /* ---- the report ---------------------------------------------------------------------------- */
 
+/* The title names both programs, if they are not the same. */
+static void name_programs(struct report *r, const struct comparison *c)
+{
+	const char *before = profile_get_fact(c->side[DIFF_BEFORE].profiles[0], FACT_TARGET);
+	const char *after = profile_get_fact(c->side[DIFF_AFTER].profiles[0], FACT_TARGET);
+	if (before && after && strcmp(before, after))
+		report_fact(r, FACT_TARGET,
+			    arena_fmt(&r->arena, "%s, compared with %s", after, before));
+}
+
 static void begin(struct report *r, const struct comparison *c)
 {
 	const struct side *after = &c->side[DIFF_AFTER];
 	view_begin(r, &after->sels[0], "assay diff");
+	name_programs(r, c);
 	r->noun = heapweights_is_memory(&after->sels[0]) ? "events" : r->noun;
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++) {
 		const struct side *s = &c->side[side];

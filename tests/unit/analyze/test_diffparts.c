@@ -205,11 +205,27 @@ TEST(diff_of_different_programs_says_so)
 	diffparts_note_programs(r, &x.d[0].spec);
 	CHECK_U64(r->findings.n, 1);
 	CHECK(strstr(r->findings.p[0], "different programs: 'app' before, 'other' after"));
+	/* What was launched, not a child of it that happens to have the first rows. */
+	CLEANUP(mixed_release)
+	struct mixed launched = {.p = {service("sed", 4, 100), service("awk", 4, 100)}};
+	profile_fact(launched.p[0], FACT_TARGET, "build.sh");
+	profile_fact(launched.p[1], FACT_TARGET, "test.sh");
+	compare(&launched, NULL);
+	diffparts_note_programs(r, &launched.d[0].spec);
+	CHECK_U64(r->findings.n, 2);
+	CHECK(strstr(vec_last(&r->findings)[0], "'build.sh' before, 'test.sh' after"));
+	CLEANUP(mixed_release)
+	struct mixed script = {.p = {service("sed", 4, 100), service("awk", 4, 100)}};
+	profile_fact(script.p[0], FACT_TARGET, "build.sh");
+	profile_fact(script.p[1], FACT_TARGET, "build.sh");
+	compare(&script, NULL);
+	diffparts_note_programs(r, &script.d[0].spec);
+	CHECK_U64(r->findings.n, 2);
 	CLEANUP(mixed_release)
 	struct mixed same = {.p = {service("app", 4, 100), service("app", 4, 100)}};
 	compare(&same, NULL);
 	diffparts_note_programs(r, &same.d[0].spec);
-	CHECK_U64(r->findings.n, 1);
+	CHECK_U64(r->findings.n, 2);
 }
 
 /* Waits of @a and @b ms in each second, times 1 to 5. */
