@@ -156,10 +156,10 @@ void overview_report(struct report *r, const struct selection *sel, const struct
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
 	if (view_is_cpu_time(sel)) {
-		skid_note_cost(r, sel);
 		CLEANUP(measures_free_p) struct measures *m = measures_new(sel->p, spec, input);
 		measures_give_cpu(m, sel);
 		diagnose_page(r, m, 1u << MEASURE_CPU, 0);
+		skid_note_cost(r, sel);
 	}
 	top_report(r, sel, BY_FUNCTION, limits);
 	top_report(r, sel, BY_CRATE, &few);

@@ -98,6 +98,7 @@ struct report_table {
 	bool has_counts;
 	bool is_detail; /* only --details and data formats have it */
 	size_t nr_first; /* rows that a page has before other tables have more than a few; 0: a few */
+	size_t nr_kept; /* first rows that CUT_LEAST keeps, whatever they weigh, and the largest */
 	enum report_cut cut;
 	size_t cut_by;  /* a column: of which CUT_EVERY keeps the peak, CUT_LEAST the largest */
 	bool has_other; /* the last row, but for the total, is the sum of the rows that were cut */

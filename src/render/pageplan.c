@@ -118,12 +118,15 @@ static size_t thin(const struct report_table *t, size_t *rows, size_t n, size_t 
 	return max;
 }
 
-/* Keeps the rows with the largest values, in the order of the table. */
+/* Keeps the first rows that always are, and those with the largest values, in the order of the table. */
 static size_t keep_largest(const struct report_table *t, size_t *rows, size_t n, size_t max)
 {
+	size_t kept = 0;
+	while (kept < n && rows[kept] < t->nr_kept && kept + 1 < max)
+		kept++;
 	for (; n > max; n--) {
-		size_t least = 0;
-		for (size_t i = 1; i < n; i++)
+		size_t least = kept;
+		for (size_t i = kept + 1; i < n; i++)
 			if (weight_of(t, rows[i]) < weight_of(t, rows[least]))
 				least = i;
 		memmove(&rows[least], &rows[least + 1], (n - least - 1) * sizeof(*rows));

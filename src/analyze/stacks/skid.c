@@ -213,15 +213,23 @@ void skid_note_cost(struct report *r, const struct selection *sel)
 	add_largest(&names, sel, by_function);
 	const char *selected = view_nr_out(sel) ? "selected " : "";
 	double cpus = view_cpus(sel, view_busy(sel));
-	if (pct >= MUCH_PCT && !(cpus >= 0 && cpus < FEW_CPUS))
-		report_finding(
-			r,
-			"cost of measuring: %s %% of the %sCPU time, in %s; that is what assay or "
-			"another profiler adds, not the program's own work",
-			num_pct(pct).s, selected, buf_str(&names));
-	else if (pct >= COST_PCT)
+	if (pct < COST_PCT)
+		return;
+	if (pct < MUCH_PCT || (cpus >= 0 && cpus < FEW_CPUS)) {
 		report_note(r,
 			    "%s %% of the %sCPU time is the cost of measuring, by assay or another "
 			    "profiler: %s",
 			    num_pct(pct).s, selected, buf_str(&names));
+		return;
+	}
+	report_finding(r,
+		       "cost of measuring: %s %% of the %sCPU time, in %s; that is what assay or "
+		       "another profiler adds, not the program's own work",
+		       num_pct(pct).s, selected, buf_str(&names));
+	/* It qualifies the others: next to the first, since pages have only some of them. */
+	const char *own = *vec_last(&r->findings);
+	size_t nr_after = r->findings.n > 2 ? r->findings.n - 2 : 0;
+	memmove(&r->findings.p[r->findings.n - nr_after],
+		&r->findings.p[r->findings.n - 1 - nr_after], nr_after * sizeof(own));
+	r->findings.p[r->findings.n - 1 - nr_after] = own;
 }

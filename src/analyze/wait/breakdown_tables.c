@@ -180,6 +180,7 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 	for (size_t i = 0; i < ARRAY_LEN(first); i++)
 		if (first[i]->ns || first[i]->nr)
 			add_line(r, t, l, first[i]);
+	t->nr_kept = ran.ns || ran.nr; /* time on CPU is what all others are compared with */
 	add_reasons(r, t, l, false);
 	add_reasons(r, t, l, true);
 	add_rest(r, t, l);

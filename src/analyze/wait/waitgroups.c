@@ -35,6 +35,7 @@ struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, t
 
 #define NUMBERS     8 /* columns before the texts */
 #define COLUMNS_MAX (NUMBERS + TAG_TEXTS)
+#define LIST_MIN    32 /* some frames of a stack are worth more than quantiles */
 
 static const char *const hide_first[] = {"p50_ns",  "threads",    "module",
 					 "mean_ns", "longest_ns", NULL};
@@ -57,12 +58,15 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 		c[1].title = table->share;
 	size_t nr_texts = nr_texts_of(table);
 	for (size_t i = 0; i < nr_texts; i++)
-		c[NUMBERS + i] = (struct report_column){table->texts[i].key, table->texts[i].title,
-							CELL_TEXT};
+		c[NUMBERS + i] =
+			(struct report_column){table->texts[i].key, table->texts[i].title,
+					       CELL_TEXT, .is_list = table->texts[i].is_list};
 	struct report_table *t = report_add_table_of(r, table->key, table->title, c,
 						     NUMBERS + nr_texts, table->flags);
 	t->note = table->note;
 	t->hide_first = hide_first;
+	for (size_t i = 0; i < nr_texts; i++)
+		t->text_min = table->texts[i].is_list ? LIST_MIN : t->text_min;
 	return t;
 }
 

@@ -27,9 +27,10 @@ struct waitgroups_table {
 	struct {
 		const char *key;
 		const char *title;
-	} texts[TAG_TEXTS]; /* columns; the first one without a key ends the list */
-	size_t other_at;    /* index of the text that has "<other>" in the last row */
-	unsigned flags;     /* enum waitgroups_columns */
+		bool is_list; /* as report_column.is_list */
+	} texts[TAG_TEXTS];   /* columns; the first one without a key ends the list */
+	size_t other_at;      /* index of the text that has "<other>" in the last row */
+	unsigned flags;       /* enum waitgroups_columns */
 };
 
 struct waitgroups {

@@ -87,9 +87,11 @@ static bool texts_of_executor(struct maker *m, const struct select_tagged *row,
 
 static bool texts_of_stack(struct maker *m, const struct select_tagged *row, const char **ret_texts)
 {
+	struct waitframe f = waitframe_of(m->frames, row->stack);
 	buf_clear(&m->text);
 	waitframes_add_stack(&m->text, m->sel->p, row->stack);
-	ret_texts[0] = buf_str(&m->text);
+	ret_texts[0] = waitframe_name(m->sel->p, &f);
+	ret_texts[1] = buf_str(&m->text);
 	return true;
 }
 
@@ -169,7 +171,9 @@ static const struct {
 	[WAITS_STACKS] = {{.key = "waiting_stacks",
 			   .title = "waiting stacks",
 			   .share = "% of all",
-			   .texts = {{"reason", "reason"}, {"stack", "stack, innermost first"}},
+			   .texts = {{"reason", "reason"},
+				     {"function", "function"},
+				     {"stack", "stack, innermost first", .is_list = true}},
 			   .other_at = 1,
 			   .flags = WAITGROUPS_MEAN | WAITGROUPS_QUANTILES},
 			  texts_of_stack},
