@@ -42,6 +42,7 @@ static const struct {
 	[FACT_CONTAINER_ID] = {"container id", DETAIL_SECOND},
 	[FACT_JOINED] = {"processes that joined"},
 	[FACT_COMMAND] = {"command"},
+	[FACT_STARTED_WHEN] = {"started when"},
 	[FACT_TARGET_END] = {"target end"},
 	[FACT_PAGE_OF] = {"page of", DETAIL_ALWAYS},
 	[FACT_REDACTED] = {"redacted"},

@@ -31,7 +31,8 @@ enum fact_id {
 	FACT_CONTAINER_IMAGE,
 	FACT_CONTAINER_ENGINE, /* docker, podman, ... */
 	FACT_CONTAINER_ID,
-	FACT_JOINED,     /* processes that joined the container, cgroup or user meanwhile */
+	FACT_JOINED,       /* processes that joined the container, cgroup or user meanwhile */
+	FACT_STARTED_WHEN, /* the condition that the capture waited for, and its values */
 	FACT_TARGET_END, /* "killed by SIGKILL"; absent: it exited, still ran, or it is not known */
 	FACT_COMMAND,    /* its program; with --with-args its arguments, too */
 	FACT_PAGE_OF,    /* the input is an HTML page: the name of its recording, or "" */

@@ -155,6 +155,8 @@ static void add_facts(struct capture *c)
 	CLEANUP(buf_release) struct buf text = {0};
 	host_describe_cpu(&text);
 	profile_fact(c->p, FACT_CPU, buf_str(&text));
+	if (o->started_when)
+		profile_fact(c->p, FACT_STARTED_WHEN, o->started_when);
 	profile_factf(c->p, FACT_CPUS, "%u", host_nr_cpus());
 	if (o->target) {
 		profile_fact(c->p, FACT_TARGET, o->target->name);

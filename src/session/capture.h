@@ -79,7 +79,8 @@ struct capture_options {
 	struct capture_live *live;         /* may be NULL */
 	uint64_t duration_ns;              /* 0 = until the command exits or a signal stops it */
 	uint64_t delay_ns;
-	const char *event; /* CPU samples: NULL = choose */
+	const char *started_when; /* the condition that was waited for, as a fact; NULL = none */
+	const char *event;        /* CPU samples: NULL = choose */
 	uint32_t freq_hz;
 	unsigned sampler_flags; /* enum perfopen_flags: of CPU samples */
 	unsigned symbolizer_flags;

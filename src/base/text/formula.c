@@ -169,11 +169,14 @@ static int parse_text(struct parser *p, struct formula **ret_e)
 
 static int parse_argument(struct parser *p, struct sv *ret_name)
 {
-	skip_blanks(p);
-	*ret_name = take_name(p);
+	ssize_t n = sv_index(p->rest, ')');
+	*ret_name = sv_trim(sv_from(p->rest.p, (size_t)MAX(n, 0)));
+	if (n < 0)
+		return refuse(p, "')'");
 	if (!ret_name->n)
 		return refuse(p, "a name between parentheses");
-	return take(p, ")") ? 0 : refuse(p, "')'");
+	p->rest = sv_from_idx(p->rest, (size_t)n + 1);
+	return 0;
 }
 
 static struct sv keep(struct parser *p, struct sv s)

@@ -10,7 +10,8 @@
  *	operand = NUMBER [unit] | 'TEXT' | NAME | NAME "(" NAME ")" | "known(" NAME ")" | "(" or ")"
  *	unit    = "%" | ns us ms s m h | K M G T (1000s of counts, 1024s of bytes) | KiB kB ...
  *
- * Names have letters, digits, '_', '.', and '-' between two of these; "a - b" with blanks is a difference.
+ * The name between parentheses is all up to the next ')': "p99(Database::commit)".
+ * Other names have letters, digits, '_', '.', and '-' between two of these; "a - b" with blanks is a difference.
  * A value is a number or a text. It may be not known: then a comparison is not known, either, but
  * "known or true" is true and "known and false" false (Kleene's logic). A name alone is true if its
  * number is not 0 or its text not empty. Division by 0 is not known.

@@ -44,6 +44,9 @@ static const struct opt capture_table[] = {
 	OPT_DURATION_UNIT('D', "delay", struct capture_opts, delay_ns, "TIME",
 			  "wait TIME (500ms, 2s) before the capture of a running target starts "
 			  "(default 0)"),
+	OPT_STR(0, "when", struct capture_opts, when, "CONDITION",
+		"wait until CONDITION holds for a running target, then record: 'rss > 8G', 'cpu < 10%', "
+		"'p99(FUNCTION) > 50ms' (see assay(1))"),
 	OPT_FLAG(0, "no-bpf", struct capture_opts, has_no_bpf,
 		 "load no BPF programs; the output says what is missing without them"),
 	OPT_FLAG(0, "no-inlines", struct capture_opts, has_no_inlines,
@@ -64,6 +67,7 @@ static void job_release(struct capture_job *job)
 	chosen_target_release(&job->target);
 	opt_args_release(&job->args);
 	codefiles_release(&job->code);
+	startwhen_release(&job->when);
 	free((void *)job->options.cache_dir);
 }
 
@@ -400,6 +404,7 @@ static void fill_options(struct capture_job *job)
 	if (!c->duration_ns && !c->command)
 		c->duration_ns = CAPTURE_SECONDS_DEFAULT * NS_PER_SEC;
 	c->delay_ns = o->delay_ns;
+	c->started_when = startwhen_text(&job->when);
 	c->flags = (o->has_no_bpf ? CAPTURE_NO_BPF : 0u) | (o->has_jit_map ? CAPTURE_JIT_MAP : 0u) |
 		   (o->share.has_arguments ? CAPTURE_WITH_ARGS : 0u);
 	c->symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0;
@@ -478,12 +483,16 @@ int capture_command(const struct capture_command *c, void *own, int argc, char *
 		return status;
 	job.common.form.has_limit = job.common.nr_rows != ROWS_DEFAULT;
 	int rc = check_options(&job, &err);
+	if (!rc && job.common.when)
+		rc = startwhen_parse(&job.when, job.common.when, &err);
 	if (!rc && c->check)
 		rc = c->check(&job, &err);
 	if (rc)
 		return refused(&job, rc, &err);
 	if (!c->has_no_target &&
 	    !target_opts_choose(&job.target, &job.common.target, &job.args, &status))
+		return status;
+	if (job.common.when && !startwhen_wait(&job.when, &job.target, c->name, &status))
 		return status;
 	rc = prepare(&job, &err);
 	if (rc)

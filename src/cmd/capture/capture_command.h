@@ -28,6 +28,7 @@
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "cmd/capture/outputs.h"
+#include "cmd/capture/startwhen.h"
 #include "cmd/capture/targetopts.h"
 #include "cmd/optgroups.h"
 #include "render/renderers.h"
@@ -45,6 +46,7 @@ struct capture_opts {
 	struct target_opts target;
 	uint64_t freq_hz;            /* --freq; 0 = not given */
 	uint64_t delay_ns;           /* --delay: time before the capture begins */
+	const char *when;            /* --when: a condition to wait for, or NULL */
 	uint64_t nr_rows;            /* --limit: maximum rows of a table, 0 = all */
 	const char *output;          /* -o: path of the recording; NULL = not given */
 	struct renderer_choice form; /* format of the first page */
@@ -77,6 +79,7 @@ struct capture_job {
 	struct capture_opts common;
 	struct opt_args args;
 	struct chosen_target target;
+	struct startwhen when;
 	struct capture_options options; /* for capture_run; complete after prepare */
 	struct codefiles code;          /* for the page */
 

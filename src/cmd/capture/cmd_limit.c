@@ -192,6 +192,7 @@ static int prepare(struct capture_job *job, struct err *err)
 
 static const struct opt_exclusion excluded[] = {
 	{"freq", NULL, "allocations are sampled by bytes, with --sample SIZE"},
+	{"when", NULL, "the command is recorded from its start"},
 	{"delay", NULL, "the command is recorded from its start"},
 	{"method", "prof", "it records one running process, not a command"},
 	{0},

@@ -144,6 +144,34 @@ TEST(formula_refuses_what_is_too_deep_or_long)
 	CHECK(truth_of(buf_str(&b)) == -2);
 }
 
+static int unit_of_calls(void *context, struct sv name, struct sv argument,
+			 enum formula_unit *ret_unit, struct err *err)
+{
+	*ret_unit = FORMULA_NS;
+	return sv_eq_str(name, "p99") && sv_eq_str(argument, context) ? 0
+								      : err_set(err, -EINVAL, "no");
+}
+
+static struct formula_value no_value(void *context, struct sv name, struct sv argument)
+{
+	(void)context, (void)name, (void)argument;
+	return (struct formula_value){0};
+}
+
+TEST(formula_arguments_are_all_up_to_the_parenthesis)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(err_release) struct err err = {0};
+	char function[] = "std::vec<T>::push..drop";
+	const struct formula_names n = {unit_of_calls, no_value, function};
+	const struct formula *e;
+	CHECK_U64(formula_parse(&e, &a, SV("p99( std::vec<T>::push..drop ) > 50ms"), &n, &err), 0);
+	CHECK(formula_parse(&e, &a, SV("p99(x) > 50ms"), &n, &err) == -EINVAL);
+	CHECK(formula_parse(&e, &a, SV("p99() > 50ms"), &n, &err) == -EINVAL);
+	CHECK(strstr(err_msg(&err), "a name between parentheses") != NULL);
+	CHECK(formula_parse(&e, &a, SV("p99(std"), &n, &err) == -EINVAL);
+}
+
 TEST(formula_error_names_the_column)
 {
 	CLEANUP(arena_release) struct arena a = {0};
