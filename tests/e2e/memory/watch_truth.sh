@@ -24,7 +24,7 @@ for name in leak steady cache glibc holes; do
 	[ -f $name.pid ] || continue
 	more=""
 	[ $name = holes ] && [ "$(id -u)" = 0 ] && more=--allocator
-	$ASSAY watch -p "$(cat $name.pid)" --every 250ms --json -o $name.assay $more 8 > $name.json 2> $name.err &
+	$ASSAY watch -p "$(cat $name.pid)" --every 100ms --json -o $name.assay $more 8 > $name.json 2> $name.err &
 	watchers="$watchers $!"
 done
 for w in $watchers; do wait "$w" || fail "a watch ended with $?: $(cat ./*.err)"; done
