@@ -410,29 +410,58 @@ function around(d, w, sym) {
 const INVERT_SHARE = 1e-5;
 function inverted(d, w) {
 	const made = new TreeMaker(d.n), counts = ownOf(w.count, d.parent), least = w.total[0] * INVERT_SHARE;
-	let self = [], count = [], rows = [];
-	for (let i = 1; i < d.n; i++)
+	/* Rows of a node are those from its place on: where the weight is, and the caller to add. */
+	let rows = new Uint32Array(d.n), callers = new Uint32Array(d.n), nr = 0;
+	let nextRows = new Uint32Array(d.n), nextCallers = new Uint32Array(d.n), lastSym = 0;
+	for (let i = 1; i < d.n; i++) {
+		lastSym = Math.max(lastSym, d.sym[i]);
 		if (w.self[i] || counts[i])
-			rows.push([i, i, 0]); /* where the weight is, the caller to add, the node to add it to */
-	while (rows.length) {
-		const sums = [];
-		for (const r of rows) {
-			r[2] = made.child(r[2], d.sym[r[1]]);
-			sums[r[2]] = (sums[r[2]] || 0) + w.self[r[0]];
-			r[1] = d.parent[r[1]];
-		}
-		rows = rows.filter(([i, caller, at]) => {
-			if (caller && sums[at] >= least)
-				return true;
-			self[at] = (self[at] || 0) + w.self[i];
-			count[at] = (count[at] || 0) + counts[i];
-			return false;
-		});
+			rows[nr] = callers[nr++] = i;
 	}
-	const t = Object.assign(made.finish(), {isInverted: true});
-	self = Float64Array.from({length: t.n}, (v, i) => self[i] || 0);
-	count = Float64Array.from({length: t.n}, (v, i) => count[i] || 0);
-	return {tree: t, weights: {self: self, total: totals(self, t.parent), count: totals(count, t.parent)}};
+	const child = new Uint32Array(lastSym + 1); /* of a symbol, below the node that is made */
+	const self = [0], count = [0], sums = [least], sizes = [nr], places = [0];
+	for (let at = 0, levelEnd = 1, put = 0; at < made.n; at++) {
+		if (at === levelEnd) {
+			[rows, nextRows, callers, nextCallers] = [nextRows, rows, nextCallers, callers];
+			levelEnd = made.n;
+			put = 0;
+		}
+		const from = places[at], to = from + sizes[at], firstChild = made.n, goesOn = sums[at] >= least;
+		for (let r = from; r < to; r++) {
+			const i = rows[r], s = d.sym[callers[r]];
+			if (!callers[r] || !goesOn) {
+				self[at] += w.self[i];
+				count[at] += counts[i];
+				continue;
+			}
+			if (child[s] < firstChild) {
+				if (made.n === made.parent.length)
+					made.grow();
+				child[s] = made.add(at, s);
+				self.push(0);
+				count.push(0);
+				sums.push(0);
+				sizes.push(0);
+				places.push(0);
+			}
+			sizes[child[s]]++;
+			sums[child[s]] += w.self[i];
+		}
+		for (let c = firstChild; c < made.n; c++) {
+			places[c] = put;
+			put += sizes[c];
+			sizes[c] = 0;
+		}
+		for (let r = from; r < to && goesOn; r++) {
+			const c = child[d.sym[callers[r]]];
+			if (callers[r]) {
+				nextRows[places[c] + sizes[c]] = rows[r];
+				nextCallers[places[c] + sizes[c]++] = d.parent[callers[r]];
+			}
+		}
+	}
+	const t = Object.assign(made.finish(), {isInverted: true}), own = new Float64Array(self), times = new Float64Array(count);
+	return {tree: t, weights: {self: own, total: totals(own, t.parent), count: totals(times, t.parent)}};
 }
 
 /*
