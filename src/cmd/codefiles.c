@@ -128,7 +128,7 @@ static void read_file(struct codefiles *c, struct source_file *f, const char *pa
 			continue;
 		int64_t changed_ns = (int64_t)source.st.st_mtim.tv_sec * NS_PER_SEC;
 		f->is_newer = c->recorded_ns && changed_ns > c->recorded_ns;
-		bool is_read = !hostfile_read_all(&f->text, &source, SOURCE_BYTES_MAX, NULL);
+		bool is_read = !source_read_all(&f->text, &source, SOURCE_BYTES_MAX, NULL);
 		source_close(&source);
 		if (is_read)
 			break;

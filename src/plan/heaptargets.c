@@ -57,6 +57,7 @@ struct inspection {
 	VEC(uint64_t) seen;
 	uint64_t first_map; /* of the dynamic linker's list; 0 = not known */
 	uint64_t nr_unreadable;
+	uint64_t nr_silent; /* of these: did not answer in time */
 	bool has_maps;
 };
 
@@ -223,8 +224,10 @@ static int inspect_map(void *ctx, const struct proc_map *m, struct err *err UNUS
 	if (is_seen(l, key))
 		return 0;
 	struct byte_source source;
-	if (proc_open_mapped(&source, l->h->pid, m)) {
+	int rc = proc_open_mapped(&source, l->h->pid, m);
+	if (rc) {
 		l->nr_unreadable++;
+		l->nr_silent += rc == -ETIMEDOUT;
 		return 0;
 	}
 	struct cached_binary *k;
@@ -359,6 +362,10 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 	int rc = proc_maps(pid, inspect_map, &l, err);
 	if (!rc && !l.has_maps && !l.exe)
 		rc = has_no_memory(pid, err);
+	if (!rc && l.nr_silent && !h.images.n)
+		rc = err_set(err, -ETIMEDOUT,
+			     "the binaries of process %d did not answer within %u s", pid,
+			     HOSTFILE_DEADLINE_MS / 1000);
 	if (!rc && l.nr_unreadable && !h.images.n)
 		rc = err_set(err, -EPERM, "cannot read the binaries of process %d", pid);
 	if (rc == -EPERM || rc == -EACCES)

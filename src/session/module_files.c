@@ -171,7 +171,7 @@ static int read_owned(int root_fd, const char *path, uint32_t uid, struct buf *t
 {
 	CLEANUP(source_close) struct byte_source source = {0};
 	TRY(open_owned(&source, root_fd, path, uid));
-	return hostfile_read_all(to, &source, JITDUMP_LIMIT, NULL);
+	return source_read_all(to, &source, JITDUMP_LIMIT, NULL);
 }
 
 static int live_jitdump(void *ctx, int32_t pid, const char *path, struct buf *to)

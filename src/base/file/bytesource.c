@@ -9,6 +9,8 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 
+#define PART_BYTES ((size_t)1 << 20)
+
 static int read_fd(void *ctx, void *to, size_t n, uint64_t offset, struct err *err)
 {
 	return file_pread((int)(intptr_t)ctx, to, n, offset, err);
@@ -70,4 +72,19 @@ void source_close(struct byte_source *s)
 	if (s->ops)
 		s->ops->close(s->ctx);
 	*s = (struct byte_source){0};
+}
+
+int source_read_all(struct buf *to, struct byte_source *s, size_t limit, struct err *err)
+{
+	uint64_t left = (uint64_t)s->st.st_size;
+	if (left > limit)
+		return err_set(err, -EFBIG, "larger than %zu bytes", limit);
+	for (uint64_t at = 0; left;) {
+		size_t n = (size_t)MIN(left, (uint64_t)PART_BYTES);
+		TRY(s->ops->read(s->ctx, buf_reserve(to, n), n, at, err));
+		to->n += n;
+		at += n;
+		left -= n;
+	}
+	return 0;
 }

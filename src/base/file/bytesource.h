@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/file/cachefile.h"
 
@@ -30,6 +31,8 @@ struct byte_source {
 int source_from_fd(struct byte_source *ret_s, int fd, struct err *err);
 /* Copies the bytes. */
 void source_from_bytes(struct byte_source *ret_s, const void *p, size_t n);
+/* Appends the whole file. Fails if it has more than @limit bytes. */
+int source_read_all(struct buf *to, struct byte_source *s, size_t limit, struct err *err);
 void source_close(struct byte_source *s);
 
 #endif

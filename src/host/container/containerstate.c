@@ -272,8 +272,7 @@ static bool read_state(struct buf *to, const char *path)
 {
 	CLEANUP(source_close) struct byte_source s = {0};
 	buf_clear(to);
-	return !hostfile_open_path(&s, -1, path) &&
-	       !hostfile_read_all(to, &s, STATE_BYTES_MAX, NULL);
+	return !hostfile_open_path(&s, -1, path) && !source_read_all(to, &s, STATE_BYTES_MAX, NULL);
 }
 
 static void read_docker(struct container *c, const char *root)

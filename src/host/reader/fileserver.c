@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -406,4 +407,34 @@ void fileserver_run(int control)
 	while (fdpass_receive(control, &request, 1, NULL, 0) == 1 && start_reader(control))
 		;
 	_exit(0);
+}
+
+/* The arguments lie one behind the other. */
+static void hide_arguments(int argc, char **argv)
+{
+	if (argc > 0)
+		memset(argv[0], 0, (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]));
+}
+
+int fileserver_start(int argc, char **argv)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		/* Not a child of assay, which waits for its children. */
+		if (fork())
+			_exit(0);
+		hide_arguments(argc, argv);
+		fileserver_run(pair[1]);
+	}
+	(void)close(pair[1]);
+	if (pid < 0) {
+		(void)close(pair[0]);
+		return -1;
+	}
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return pair[0];
 }

@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "base/process/fdpass.h"
 #include "base/vec.h"
+#include "host/proc.h"
 #include "host/reader/reader_protocol.h"
 
 #define READERS_MAX 16 /* started in all */
@@ -33,8 +34,10 @@
 #define SMALL_BYTES ((size_t)16 << 10)
 #define BLOCK_BYTES ((size_t)64 << 10)
 #define BLOCK_ALIGN ((uint64_t)4096)
-/* How long to wait at a time for a reader that waits for a CPU. */
+/* How long to wait at a time, and for how long in all for a reader that waits for a CPU. */
 #define RUNNABLE_NS (20 * NS_PER_MS)
+#define STARVED_NS  (10 * NS_PER_SEC)
+#define DEADLINE_NS (HOSTFILE_DEADLINE_MS * NS_PER_MS)
 
 struct reader {
 	pthread_mutex_t lock; /* guards what follows */
@@ -44,6 +47,8 @@ struct reader {
 	uint32_t last_seq;
 	bool is_late;       /* its last request was given up by the thread that made it */
 	uint64_t asked_ns;  /* when it got its last request */
+	uint64_t seen_ns;   /* when its state was last read since then */
+	uint64_t waited_ns; /* how long it waited for the file of that request, not for a CPU */
 	uint64_t asked_dev; /* device of the file of that request, 0 = not known */
 	char *asked_name;   /* owned; of the file of a request that was given up, or NULL */
 	uint64_t asked_key; /* hash of that request, if it opens a file */
@@ -80,45 +85,24 @@ static int no_answer(void)
 	return deadline_ms == HOSTFILE_DEADLINE_MS ? -ETIMEDOUT : -EINPROGRESS;
 }
 
-/* ---- the file server ---------------------------------------------------------------------- */
-
-/* The arguments lie one behind the other. */
-static void hide_arguments(int argc, char **argv)
+/* The longest deadline is that of the reader: until it is overdue. */
+static uint64_t deadline_from(uint64_t ns)
 {
-	if (argc > 0)
-		memset(argv[0], 0, (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]));
+	return deadline_ms == HOSTFILE_DEADLINE_MS ? UINT64_MAX : ns + deadline_ms * NS_PER_MS;
 }
+
+/* ---- the file server ---------------------------------------------------------------------- */
 
 /* The pool is locked. */
 static void start_server(int argc, char **argv)
 {
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return;
-	pid_t pid = fork();
-	if (pid == 0) {
-		/* Not a child of assay, which waits for its children. */
-		if (fork())
-			_exit(0);
-		hide_arguments(argc, argv);
-		fileserver_run(pair[1]);
-	}
-	(void)close(pair[1]);
-	if (pid < 0) {
-		(void)close(pair[0]);
-		return;
-	}
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	pool.control = pair[0];
+	pool.control = fileserver_start(argc, argv);
 	pool.owner = getpid();
 }
 
 /* The pool is locked. Descriptors of a parent's readers are closed here, not there. */
-static void forget_parents(void)
+static void forget_readers(void)
 {
-	if (pool.control < 0 || pool.owner == getpid())
-		return;
 	for (unsigned i = 0; i < pool.nr_readers; i++)
 		close_p(&pool.readers[i].fd);
 	close_p(&pool.control);
@@ -127,6 +111,19 @@ static void forget_parents(void)
 	pool.nr_abandoned = 0;
 	pool.nr_silent = 0;
 	buf_release(&pool.names);
+}
+
+static void forget_parents(void)
+{
+	if (pool.control >= 0 && pool.owner != getpid())
+		forget_readers();
+}
+
+void hostfile_restart(void)
+{
+	pthread_mutex_lock(&pool.lock);
+	forget_readers();
+	pthread_mutex_unlock(&pool.lock);
 }
 
 void hostfile_start(int argc, char **argv)
@@ -246,37 +243,48 @@ static void send_closes(struct reader *r)
 }
 
 /*
- * Whether the reader waits for a CPU, not for a file: on a busy machine it may be late although the
- * file answers.
+ * Returns whether the reader waits for a file, not for a CPU, and adds up for how long it did: on a busy
+ * machine it may be late although the file answers. A hypervisor may take all CPUs away for seconds;
+ * a moment of watching (until_ns: it was to end then) counts as no longer than intended.
  */
-static bool is_runnable(const struct reader *r)
+static bool note_wait(struct reader *r, uint64_t until_ns)
 {
-	CLEANUP(buf_release) struct buf stat = {0};
-	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", r->head->pid);
-	if (file_read(&stat, path, 4096, NULL))
-		return false;
-	/* "PID (COMM) STATE ..."; the name may contain anything */
-	const char *at = strrchr(buf_str(&stat), ')');
-	return at && !strncmp(at, ") R", 3);
+	struct proc_task t = {0};
+	int32_t pid = r->head->pid;
+	bool is_waiting = proc_task(pid, pid, &t) || t.state != 'R';
+	uint64_t now = clock_mono_ns();
+	uint64_t end_ns = MIN(now, MAX(until_ns, r->seen_ns));
+	if (is_waiting)
+		r->waited_ns += end_ns - r->seen_ns;
+	r->seen_ns = now;
+	return is_waiting;
+}
+
+static bool is_overdue(const struct reader *r)
+{
+	return r->waited_ns >= DEADLINE_NS || clock_mono_ns() - r->asked_ns >= STARVED_NS;
 }
 
 /*
- * Waits for the answer to the last request until @until_ns (0: not at all); for longer, up to
- * HOSTFILE_DEADLINE_MS after the request, while the reader is runnable.
+ * Waits for the answer to the last request until @until_ns (0: not at all), and for longer while the
+ * reader is runnable; at most until the reader is overdue.
  */
 static int receive(struct reader *r, uint64_t until_ns, struct reader_answer *a, int *ret_fd)
 {
-	uint64_t last_ns = r->asked_ns + HOSTFILE_DEADLINE_MS * NS_PER_MS;
 	for (;;) {
 		uint64_t now = clock_mono_ns();
+		uint64_t wait_ns = now < until_ns ? MIN(until_ns - now, RUNNABLE_NS) : 0;
 		struct pollfd p = {.fd = r->fd, .events = POLLIN};
-		uint64_t left_ms = now < until_ns ? (until_ns - now) / NS_PER_MS + 1 : 0;
-		int n = poll(&p, 1, (int)left_ms);
+		int n = poll(&p, 1, (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS));
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n == 0 && until_ns && now < last_ns && is_runnable(r)) {
-			until_ns = MIN(clock_mono_ns() + RUNNABLE_NS, last_ns);
-			continue;
+		if (n == 0 && until_ns) {
+			bool is_waiting = note_wait(r, now + wait_ns);
+			bool is_early = clock_mono_ns() < until_ns;
+			if (!is_early && !is_waiting)
+				until_ns = clock_mono_ns() + RUNNABLE_NS;
+			if (!is_overdue(r) && (is_early || !is_waiting))
+				continue;
 		}
 		if (n == 0) /* it may have answered while its state was read */
 			n = poll(&p, 1, 0);
@@ -297,9 +305,10 @@ static int end_late(struct reader *r, uint64_t until_ns)
 {
 	struct reader_answer a;
 	CLEANUP(close_p) int fd = -1;
-	uint64_t last_ns = r->asked_ns + HOSTFILE_DEADLINE_MS * NS_PER_MS;
-	int rc = receive(r, MIN(until_ns, last_ns), &a, &fd);
-	if (rc == -EINPROGRESS && clock_mono_ns() >= last_ns)
+	int rc = receive(r, until_ns, &a, &fd);
+	if (rc == -EINPROGRESS && !until_ns)
+		(void)note_wait(r, clock_mono_ns());
+	if (rc == -EINPROGRESS && is_overdue(r))
 		return abandon(r, r->asked_name);
 	if (rc)
 		return rc;
@@ -353,7 +362,9 @@ static struct found find_reader(uint64_t key, uint64_t dev)
  */
 static int wait_for_reader(struct reader *r)
 {
-	uint64_t until_ns = clock_mono_ns() + deadline_ms * NS_PER_MS;
+	uint64_t max_ns =
+		deadline_ms == HOSTFILE_DEADLINE_MS ? STARVED_NS : deadline_ms * NS_PER_MS;
+	uint64_t until_ns = clock_mono_ns() + max_ns;
 	const struct timespec pause = {.tv_nsec = 100000};
 	while (pthread_mutex_trylock(&r->lock)) {
 		if (clock_mono_ns() >= until_ns)
@@ -405,14 +416,15 @@ static int ask(struct reader *r, struct reader_request *q, const char *path, con
 	q->seq = r->last_seq;
 	struct iovec parts[] = {{q, sizeof(*q)}, {(void *)(uintptr_t)path, q->nr_path}};
 	r->cached = -1;
-	r->asked_ns = clock_mono_ns();
+	r->asked_ns = r->seen_ns = clock_mono_ns();
+	r->waited_ns = 0;
 	r->asked_dev = q->dev;
 	r->asked_key = 0;
 	if (fdpass_send(r->fd, parts, ARRAY_LEN(parts), &root_fd, root_fd >= 0 ? 1 : 0)) {
 		drop_reader(r);
 		return -EIO;
 	}
-	int rc = receive(r, r->asked_ns + deadline_ms * NS_PER_MS, a, ret_fd);
+	int rc = receive(r, deadline_from(r->asked_ns), a, ret_fd);
 	if (rc == -EINPROGRESS && deadline_ms == HOSTFILE_DEADLINE_MS)
 		return abandon(r, name);
 	r->is_late = rc == -EINPROGRESS;
@@ -494,8 +506,8 @@ static int reopen(struct hostfile *f)
 static int lock_reader(struct hostfile *f)
 {
 	TRY(wait_for_reader(f->r));
-	uint64_t until_ns = clock_mono_ns() + deadline_ms * NS_PER_MS;
-	int rc = f->r->fd >= 0 && f->r->is_late ? end_late(f->r, until_ns) : 0;
+	bool is_late = f->r->fd >= 0 && f->r->is_late;
+	int rc = is_late ? end_late(f->r, deadline_from(clock_mono_ns())) : 0;
 	if (f->r->fd >= 0 && !rc)
 		return 0;
 	bool is_gone = f->r->fd < 0;
@@ -735,21 +747,6 @@ int hostfile_read_text(struct buf *to, const char *path, size_t limit, struct er
 			       HOSTFILE_DEADLINE_MS / 1000);
 	if (rc)
 		return err_set(err, rc, "cannot read '%s': %s", path, strerror(-rc));
-	return 0;
-}
-
-int hostfile_read_all(struct buf *to, struct byte_source *s, size_t limit, struct err *err)
-{
-	uint64_t left = (uint64_t)s->st.st_size;
-	if (left > limit)
-		return err_set(err, -EFBIG, "larger than %zu bytes", limit);
-	for (uint64_t at = 0; left;) {
-		size_t n = (size_t)MIN(left, (uint64_t)READER_WINDOW_BYTES);
-		TRY(s->ops->read(s->ctx, buf_reserve(to, n), n, at, err));
-		to->n += n;
-		at += n;
-		left -= n;
-	}
 	return 0;
 }
 

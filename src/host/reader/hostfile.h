@@ -12,10 +12,10 @@
  * abandoned and never waited for; its other files are opened again by another reader, and the device
  * that did not answer is not tried again. After HOSTFILE_ABANDONED_MAX readers no more are started.
  *
- * A request waits at most HOSTFILE_DEADLINE_MS, then returns -ETIMEDOUT. A thread that has set a
- * shorter deadline (hostfile_set_deadline) gets -EINPROGRESS at that one, and may ask again; later if
- * the reader is runnable then, since it waits for a CPU and not for the file. Other
- * errors are those of the file, or -EIO: the reader has died.
+ * A request that waits HOSTFILE_DEADLINE_MS for a file returns -ETIMEDOUT. Time does not count while
+ * the reader is runnable, up to ten seconds in all, nor while the hypervisor has the CPUs: it waits for
+ * a CPU then. A thread that has set a shorter deadline (hostfile_set_deadline) gets -EINPROGRESS at that
+ * one, and may ask again; later if the reader is runnable then. Other errors are those of the file, or -EIO: the reader has died.
  *
  * All functions may be called by any thread. A source (base/file/bytesource.h) may be used by any
  * thread, one at a time.
@@ -41,6 +41,11 @@
 void hostfile_start(int argc, char **argv);
 /* In a forked child, before it closes descriptors: closes those of its parent's readers. */
 void hostfile_forget(void);
+/*
+ * Starts anew, without the readers that were abandoned, for what has to be done even if files did not
+ * answer before. No file may be open, and no other thread may use files.
+ */
+void hostfile_restart(void);
 /* How long requests of this thread wait: at most, and at first, HOSTFILE_DEADLINE_MS. */
 void hostfile_set_deadline(unsigned ms);
 
@@ -78,8 +83,6 @@ int hostfile_read_text(struct buf *to, const char *path, size_t limit, struct er
  * it leads to.
  */
 int hostfile_read_link(struct buf *to, struct stat *ret_st, const char *path);
-/* Like hostfile_read_text, of a file that was opened by path. */
-int hostfile_read_all(struct buf *to, struct byte_source *s, size_t limit, struct err *err);
 /*
  * Returns a descriptor that names an open file (O_PATH), for what the kernel opens by path, or
  * -errno; the caller closes it. The file has answered a moment ago.

@@ -71,5 +71,10 @@ struct reader_head {
  * their sockets are closed; nobody waits for one.
  */
 void fileserver_run(int control) __attribute__((noreturn));
+/*
+ * Starts that process. Returns the other end of @control, or -1. @argv: overwritten in it; may be NULL
+ * if @argc is 0.
+ */
+int fileserver_start(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@
 #include "remote/jemalloc/hooks.h"
 #include "host/proc.h"
 #include "host/procmem.h"
+#include "host/reader/hostfile.h"
 
 #define ATTACH_TRIES      5
 #define INSIDE_TIMEOUT_NS NS_PER_SEC /* wait for threads inside the recorder */
@@ -387,13 +388,20 @@ static int undo_once(const struct heapinject *dead)
 	return leftover_undo_attach(h, NULL);
 }
 
-/* Runs in the cleanup process. */
+/*
+ * Runs in the cleanup process. On a machine that is so busy that files of /proc were not read in time,
+ * they are asked for again: nobody else removes the recorder.
+ */
 static void undo_after_death(void *ctx, int fd UNUSED)
 {
 	for (int i = 0; i < UNDO_TRIES; i++) {
 		int rc = undo_once(ctx);
 		if (!rc || rc == -ESRCH)
 			return;
+		if (rc == -ETIMEDOUT) {
+			hostfile_restart();
+			i += UNDO_TRIES / 10; /* each leaves a reader that does not answer */
+		}
 		(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 	}
 }

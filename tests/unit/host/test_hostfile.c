@@ -190,6 +190,33 @@ TEST(hostfile_waits_for_a_reader_that_waits_for_a_cpu)
 	source_close(&mem);
 }
 
+/* As if the hypervisor had taken all CPUs away for longer than the deadline. */
+TEST(hostfile_does_not_count_time_without_cpus)
+{
+	struct byte_source mem;
+	char path[PATH_MAX];
+	uint64_t word = 42;
+	uint64_t got = 0;
+	add_proc_path(path, sizeof(path), "mem");
+	CHECK(!hostfile_open_proc(&mem, path));
+	int32_t reader = hostfile_reader_pid(&mem);
+	pid_t own = getpid();
+	CHECK(!kill(reader, SIGSTOP));
+	pid_t other = fork();
+	if (other == 0) {
+		(void)usleep(100000);
+		(void)kill(own, SIGSTOP);
+		(void)usleep((HOSTFILE_DEADLINE_MS + 100) * 1000);
+		(void)kill(own, SIGCONT);
+		(void)usleep(20000);
+		(void)kill(reader, SIGCONT);
+		_exit(0);
+	}
+	CHECK(!mem.ops->read(mem.ctx, &got, sizeof(got), (uintptr_t)&word, NULL) && got == 42);
+	CHECK(waitpid(other, NULL, 0) == other);
+	source_close(&mem);
+}
+
 TEST(hostfile_gives_up_after_a_few_readers)
 {
 	int32_t readers[HOSTFILE_ABANDONED_MAX];
@@ -205,6 +232,10 @@ TEST(hostfile_gives_up_after_a_few_readers)
 	uint64_t before = clock_mono_ns();
 	CHECK(hostfile_open_proc(&s, "/proc/self/mem") == -ETIMEDOUT);
 	CHECK(clock_mono_ns() - before < HOSTFILE_DEADLINE_MS * NS_PER_MS / 2);
+	hostfile_restart();
+	CHECK(!hostfile_open_proc(&s, "/proc/self/mem"));
+	CHECK(!s.ops->read(s.ctx, c, 1, (uintptr_t)c, NULL));
+	source_close(&s);
 	for (unsigned i = 0; i < HOSTFILE_ABANDONED_MAX; i++)
 		CHECK(!kill(readers[i], SIGCONT));
 }
