@@ -69,6 +69,7 @@ static void put_own(struct json *j, const struct bench_export *e)
 		{"major_faults", BENCH_MAJOR_FAULTS},
 		{"voluntary_switches", BENCH_VOLUNTARY_SWITCHES},
 		{"involuntary_switches", BENCH_INVOLUNTARY_SWITCHES},
+		{"migrations", BENCH_MIGRATIONS},
 		{"blocks_in", BENCH_BLOCKS_IN},
 		{"blocks_out", BENCH_BLOCKS_OUT},
 	};

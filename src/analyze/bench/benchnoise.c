@@ -11,15 +11,17 @@
 #define THROTTLED_PCT    1.0
 #define RUN_QUEUE_PCT    5.0
 #define AUTOCORRELATION  0.3
-#define SHORT_NS         5e6 /* of what a shell starts: its own time varies by as much */
-#define DISK_RUN_PCT     5.0 /* of the runs have major faults, and others none */
-#define OUTLIER_DISTANCE 3.0 /* interquartile ranges beyond the quartiles */
+#define SHORT_NS         5e6  /* of what a shell starts: its own time varies by as much */
+#define DISK_RUN_PCT     5.0  /* of the runs have major faults, and others none */
+#define OUTLIER_DISTANCE 3.0  /* interquartile ranges beyond the quartiles */
+#define MIGRATIONS_HZ    20.0 /* after each, caches are cold for about 100 us */
 #define MIN_RUNS         10
 
 struct sums {
 	double wall_ns;
 	double queue_ns;
 	double stolen_ns;
+	double nr_migrations;
 	size_t nr_runs;
 	size_t nr_with_major;
 };
@@ -34,6 +36,8 @@ static struct sums sum_runs(const struct bench_data *d)
 			s.queue_ns +=
 				v[BENCH_RUN_QUEUE] == UINT64_MAX ? 0 : (double)v[BENCH_RUN_QUEUE];
 			s.stolen_ns += (double)v[BENCH_STOLEN];
+			s.nr_migrations +=
+				v[BENCH_MIGRATIONS] == UINT64_MAX ? 0 : (double)v[BENCH_MIGRATIONS];
 			s.nr_with_major += v[BENCH_MAJOR_FAULTS] > 0;
 			s.nr_runs++;
 		}
@@ -60,6 +64,12 @@ static void add_machine(struct report *r, const struct bench_data *d, const stru
 			r,
 			"noise: the commands waited for a free CPU for %s %% of their time: other programs run on this machine",
 			num_pct(queue).s);
+	double migrations_hz = s->nr_migrations / (s->wall_ns / 1e9);
+	if (migrations_hz >= MIGRATIONS_HZ)
+		report_note(
+			r,
+			"noise: the commands were moved to another CPU %s times a second: taskset -c 1 keeps them on one, if they have one thread",
+			num_double(migrations_hz, 0).s);
 	if (s->nr_with_major && s->nr_with_major < s->nr_runs &&
 	    100.0 * (double)s->nr_with_major / (double)s->nr_runs >= DISK_RUN_PCT)
 		report_note(

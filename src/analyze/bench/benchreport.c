@@ -302,14 +302,15 @@ static const struct metric_row {
 	{BENCH_WALL, CELL_NS, "wall time"},
 	{BENCH_USER, CELL_NS, "user time"},
 	{BENCH_SYSTEM, CELL_NS, "system time"},
-	{BENCH_RUN_QUEUE, CELL_NS, "in the run queue (main thread)"},
+	{BENCH_RUN_QUEUE, CELL_NS, "run queue"},
 	{BENCH_PEAK_RSS, CELL_BYTES, "peak RSS"},
 	{BENCH_MINOR_FAULTS, CELL_FLOAT, "minor faults"},
 	{BENCH_MAJOR_FAULTS, CELL_FLOAT, "major faults"},
-	{BENCH_VOLUNTARY_SWITCHES, CELL_FLOAT, "voluntary context switches"},
-	{BENCH_INVOLUNTARY_SWITCHES, CELL_FLOAT, "involuntary context switches"},
-	{BENCH_BLOCKS_IN, CELL_FLOAT, "512-byte blocks read"},
-	{BENCH_BLOCKS_OUT, CELL_FLOAT, "512-byte blocks written"},
+	{BENCH_VOLUNTARY_SWITCHES, CELL_FLOAT, "voluntary switches"},
+	{BENCH_INVOLUNTARY_SWITCHES, CELL_FLOAT, "involuntary switches"},
+	{BENCH_MIGRATIONS, CELL_FLOAT, "CPU migrations"},
+	{BENCH_BLOCKS_IN, CELL_FLOAT, "blocks read"},
+	{BENCH_BLOCKS_OUT, CELL_FLOAT, "blocks written"},
 };
 
 static union cell value_cell(enum cell_kind kind, double v)
@@ -338,10 +339,15 @@ static void add_metric(struct report *r, struct report_table *t, const struct be
 static void add_metrics(struct report *r, const struct bench_data *d, enum cell_kind kind,
 			const char *key, const char *title, const struct report_column *columns)
 {
+	static const char *const hide_first[] = {"mad_ns",    "mad_bytes",    "mad",
+						 "stddev_ns", "stddev_bytes", "stddev",
+						 "mean_ns",   "mean_bytes",   "mean",
+						 NULL};
 	unsigned bits = d->nr_subjects > 1 ? WHEN_SEVERAL : 0;
 	struct report_table *t =
 		report_add_table_of(r, key, title, columns, ARRAY_LEN(time_columns), bits);
 	t->nr_first = 2 * d->nr_subjects;
+	t->hide_first = hide_first;
 	for (size_t k = 0; k < ARRAY_LEN(metric_rows); k++)
 		for (size_t i = 0; i < d->nr_subjects; i++)
 			if (metric_rows[k].kind == kind && d->subjects[i].nr_runs)
@@ -405,6 +411,7 @@ static void add_runs(struct report *r, const struct bench_data *d)
 		{.key = "major_faults", .title = "major faults", .kind = CELL_COUNT},
 		{.key = "voluntary", .title = "voluntary switches", .kind = CELL_COUNT},
 		{.key = "involuntary", .title = "involuntary switches", .kind = CELL_COUNT},
+		{.key = "migrations", .title = "migrations", .kind = CELL_COUNT},
 		{.key = "exit", .title = "exit", .kind = CELL_COUNT},
 	};
 	struct report_table *t = report_add_table_of(r, "runs", "runs", columns, ARRAY_LEN(columns),
@@ -427,6 +434,7 @@ static void add_runs(struct report *r, const struct bench_data *d)
 						      {.u = v[BENCH_MAJOR_FAULTS]},
 						      {.u = v[BENCH_VOLUNTARY_SWITCHES]},
 						      {.u = v[BENCH_INVOLUNTARY_SWITCHES]},
+						      {.u = v[BENCH_MIGRATIONS]},
 						      {.u = (uint64_t)s->runs[k].exit_code}});
 		}
 	}

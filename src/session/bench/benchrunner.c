@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,8 +51,11 @@ struct bench_runner {
 	struct region *region;
 	size_t used;
 	pid_t helper;
-	int control_fd; /* to the helper */
-	int output_fd;  /* the command's output; -1: not ours */
+	int control_fd;        /* to the helper */
+	int output_fd;         /* the command's output; -1: not ours */
+	int migrations_fd;     /* counts those of the helper and all commands; -1: not permitted */
+	int own_migrations_fd; /* those of the helper */
+	uint64_t nr_migrations;
 	uint64_t random;
 	uint64_t stolen_ns; /* the kernel's account at the last reading */
 	uint64_t stolen_at_ns;
@@ -187,10 +192,39 @@ static void close_stdio(const struct helper *h)
 			close(h->fds[i]);
 }
 
+static int open_migrations(pid_t helper, bool has_children)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_MIGRATIONS,
+		.inherit = has_children,
+	};
+	return (int)syscall(SYS_perf_event_open, &attr, helper, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/*
+ * Those of helper and commands minus those of the helper. (enable_on_exec would not do: the kernel swaps
+ * the contexts of a task and its clone, and then the helper's own event is the one that an exec enables.)
+ */
+static uint64_t migrations_since(struct bench_runner *r)
+{
+	uint64_t all;
+	uint64_t own;
+	if (r->migrations_fd < 0 || r->own_migrations_fd < 0 ||
+	    read(r->own_migrations_fd, &own, sizeof(own)) != sizeof(own) ||
+	    read(r->migrations_fd, &all, sizeof(all)) != sizeof(all))
+		return UINT64_MAX;
+	uint64_t before = r->nr_migrations;
+	r->nr_migrations = MAX(all, own) - own;
+	return MAX(r->nr_migrations, before) - before;
+}
+
 int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, struct err *err)
 {
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = xcalloc(1, sizeof(*r));
 	r->control_fd = r->output_fd = -1;
+	r->migrations_fd = r->own_migrations_fd = -1;
 	r->random = clock_mono_ns() | 1;
 	r->stolen_ns = host_steal_ns();
 	r->stolen_at_ns = clock_mono_ns();
@@ -215,6 +249,8 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, st
 	r->control_fd = ends[0];
 	if (r->helper < 0)
 		return err_sys(err, "cannot start a process");
+	r->migrations_fd = open_migrations(r->helper, true);
+	r->own_migrations_fd = open_migrations(r->helper, false);
 	*ret = TAKE(r);
 	return 0;
 }
@@ -225,6 +261,8 @@ void bench_runner_free(struct bench_runner *r)
 		return;
 	close_p(&r->control_fd); /* the helper reads end of file and exits */
 	close_p(&r->output_fd);
+	close_p(&r->migrations_fd);
+	close_p(&r->own_migrations_fd);
 	if (r->helper > 0)
 		while (waitpid(r->helper, NULL, 0) < 0 && errno == EINTR)
 			;
@@ -381,7 +419,8 @@ static uint64_t stolen_since(struct bench_runner *r)
 	return r->stolen_ns - before_ns;
 }
 
-static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_ns)
+static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_ns,
+		 uint64_t nr_migrations)
 {
 	const struct rusage *u = &g->used;
 	uint64_t peak = (uint64_t)u->ru_maxrss * 1024;
@@ -396,7 +435,7 @@ static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_
 		      [BENCH_MAJOR_FAULTS] = (uint64_t)u->ru_majflt,
 		      [BENCH_VOLUNTARY_SWITCHES] = (uint64_t)u->ru_nvcsw,
 		      [BENCH_INVOLUNTARY_SWITCHES] = (uint64_t)u->ru_nivcsw,
-		      [BENCH_MIGRATIONS] = UINT64_MAX,
+		      [BENCH_MIGRATIONS] = nr_migrations,
 		      [BENCH_BLOCKS_IN] = (uint64_t)u->ru_inblock,
 		      [BENCH_BLOCKS_OUT] = (uint64_t)u->ru_oublock},
 		.exit_code =
@@ -420,6 +459,6 @@ int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
 			err_hint(err, "is it in PATH? check with: command -v %s", argv[0]);
 		return -g->failure;
 	}
-	fill(ret_run, g, stolen_since(r));
+	fill(ret_run, g, stolen_since(r), migrations_since(r));
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "session/bench/benchlines.h"
@@ -65,6 +66,24 @@ TEST(bench_run_has_status_output_and_times)
 	CHECK(!run_shell(r, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", NULL, NULL, &run));
 	wall = run.v[BENCH_WALL];
 	CHECK(run.v[BENCH_USER] > 10000000 && run.v[BENCH_USER] < wall + wall / 10);
+}
+
+TEST(bench_migrations_are_those_of_the_command_and_its_children)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		tap_skip("one CPU");
+	for (int i = 0; i < 4; i++) { /* see migrations_since */
+		struct bench_run run;
+		CHECK(!run_shell(
+			r,
+			"move() { for i in 1 2 3 4 5; do taskset -pc 0 $1; taskset -pc 1 $1; done; }\n"
+			"move $$; sh -c 'kill -STOP $$; exit 0' & move $!; kill -CONT $!; wait $!",
+			NULL, NULL, &run));
+		if (run.v[BENCH_MIGRATIONS] == UINT64_MAX)
+			tap_skip("no permission to count events");
+		CHECK(run.v[BENCH_MIGRATIONS] >= 9 && run.v[BENCH_MIGRATIONS] < 1000);
+	}
 }
 
 TEST(bench_a_command_that_cannot_run_is_an_error_and_the_next_one_runs)
