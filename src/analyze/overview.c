@@ -158,7 +158,7 @@ void overview_report(struct report *r, const struct selection *sel, const struct
 	if (view_is_cpu_time(sel)) {
 		CLEANUP(measures_free_p) struct measures *m = measures_new(sel->p, spec, input);
 		measures_give_cpu(m, sel);
-		diagnose_page(r, m, 1u << MEASURE_CPU, 0);
+		diagnose_page(r, m, 1u << MEASURE_CPU, 0, 0);
 		skid_note_cost(r, sel);
 	}
 	top_report(r, sel, BY_FUNCTION, limits);

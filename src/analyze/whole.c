@@ -55,16 +55,13 @@ static void order_tables(struct report *r)
 	free(sorted);
 }
 
-/* What was done, not what is wrong: no answers of a page of everything. */
 static int add_counts(struct report *r, const struct profile *p, const struct select_spec *spec,
 		      const struct view_limits *limits, struct err *err)
 {
-	size_t nr_findings = r->findings.n;
 	if (tables_has_rows(p, TABLE_IO) || tables_has_rows(p, TABLE_BLOCK))
 		TRY(iosum_add(r, p, spec, limits, err));
 	if (tables_has_rows(p, TABLE_FAULTS) || tables_has_rows(p, TABLE_RECLAIM))
 		TRY(faultsum_add(r, p, spec, limits, err));
-	r->findings.n = nr_findings;
 	return 0;
 }
 

@@ -128,7 +128,20 @@ const char *diagnose_sentence(struct arena *a, struct diagnoses *d, const struct
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct)
+typedef void add_sentence(struct report *r, const char *fmt, ...);
+
+static add_sentence *adder_of(enum rule_answer answer, unsigned flags)
+{
+	bool is_part = flags & DIAGNOSE_PART;
+	if (flags & DIAGNOSE_WRONG && rule_is_of_done(answer))
+		return NULL;
+	if (answer == RULE_NOTE || (answer == RULE_SUMMARY && is_part))
+		return report_note;
+	return answer == RULE_INCONCLUSIVE && is_part ? report_detail : report_finding;
+}
+
+void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct,
+		   unsigned flags)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(rules_release) struct rules rules = {0};
@@ -140,9 +153,11 @@ void diagnose_page(struct report *r, struct measures *m, uint32_t sections, doub
 	diagnose_run(&d, &a, &rules, m, sections);
 	for (size_t i = 0; i < d.nr_fired; i++) {
 		const struct diagnosis *one = d.fired[i];
-		bool is_note = one->rule->answer == RULE_NOTE;
-		(is_note ? report_note : report_finding)(r, "%s", diagnose_sentence(&a, &d, one));
-		nr_longer += !is_note && one->order > before_pct;
+		add_sentence *add = adder_of(one->rule->answer, flags);
+		if (!add)
+			continue;
+		add(r, "%s", diagnose_sentence(&a, &d, one));
+		nr_longer += !flags && add == report_finding && one->order > before_pct;
 	}
 	r->is_no_load |= d.nr_fired && d.fired[0]->rule->answer == RULE_NO_LOAD;
 	if (!nr_before || !nr_longer)

@@ -49,10 +49,16 @@ struct formula_names diagnose_names(struct diagnoses *d);
 /* Returns the sentence of a rule that fired, in the arena. */
 const char *diagnose_sentence(struct arena *a, struct diagnoses *d, const struct diagnosis *one);
 
+enum diagnose_flags {
+	DIAGNOSE_PART = 1 << 0,  /* the page is of more sections: what was done is a note */
+	DIAGNOSE_WRONG = 1 << 1, /* only what is wrong */
+};
+
 /*
  * Adds the findings of the built-in rules of these sections to a page. Findings that @r has already
- * come behind those with more than @before_pct of the time.
+ * come behind those with more than @before_pct of the time, without flags.
  */
-void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct);
+void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct,
+		   unsigned flags);
 
 #endif

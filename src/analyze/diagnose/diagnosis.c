@@ -150,7 +150,10 @@ static void add_finding(struct report *r, struct report_table *t, struct diagnos
 	add_part(r, t, id, "measured", measured_text(&a, d, one));
 	add_part(r, t, id, "test",
 		 arena_strndup(&a, one->rule->test_text.p, one->rule->test_text.n));
-	add_part(r, t, id, "holds", hold_text(&a, slices, (size_t)(one - d->all)));
+	/* Verdicts on readings of memory and growing sites are of the whole capture. */
+	bool is_of_whole = one->rule->needs & (1u << MEASURE_MEMORY | 1u << MEASURE_HEAP);
+	if (!is_of_whole && !rule_is_of_done(one->rule->answer))
+		add_part(r, t, id, "holds", hold_text(&a, slices, (size_t)(one - d->all)));
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		CLEANUP(buf_release) struct buf b = {0};
 		rule_add_text(&b, one->rule, parts[i].kind, &names, "; or ");
@@ -200,7 +203,7 @@ static size_t choose(const struct diagnosis **ret_shown, const struct diagnoses 
 	for (int is_summary = 0; is_summary < 2 && !nr; is_summary++)
 		for (size_t i = 0; i < d->nr_fired && nr < DIAGNOSIS_FINDINGS_MAX; i++) {
 			enum rule_answer answer = d->fired[i]->rule->answer;
-			if (answer != RULE_NOTE && (answer == RULE_SUMMARY) == is_summary)
+			if (answer != RULE_NOTE && rule_is_of_done(answer) == is_summary)
 				ret_shown[nr++] = d->fired[i];
 		}
 	return nr;
@@ -218,7 +221,7 @@ static void add_findings(struct report *r, struct diagnoses *d,
 	struct report_table *t =
 		report_add_table(r, "findings", "what proves it", columns, ARRAY_LEN(columns));
 	t->nr_first = 40;
-	if (shown[0]->rule->answer == RULE_SUMMARY)
+	if (rule_is_of_done(shown[0]->rule->answer))
 		report_finding(r, "no rule for a problem fired; what was recorded:");
 	for (size_t i = 0; i < nr; i++)
 		add_finding(r, t, d, shown[i], slices);

@@ -61,10 +61,14 @@ struct measures {
 	const char *input; /* file name for commands, or NULL */
 	uint32_t left_out; /* sections, bits */
 	struct waitmeasures *waits;
-	struct cpumeasures *cpu; /* cpumeasures.c */
+	struct cpumeasures *cpu;       /* cpumeasures.c */
+	struct memorymeasures *memory; /* memorymeasures.c */
+	struct heapmeasures *heap;
+	struct iomeasures *io; /* iomeasures.c */
 };
 
 void wait_measures_release(struct measures *m);
+void heap_measures_release(struct measures *m);
 /* Selects and breaks down; NULL: that is not possible with these filters. */
 struct waitmeasures *measured_waits(struct measures *m);
 /* Tables of locks, waiting functions and executors; NULL as above. */
@@ -83,6 +87,10 @@ const char *measures_name(struct measures *m, const char *name);
 const struct measure *capture_measures(size_t *ret_nr);
 const struct measure *wait_measures(size_t *ret_nr);
 const struct measure *cause_measures(size_t *ret_nr);
+const struct measure *memory_measures(size_t *ret_nr);
+const struct measure *heap_measures(size_t *ret_nr);
+const struct measure *io_measures(size_t *ret_nr);
+const struct measure *fault_measures(size_t *ret_nr);
 const struct measure *cpu_measures(size_t *ret_nr);
 const struct measure *reason_measures(size_t *ret_nr); /* the family by reason */
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyze/memory/heapweights.h"
 #include "base/mem.h"
 
 static const struct section {
@@ -17,6 +18,10 @@ static const struct section {
 			   "assay offcpu, assay cpu --offcpu",
 			   {wait_measures, cause_measures}},
 	[MEASURE_CPU] = {"cpu", "assay cpu", {cpu_measures}},
+	[MEASURE_MEMORY] = {"memory", "assay watch -o FILE", {memory_measures}},
+	[MEASURE_HEAP] = {"heap", "assay heap", {heap_measures}},
+	[MEASURE_IO] = {"io", "assay io", {io_measures}},
+	[MEASURE_FAULTS] = {"faults", "assay faults", {fault_measures}},
 };
 
 struct measures *measures_new(const struct profile *p, const struct select_spec *spec,
@@ -34,6 +39,7 @@ void measures_free(struct measures *m)
 	if (!m)
 		return;
 	wait_measures_release(m);
+	heap_measures_release(m);
 	arena_release(&m->a);
 	free(m);
 }
@@ -59,6 +65,14 @@ bool measures_has(const struct measures *m, enum measure_section section)
 		return tables_has_rows(m->p, TABLE_OFF_CPU) || tables_has_rows(m->p, TABLE_ON_CPU);
 	case MEASURE_CPU:
 		return tables_has_rows(m->p, TABLE_SAMPLES);
+	case MEASURE_MEMORY:
+		return m->memory || tables_has_rows(m->p, TABLE_MEMORY);
+	case MEASURE_HEAP:
+		return m->heap || heapweights_exist(m->p);
+	case MEASURE_IO:
+		return tables_has_rows(m->p, TABLE_IO) || tables_has_rows(m->p, TABLE_BLOCK);
+	case MEASURE_FAULTS:
+		return tables_has_rows(m->p, TABLE_FAULTS) || tables_has_rows(m->p, TABLE_RECLAIM);
 	case MEASURE_SECTION_NR:
 		break;
 	}

@@ -24,7 +24,11 @@
 enum measure_section {
 	MEASURE_CAPTURE, /* the capture itself: losses, duration, facts; always there */
 	MEASURE_WAITS,
-	MEASURE_CPU, /* samples of CPU time */
+	MEASURE_CPU,    /* samples of CPU time */
+	MEASURE_MEMORY, /* readings over time */
+	MEASURE_HEAP,   /* allocations */
+	MEASURE_IO,     /* calls, block device requests */
+	MEASURE_FAULTS, /* page faults, reclaim */
 	MEASURE_SECTION_NR
 };
 
@@ -55,6 +59,14 @@ void measures_give_waits(struct measures *m, const struct selection *sel, const 
 			 const struct report *r);
 /* As above: the selection of CPU samples that a page is of. */
 void measures_give_cpu(struct measures *m, const struct selection *sel);
+struct memverdict;
+void measures_give_memory(struct measures *m, const struct memverdict *v);
+struct heapfigures;
+void measures_give_heap(struct measures *m, const struct heapfigures *f, double seconds);
+struct io_figures;
+void measures_give_io(struct measures *m, const struct io_figures *f);
+struct fault_figures;
+void measures_give_faults(struct measures *m, const struct fault_figures *f);
 /* Leaves other sections than these (bits) out, as if they were not recorded. */
 void measures_confine(struct measures *m, uint32_t kept);
 

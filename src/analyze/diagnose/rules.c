@@ -6,7 +6,7 @@
 #include <errno.h>
 
 /* In the order in which they are tried: what is over others comes first. */
-#define SUBJECTS(each) each(capture) each(waits) each(cpu)
+#define SUBJECTS(each) each(capture) each(waits) each(cpu) each(memory) each(io)
 
 #define EMBED(name)                                                                            \
 	__asm__(".section .rodata\n"                                                           \
@@ -151,9 +151,10 @@ static int read_needs(struct reader *rd, struct sv value)
 		enum measure_section section;
 		struct sv one = sv_trim(sv_split(&value, ','));
 		if (!measure_section_from_key(one, &section))
-			return err_set(rd->err, -EINVAL,
-				       "'%.*s': expected capture, waits, cpu, memory, io or faults",
-				       SV_ARGS(one));
+			return err_set(
+				rd->err, -EINVAL,
+				"'%.*s': expected capture, waits, cpu, memory, heap, io or faults",
+				SV_ARGS(one));
 		rd->rule.needs |= 1u << section;
 	}
 	return 0;
@@ -167,11 +168,14 @@ static int read_answer(struct reader *rd, struct sv value)
 		rd->rule.answer = RULE_INVALID;
 	else if (sv_eq_str(value, "summary"))
 		rd->rule.answer = RULE_SUMMARY;
+	else if (sv_eq_str(value, "inconclusive"))
+		rd->rule.answer = RULE_INCONCLUSIVE;
 	else if (sv_eq_str(value, "note"))
 		rd->rule.answer = RULE_NOTE;
 	else if (!sv_eq_str(value, "finding"))
 		return err_set(rd->err, -EINVAL,
-			       "expected finding, no load, invalid, summary or note");
+			       "expected finding, no load, invalid, summary, inconclusive "
+			       "or note");
 	return 0;
 }
 

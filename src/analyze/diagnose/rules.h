@@ -30,9 +30,10 @@
 enum rule_answer {
 	RULE_FINDING,
 	RULE_NO_LOAD,
-	RULE_INVALID, /* the capture itself is not to be relied on */
-	RULE_SUMMARY, /* what was done, not what is wrong: of diagnoses without findings */
-	RULE_NOTE,    /* of pages only, and not the answer of one */
+	RULE_INVALID,      /* the capture itself is not to be relied on */
+	RULE_SUMMARY,      /* what was done, not what is wrong: of diagnoses without findings */
+	RULE_INCONCLUSIVE, /* as summary: it cannot be said */
+	RULE_NOTE,         /* of pages only, and not the answer of one */
 };
 
 /* The texts of a rule; each may have several lines, with a condition or none. */
@@ -81,6 +82,12 @@ void rules_add_builtin_text(struct buf *to);
 int rules_add(struct rules *rules, struct arena *a, struct sv text, struct err *err);
 /* Adds the built-in rules. */
 void rules_add_builtin(struct rules *rules, struct arena *a);
+
+/* Whether rules with this answer say what was done, or that it is not known; not what is wrong. */
+static inline bool rule_is_of_done(enum rule_answer answer)
+{
+	return answer == RULE_SUMMARY || answer == RULE_INCONCLUSIVE;
+}
 
 /* Whether @rule is over the later rule @id. */
 bool rule_is_over(const struct rule *rule, const char *id);

@@ -5,17 +5,23 @@
 
 #include <errno.h>
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/io/taggroups.h"
 #include "analyze/wait/frames.h"
 #include "base/text/num.h"
+#include "base/text/shortname.h"
+
+#define NAME_TEXT 48 /* columns, as view_name */
 
 enum { MAJOR = 0, MINOR = 1 };
 
 struct faultsum {
-	struct report *r;
+	struct report *r; /* NULL: only the figures */
 	const struct profile *p;
 	const struct view_limits *limits;
 	struct arena *a;
+	struct arena *out; /* of texts of the figures */
+	struct fault_figures *figures;
 	double seconds;
 	struct waitframes *frames;
 };
@@ -110,10 +116,11 @@ static uint64_t nr_minor(const struct tag_group *g)
 }
 
 /* The first of a ranking by faults: "most (84 %) in X". */
-static const char *most_text(struct report *r, const struct tag_groups *groups, const char *where,
+static const char *most_text(struct arena *a, const struct tag_groups *groups, const char *where,
 			     uint64_t (*nr)(const struct tag_group *g))
 {
 	const struct tag_group *most = NULL;
+	CLEANUP(buf_release) struct buf name = {0};
 	uint64_t all = 0;
 	vec_foreach(g, &groups->groups) {
 		all += nr(g);
@@ -121,32 +128,33 @@ static const char *most_text(struct report *r, const struct tag_groups *groups, 
 			most = g;
 	}
 	double pct = all ? 100.0 * (double)nr(most) / (double)all : 0;
-	const char *name = most && most->texts[0] && *most->texts[0] ? view_name(r, most->texts[0])
-								     : "[unknown]";
-	return arena_fmt(&r->arena, "%s (%s %%) %s %s", view_most(pct), num_double(pct, 0).s, where,
-			 name);
+	bool has_name = most && most->texts[0] && *most->texts[0];
+	shortname_add(&name, sv_from_str(has_name ? most->texts[0] : "[unknown]"), NAME_TEXT);
+	return arena_fmt(a, "%s (%s %%) %s %s", view_most(pct), num_double(pct, 0).s, where,
+			 buf_str(&name));
 }
 
-/* Major faults wait for the disk, so they are named first, however few. */
-static void add_answer(struct faultsum *s, const struct tag_groups *objects,
-		       const struct tag_groups *functions)
+static void fill_faults(struct fault_figures *f, struct arena *a, const struct tag_groups *objects,
+			const struct tag_groups *functions)
 {
 	struct amount all[2] = {0};
-	vec_foreach(g, &objects->groups)
+	vec_foreach(g, &objects->groups) {
+		const char *name = g->texts[0] ? g->texts[0] : "";
+		bool is_anon = !strncmp(name, "[anon", 5) || !strncmp(name, "[heap", 5) ||
+			       !strncmp(name, "[stack", 6);
 		for (size_t i = 0; i < ARRAY_LEN(all); i++)
 			amount_merge(&all[i], &g->amounts[i]);
-	if (all[MAJOR].nr)
-		report_finding(s->r, "%s read pages from disk and took %s; %s, %s",
-			       num_noun(all[MAJOR].nr, "major faults").s, num_ns(all[MAJOR].ns).s,
-			       most_text(s->r, objects, "in", nr_major),
-			       most_text(s->r, functions, "by", nr_major));
-	else
-		report_finding(s->r, "no major fault: no page was read from disk");
-	if (all[MINOR].nr)
-		report_finding(s->r, "%s (page new or in memory) took %s; %s, %s",
-			       num_noun(all[MINOR].nr, "minor faults").s, num_ns(all[MINOR].ns).s,
-			       most_text(s->r, objects, "in", nr_minor),
-			       most_text(s->r, functions, "by", nr_minor));
+		f->nr_major_anon += is_anon ? g->amounts[MAJOR].nr : 0;
+	}
+	f->has_faults = true;
+	f->nr_major = all[MAJOR].nr;
+	f->major_ns = all[MAJOR].ns;
+	f->nr_minor = all[MINOR].nr;
+	f->minor_ns = all[MINOR].ns;
+	f->major_objects = most_text(a, objects, "in", nr_major);
+	f->major_functions = most_text(a, functions, "by", nr_major);
+	f->minor_objects = most_text(a, objects, "in", nr_minor);
+	f->minor_functions = most_text(a, functions, "by", nr_minor);
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */
@@ -170,7 +178,9 @@ static int add_faults(struct faultsum *s, const struct select_spec *spec, struct
 		amount_add(&tag_groups_at(&objects, &object, 1)->amounts[which], &row);
 		amount_add(&tag_groups_at(&functions, texts, 2)->amounts[which], &row);
 	}
-	add_answer(s, &objects, &functions);
+	fill_faults(s->figures, s->out, &objects, &functions);
+	if (!s->r)
+		return 0;
 	add_table(s, &kinds_table, &kinds);
 	add_table(s, &objects_table, &objects);
 	add_table(s, &functions_table, &functions);
@@ -206,13 +216,55 @@ static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struc
 		struct waitframe f = waitframe_of(s->frames, row.stack);
 		const char *texts[] = {row.detail, waitframe_name(s->p, &f)};
 		amount_add(tag_groups_at(&kinds, &kind, 1)->amounts, &row);
-		if (strcmp(row.detail, "kswapd") != 0)
+		if (strcmp(row.detail, "kswapd") != 0) {
+			s->figures->nr_reclaims += row.nr;
+			s->figures->reclaim_ns += row.ns;
 			amount_add(tag_groups_at(&functions, texts, 2)->amounts, &row);
+		}
 	}
+	if (!s->r)
+		return 0;
 	add_table(s, &reclaim_kinds_table, &kinds);
 	if (functions.groups.n)
 		add_table(s, &reclaim_functions_table, &functions);
 	return 0;
+}
+
+static int sum_up(struct fault_figures *f, struct arena *out, struct report *r,
+		  const struct profile *p, const struct select_spec *spec,
+		  const struct selection *sel, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct faultsum s = {
+		.r = r,
+		.p = p,
+		.limits = limits,
+		.a = &scratch,
+		.out = out,
+		.figures = f,
+		.seconds = (double)view_duration_ns(sel) / 1e9,
+		.frames = waitframes_new(&scratch, p),
+	};
+	*f = (struct fault_figures){.seconds = s.seconds};
+	TRY(add_faults(&s, spec, err));
+	return add_reclaim(&s, spec, err);
+}
+
+static int select_faults(struct arena *a, const struct profile *p, struct select_spec *own,
+			 struct selection *ret_sel, struct err *err)
+{
+	own->event = table_key(tables_has_rows(p, TABLE_FAULTS) ? TABLE_FAULTS : TABLE_RECLAIM);
+	return select_run(a, p, own, ret_sel, err);
+}
+
+int faultsum_figures(struct fault_figures *ret_f, struct arena *a, const struct profile *p,
+		     const struct select_spec *spec, struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	TRY(select_faults(&scratch, p, &own, &sel, err));
+	return sum_up(ret_f, a, NULL, p, &own, &sel, NULL, err);
 }
 
 static int report_faults(struct report *r, const struct profile *p, const struct select_spec *spec,
@@ -222,24 +274,18 @@ static int report_faults(struct report *r, const struct profile *p, const struct
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = table_key(tables_has_rows(p, TABLE_FAULTS) ? TABLE_FAULTS : TABLE_RECLAIM);
-	TRY(select_run(&scratch, p, &own, &sel, err));
-	struct faultsum s = {
-		.r = r,
-		.p = p,
-		.limits = limits,
-		.a = &scratch,
-		.seconds = (double)view_duration_ns(&sel) / 1e9,
-		.frames = waitframes_new(&scratch, p),
-	};
+	struct fault_figures f;
+	TRY(select_faults(&scratch, p, &own, &sel, err));
 	if (!is_part)
 		view_begin(r, &sel, "page faults");
-	int rc = add_faults(&s, &own, err);
-	rc = rc ? rc : add_reclaim(&s, &own, err);
-	if (!rc && input)
+	TRY(sum_up(&f, &scratch, r, p, &own, &sel, limits, err));
+	CLEANUP(measures_free_p) struct measures *m = measures_new(p, &own, input);
+	measures_give_faults(m, &f);
+	diagnose_page(r, m, 1u << MEASURE_FAULTS, 0, is_part ? DIAGNOSE_PART : 0);
+	if (input)
 		report_hint(r, &(struct report_hint){
 				       HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_FAULTS)}}});
-	return rc;
+	return 0;
 }
 
 int faultsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

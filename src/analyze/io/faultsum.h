@@ -14,6 +14,26 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* Sums, for the measures of diagnose/. Texts are in the caller's arena. */
+struct fault_figures {
+	double seconds;
+	bool has_faults; /* faults were recorded, not only reclaim */
+	uint64_t nr_major;
+	uint64_t major_ns;
+	uint64_t nr_major_anon; /* of anonymous memory: read from swap */
+	uint64_t nr_minor;
+	uint64_t minor_ns;
+	const char *major_objects; /* "most (84 %) in data.db" */
+	const char *major_functions;
+	const char *minor_objects;
+	const char *minor_functions;
+	uint64_t nr_reclaims; /* by threads of the program */
+	uint64_t reclaim_ns;
+};
+
+int faultsum_figures(struct fault_figures *ret_f, struct arena *a, const struct profile *p,
+		     const struct select_spec *spec, struct err *err);
+
 /*
  * Adds tables "faults", "fault_objects", "fault_functions", "reclaim", "reclaim_functions". @input:
  * file name for hints; NULL: no hints. Errors as select_run.

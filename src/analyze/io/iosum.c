@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/io/taggroups.h"
 #include "analyze/view.h"
 #include "analyze/wait/frames.h"
@@ -53,6 +54,7 @@ struct iosum {
 	const struct profile *p;
 	const struct view_limits *limits;
 	struct arena *a;
+	struct arena *out; /* of texts of the figures */
 	double seconds;
 	const struct selection *sel;
 	const struct select_spec *spec;
@@ -192,7 +194,19 @@ static void add_table(struct iosum *s, const struct tag_table *table, struct tag
 	tag_report(groups, s->r, table, s->limits->max_rows, s->seconds);
 }
 
-static int add_block(struct iosum *s, const struct select_spec *spec, struct err *err)
+static void fill_block(struct io_figures *f, const struct tag_groups *groups)
+{
+	struct amount all = {0};
+	vec_foreach(g, &groups->groups)
+		amount_merge(&all, g->amounts);
+	f->nr_requests = all.nr;
+	f->request_ns = all.ns;
+	f->request_p50_ns = all.q.nr_all ? quantile_at(&all.q, 0.5) : 0;
+	f->request_p99_ns = all.q.nr_all ? quantile_at(&all.q, 0.99) : 0;
+}
+
+static int add_block(struct iosum *s, struct io_figures *f, const struct select_spec *spec,
+		     struct err *err)
 {
 	struct tag_rows rows;
 	struct tag_row row;
@@ -206,10 +220,11 @@ static int add_block(struct iosum *s, const struct select_spec *spec, struct err
 				       profile_text(s->p, row.tag->object)};
 		amount_add(tag_groups_at(&groups, texts, 3)->amounts, &row);
 	}
+	fill_block(f, &groups);
 	struct tag_table table = block_table;
 	if (select_scope(spec) != SELECT_ALL)
 		table.title = "block device requests (of the selection)";
-	if (groups.groups.n)
+	if (groups.groups.n && s->r)
 		add_table(s, &table, &groups);
 	return 0;
 }
@@ -243,7 +258,7 @@ static const struct tag_group *largest(const struct tag_groups *groups,
  * The time of sync calls is that from call to return, the reason fsync of waits only what is blocked. A page
  * that has both says how much of the one is the other.
  */
-static const char *blocked_part(struct iosum *s, uint64_t in_calls_ns)
+static const char *blocked_part(const struct iosum *s, uint64_t in_calls_ns)
 {
 	struct select_spec own = *s->spec;
 	struct selection sel;
@@ -257,41 +272,42 @@ static const char *blocked_part(struct iosum *s, uint64_t in_calls_ns)
 			ns += (uint64_t)MAX(sel.tagged[i].values[1], 0);
 	if (ns > in_calls_ns)
 		return "";
-	return arena_fmt(s->a,
+	return arena_fmt(s->out,
 			 "; from call to return: blocked for %s of it (fsync in the thread time "
 			 "breakdown), on CPU or runnable in the rest",
 			 num_ns(ns).s);
 }
 
-/* Where most of the time in calls is, and most of the bytes. */
-static void add_answer(struct iosum *s)
+static const char *file_name(const struct tag_group *g)
+{
+	return g && g->texts[0] && *g->texts[0] ? g->texts[0] : "files of unknown path";
+}
+
+static void fill_calls(struct io_figures *f, const struct iosum *s)
 {
 	const struct amount *rd = &s->total[READS];
 	const struct amount *wr = &s->total[WRITES];
-	uint64_t ns = rd->ns + wr->ns + s->total[SYNCS].ns;
 	const struct tag_group *call = largest(&s->calls, time_of);
 	const struct tag_group *file = largest(&s->files, time_of);
-	if (!call || !ns)
-		return;
-	const struct amount *of = call->amounts;
-	report_finding(s->r,
-		       "%s in %s calls, %s %% of it in %s (%s, %s on average); %s (%s %%) "
-		       "with %s%s",
-		       num_ns(ns).s, s->has_syncs_only ? "sync" : "I/O",
-		       num_double(view_pct(of->ns, ns), 0).s, call->texts[1],
-		       num_noun(of->nr, "calls").s, num_ns(of->nr ? of->ns / of->nr : 0).s,
-		       view_most(view_pct(time_of(file), ns)),
-		       num_double(view_pct(time_of(file), ns), 0).s,
-		       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
-							 : "files of unknown path",
-		       blocked_part(s, s->total[SYNCS].ns));
-	file = largest(&s->files, weight_of_bytes);
-	if (s->seconds > 0 && rd->bytes + wr->bytes)
-		report_finding(s->r, "%s/s read, %s/s written; most bytes with %s",
-			       num_bytes((uint64_t)((double)rd->bytes / s->seconds)).s,
-			       num_bytes((uint64_t)((double)wr->bytes / s->seconds)).s,
-			       file->texts[0] && *file->texts[0] ? view_name(s->r, file->texts[0])
-								 : "files of unknown path");
+	const struct tag_group *bytes = largest(&s->files, weight_of_bytes);
+	struct amount syncs = {0};
+	vec_foreach(g, &s->syncs.groups)
+		amount_merge(&syncs, g->amounts);
+	f->has_syncs_only = s->has_syncs_only;
+	f->ns = rd->ns + wr->ns + s->total[SYNCS].ns;
+	f->blocked = blocked_part(s, s->total[SYNCS].ns);
+	f->call = call ? arena_strdup(s->out, call->texts[1]) : "";
+	f->call_nr = call ? call->amounts->nr : 0;
+	f->call_ns = call ? call->amounts->ns : 0;
+	f->file = arena_strdup(s->out, file_name(file));
+	f->file_ns = file ? time_of(file) : 0;
+	f->bytes_file = arena_strdup(s->out, file_name(bytes));
+	f->nr_reads = rd->nr;
+	f->read_bytes = rd->bytes;
+	f->write_bytes = wr->bytes;
+	f->nr_syncs = syncs.nr;
+	f->sync_ns = syncs.ns;
+	f->sync_p99_ns = syncs.q.nr_all ? quantile_at(&syncs.q, 0.99) : 0;
 }
 
 static void add_notes(struct iosum *s, const char *input)
@@ -314,8 +330,8 @@ static void add_notes(struct iosum *s, const char *input)
 					  HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_IO)}}});
 }
 
-static int add_io(struct iosum *s, const struct select_spec *spec, const char *input,
-		  struct err *err)
+static int add_io(struct iosum *s, struct io_figures *f, const struct select_spec *spec,
+		  const char *input, struct err *err)
 {
 	struct tag_rows rows;
 	struct tag_row row;
@@ -324,8 +340,10 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 		return rc == -ENOENT ? 0 : rc;
 	while (tag_rows_next(&rows, &row))
 		add_row(s, &row);
+	fill_calls(f, s);
+	if (!s->r)
+		return 0;
 	add_ratio(s);
-	add_answer(s);
 	struct tag_table calls = calls_table;
 	if (s->has_syncs_only)
 		calls.title = "sync calls";
@@ -338,24 +356,23 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 	return 0;
 }
 
-static int report_io(struct report *r, const struct profile *p, const struct select_spec *spec,
-		     bool is_part, const char *input, const struct view_limits *limits,
-		     struct err *err)
+/* @r NULL: only the figures, with texts in @out. */
+static int sum_up(struct io_figures *f, struct arena *out, struct report *r,
+		  const struct profile *p, const struct select_spec *spec,
+		  const struct selection *sel, const char *input, const struct view_limits *limits,
+		  struct err *err)
 {
 	CLEANUP(arena_release) struct arena scratch = {0};
-	struct select_spec own = *spec;
-	struct selection sel;
-	own.event = table_key(tables_has_rows(p, TABLE_IO) ? TABLE_IO : TABLE_BLOCK);
-	TRY(select_run(&scratch, p, &own, &sel, err));
 	CLEANUP(iosum_release)
 	struct iosum s = {
 		.r = r,
 		.p = p,
-		.sel = &sel,
+		.sel = sel,
 		.spec = spec,
 		.limits = limits,
 		.a = &scratch,
-		.seconds = (double)view_duration_ns(&sel) / 1e9,
+		.out = out,
+		.seconds = (double)view_duration_ns(sel) / 1e9,
 		.has_syncs_only = profile_get_fact(p, FACT_IO_SYNCS_ONLY),
 		.frames = waitframes_new(&scratch, p),
 		.calls.arena = &scratch,
@@ -363,10 +380,44 @@ static int report_io(struct report *r, const struct profile *p, const struct sel
 		.functions.arena = &scratch,
 		.syncs.arena = &scratch,
 	};
+	*f = (struct io_figures){.seconds = s.seconds};
+	TRY(add_io(&s, f, spec, input, err));
+	return add_block(&s, f, spec, err);
+}
+
+static int select_io(struct arena *a, const struct profile *p, struct select_spec *own,
+		     struct selection *ret_sel, struct err *err)
+{
+	own->event = table_key(tables_has_rows(p, TABLE_IO) ? TABLE_IO : TABLE_BLOCK);
+	return select_run(a, p, own, ret_sel, err);
+}
+
+int iosum_figures(struct io_figures *ret_f, struct arena *a, const struct profile *p,
+		  const struct select_spec *spec, struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	TRY(select_io(&scratch, p, &own, &sel, err));
+	return sum_up(ret_f, a, NULL, p, &own, &sel, NULL, NULL, err);
+}
+
+static int report_io(struct report *r, const struct profile *p, const struct select_spec *spec,
+		     bool is_part, const char *input, const struct view_limits *limits,
+		     struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	struct io_figures f;
+	TRY(select_io(&scratch, p, &own, &sel, err));
 	if (!is_part)
 		view_begin(r, &sel, "file and network I/O");
-	TRY(add_io(&s, &own, input, err));
-	return add_block(&s, &own, err);
+	TRY(sum_up(&f, &scratch, r, p, &own, &sel, input, limits, err));
+	CLEANUP(measures_free_p) struct measures *m = measures_new(p, &own, input);
+	measures_give_io(m, &f);
+	diagnose_page(r, m, 1u << MEASURE_IO, 0, is_part ? DIAGNOSE_PART : 0);
+	return 0;
 }
 
 int iosum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

@@ -16,6 +16,33 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* Sums, for the measures of diagnose/. Texts are in the caller's arena. */
+struct io_figures {
+	double seconds;
+	bool has_syncs_only; /* reads and writes were not recorded */
+	uint64_t ns;         /* in all calls */
+	const char *blocked; /* "; from call to return: blocked for ..", or "" */
+	const char *call;    /* the one with most time; "": none */
+	uint64_t call_nr;
+	uint64_t call_ns;
+	const char *file; /* with most time */
+	uint64_t file_ns;
+	const char *bytes_file; /* with most bytes */
+	uint64_t nr_reads;
+	uint64_t read_bytes;
+	uint64_t write_bytes;
+	uint64_t nr_syncs;
+	uint64_t sync_ns;
+	uint64_t sync_p99_ns;
+	uint64_t nr_requests; /* of block devices */
+	uint64_t request_ns;
+	uint64_t request_p50_ns;
+	uint64_t request_p99_ns;
+};
+
+int iosum_figures(struct io_figures *ret_f, struct arena *a, const struct profile *p,
+		  const struct select_spec *spec, struct err *err);
+
 /*
  * Adds tables "io_calls", "io_files", "io_functions", "io_syncs", "block". @input: file name for
  * hints; NULL: no hints. Errors as select_run.

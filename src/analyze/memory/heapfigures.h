@@ -66,6 +66,14 @@ struct heap_groups {
 	struct map index;
 };
 
+/* The fastest growing allocation site, see leaktable.h. */
+struct heap_growing {
+	const char *site;     /* NULL: none */
+	double per_min;       /* bytes */
+	double per_min_error; /* half width of the 95 % interval */
+	size_t nr_more;       /* further sites that grow */
+};
+
 struct heapfigures {
 	const struct profile *p;
 	struct arena *arena;
@@ -85,6 +93,7 @@ struct heapfigures {
 	bool has_merged; /* massif's trees: a function without a row may be below its threshold */
 	bool is_sampled; /* numbers are estimates from samples */
 	bool is_exact;   /* sampled, but what was allocated is scaled to exact counts */
+	struct heap_growing growing;
 	int64_t not_sampled_bytes; /* of the allocations of sizes of which none was sampled */
 };
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/memory/heapfigures.h"
 #include "analyze/memory/heapviews.h"
 #include "analyze/memory/heapweights.h"
@@ -51,7 +52,7 @@ struct total {
 };
 
 /* Allocations were counted, but none was sampled, so nothing is known about their blocks. */
-static bool has_no_sample(const struct heapfigures *f)
+bool heapsum_has_no_sample(const struct heapfigures *f)
 {
 	return f->not_sampled_bytes &&
 	       f->not_sampled_bytes == f->total.of[HEAP_SUM_ALLOCATED].bytes;
@@ -61,7 +62,7 @@ static void add_total(const struct page *g, struct report_table *to, const struc
 {
 	const struct heap_sum *s = t->sum;
 	bool is_flow = (t->kind == FLOW || t->kind == FLOW_OF_BLOCKS) && g->seconds > 0;
-	bool is_known = t->kind == LEVEL || t->kind == FLOW || !has_no_sample(g->f);
+	bool is_known = t->kind == LEVEL || t->kind == FLOW || !heapsum_has_no_sample(g->f);
 	union cell rate = {.estimate = {.value = CELL_NO_ESTIMATE}};
 	if (is_flow) {
 		rate = heap_cell_bytes(s);
@@ -527,27 +528,6 @@ static void add_hints(struct report *r, const struct heapfigures *f, const char 
 	add_capture_hints(r, f);
 }
 
-static double share_of(int64_t part, int64_t whole)
-{
-	return whole > 0 ? 100.0 * (double)MAX(part, 0) / (double)whole : 0;
-}
-
-/* Where most of the memory is, or where most of it is allocated. */
-static void answer_sites(const struct page *g, enum heap_sum_id of, const char *what)
-{
-	const struct heap_sum *all = &g->f->total.of[of];
-	const struct heap_group *most = NULL;
-	vec_foreach(s, &g->f->functions.rows)
-		if (!most || s->f.of[of].bytes > most->f.of[of].bytes)
-			most = s;
-	if (!most || all->bytes <= 0)
-		return;
-	double pct = share_of(most->f.of[of].bytes, all->bytes);
-	report_finding(g->r, "%s: %s, %s (%s %%) by %s", what, num_bytes((uint64_t)all->bytes).s,
-		       view_most(pct), num_double(pct, 0).s,
-		       view_name(g->r, heapframe_name(g->f->p, &most->frame)));
-}
-
 /* Estimates from a few samples are no answer. */
 static bool is_vague(const struct heap_sum *s)
 {
@@ -564,27 +544,43 @@ static const char *live_answer(const struct profile *p)
 	return has_no_end_mark(p) ? "live at the last snapshot" : "live at the end";
 }
 
-static void add_answer(const struct page *g)
+void heapsum_answer(struct heap_answer *ret_answer, const struct heapfigures *f)
 {
-	const struct heap_sum *of = g->f->total.of;
-	if (has_no_sample(g->f))
+	const struct heap_sum *of = f->total.of;
+	*ret_answer = (struct heap_answer){0};
+	if (heapsum_has_no_sample(f))
 		return;
 	if (of[HEAP_SUM_HELD].bytes > of[HEAP_SUM_LIVE].bytes && !is_vague(&of[HEAP_SUM_HELD]))
-		answer_sites(g, HEAP_SUM_HELD, "held by processes when they ended");
+		*ret_answer =
+			(struct heap_answer){HEAP_SUM_HELD, "held by processes when they ended"};
 	else if (of[HEAP_SUM_LIVE].bytes > 0 && !is_vague(&of[HEAP_SUM_LIVE]))
-		answer_sites(g, HEAP_SUM_LIVE, live_answer(g->f->p));
+		*ret_answer = (struct heap_answer){HEAP_SUM_LIVE, live_answer(f->p)};
 	else if (of[HEAP_SUM_PEAK].bytes > 0 && !is_vague(&of[HEAP_SUM_PEAK]))
-		answer_sites(g, HEAP_SUM_PEAK,
-			     g->f->nr_peaks > 1
-				     ? arena_fmt(&g->r->arena, "sum of the peaks of %zu processes",
-						 g->f->nr_peaks)
-				     : "live at the peak");
-	if (of[HEAP_SUM_ALLOCATED].bytes > 0 && g->seconds > 0)
-		answer_sites(g, HEAP_SUM_ALLOCATED,
-			     arena_fmt(&g->r->arena, "allocated, %s/s",
-				       num_bytes((uint64_t)((double)of[HEAP_SUM_ALLOCATED].bytes /
-							    g->seconds))
-					       .s));
+		*ret_answer = (struct heap_answer){
+			HEAP_SUM_PEAK,
+			f->nr_peaks > 1 ? arena_fmt(f->arena, "sum of the peaks of %zu processes",
+						    f->nr_peaks)
+					: "live at the peak"};
+}
+
+static double seconds_of(const struct profile *p, const struct selection *sel)
+{
+	return heap_time_unit(p) ? 0 : (double)view_duration_ns(sel) / 1e9;
+}
+
+double heapsum_seconds(const struct profile *p, const struct select_spec *spec)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	return heapweights_select(&a, p, spec, &sel, NULL) ? 0 : seconds_of(p, &sel);
+}
+
+static void add_answer(struct report *r, const struct heapfigures *f, double seconds,
+		       const struct select_spec *spec, unsigned flags)
+{
+	CLEANUP(measures_free_p) struct measures *m = measures_new(f->p, spec, NULL);
+	measures_give_heap(m, f, seconds);
+	diagnose_page(r, m, 1u << MEASURE_HEAP, 0, flags);
 }
 
 static int add_page(struct page *g, const struct select_spec *spec, const char *input,
@@ -599,7 +595,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	heapviews_functions(g->r, g->f, limits);
 	if (!heap_sum_is_none(&of[HEAP_SUM_LEAKED]))
 		TRY(leaktable_add(g->r, g->f, spec, &few, err));
-	add_answer(g);
+	add_answer(g->r, g->f, g->seconds, spec, 0);
 	add_hints(g->r, g->f, input);
 	if (of[HEAP_SUM_TEMPORARY].nr > 0)
 		heapviews_temporary(g->r, g->f, &few);
@@ -634,10 +630,8 @@ static int open_page(struct page *g, struct heapfigures *f, struct arena *a, str
 	struct selection sel;
 	TRY(heapweights_select(a, p, spec, &sel, err));
 	TRY(heapfigures_collect(f, a, p, spec, err));
-	*g = (struct page){.r = r,
-			   .f = f,
-			   .seconds = heap_time_unit(p) ? 0 : (double)view_duration_ns(&sel) / 1e9,
-			   .scope = select_scope(spec)};
+	*g = (struct page){
+		.r = r, .f = f, .seconds = seconds_of(p, &sel), .scope = select_scope(spec)};
 	heapsum_begin(r, p, &sel);
 	if (f->is_exact && sel.id == TABLE_ALLOCATED) /* scaled to the exact counts */
 		r->is_estimated = false;
@@ -669,6 +663,8 @@ int heapsum_table(struct report *r, const struct profile *p, const struct select
 		heapviews_threads(r, &f, limits);
 	else if (!rc)
 		rc = leaktable_add(r, &f, spec, limits, err);
+	if (!rc && table == HEAPSUM_LEAKS)
+		add_answer(r, &f, 0, spec, DIAGNOSE_WRONG);
 	heapfigures_release(&f);
 	return rc;
 }
@@ -681,13 +677,15 @@ int heapsum_add(struct report *r, const struct profile *p, const struct select_s
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
 	int rc = heapfigures_collect(&f, &a, p, spec, err);
-	if (!rc && !has_no_sample(&f)) {
+	if (!rc && !heapsum_has_no_sample(&f)) {
 		note_sampling(r, p);
 		note_dropped(r, p);
 		heapviews_functions(r, &f, &few);
 	}
 	if (!rc && !heap_sum_is_none(&f.total.of[HEAP_SUM_LEAKED]))
 		rc = leaktable_add(r, &f, spec, &few, err);
+	if (!rc)
+		add_answer(r, &f, 0, spec, DIAGNOSE_WRONG);
 	heapfigures_release(&f);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #ifndef ASSAY_ANALYZE_MEMORY_HEAPSUM_H
 #define ASSAY_ANALYZE_MEMORY_HEAPSUM_H
 
+#include "analyze/memory/heapfigures.h"
 #include "analyze/report.h"
 #include "analyze/select/select.h"
 #include "analyze/view.h"
@@ -34,5 +35,17 @@ int heapsum_add(struct report *r, const struct profile *p, const struct select_s
 
 /* Begins a report of any view of memory: facts and notes on sampling, drops and suppressions. */
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel);
+
+/* Which sum a page answers with, and what it is of: "live at the end". */
+struct heap_answer {
+	enum heap_sum_id of;
+	const char *what; /* NULL: the figures are too few for an answer */
+};
+
+void heapsum_answer(struct heap_answer *ret_answer, const struct heapfigures *f);
+/* Allocations were counted, but none was sampled, so nothing is known about their blocks. */
+bool heapsum_has_no_sample(const struct heapfigures *f);
+/* The length of what is selected; 0: times are not known. */
+double heapsum_seconds(const struct profile *p, const struct select_spec *spec);
 
 #endif

@@ -188,22 +188,6 @@ static int by_growth(const void *x, const void *y)
 	return COMPARE(b->grows, a->grows) ?: COMPARE(y_min, x_min) ?: COMPARE(a->rank, b->rank);
 }
 
-/* Adds a note with the fastest growing site. */
-static void note_leak(struct report *r, const struct heapfigures *f, const struct site *s,
-		      size_t nr_growing)
-{
-	const struct leak_growth *g = &s->growth;
-	const char *more = nr_growing > 1 ? arena_fmt(f->arena, "; also growing: %s",
-						      num_noun(nr_growing - 1, "more sites").s)
-					  : "";
-	report_finding(r,
-		       "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
-		       view_name(r, heapframe_name(f->p, &s->frame)),
-		       num_bytes((uint64_t)g->per_min).s,
-		       num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
-		       num_bytes((uint64_t)MIN(g->per_min + g->per_min_error, 9e18)).s, more);
-}
-
 static void add_row(struct report *r, struct report_table *t, const struct heap_sum *s,
 		    uint64_t age_ns, const struct leak_growth *g, const char *verdict,
 		    const char *name, const char *callers)
@@ -281,7 +265,9 @@ static void add_rows(struct report *r, struct report_table *t, struct heapfigure
 	while (nr_growing < n && sites[nr_growing].grows)
 		nr_growing++;
 	if (nr_growing)
-		note_leak(r, f, sites, nr_growing);
+		f->growing = (struct heap_growing){heapframe_name(f->p, &sites->frame),
+						   sites->growth.per_min,
+						   sites->growth.per_min_error, nr_growing - 1};
 	for (size_t i = 0; i < n; i++) {
 		const struct site *s = &sites[i];
 		if (i < nr_rows)

@@ -33,7 +33,7 @@ const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint
 
 /*
  * Adds table "leaks": growing sites first, fastest first, then by leaked bytes. Only the 200
- * largest sites get a verdict. A note names the fastest growing one. Sorts f->sites.
+ * largest sites get a verdict. Sets f->growing. Sorts f->sites.
  */
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
 		  const struct view_limits *limits, struct err *err);

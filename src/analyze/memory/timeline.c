@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/memory/watchpage.h"
 #include "analyze/stacks/calltext.h"
 #include "analyze/stacks/calltree.h"
@@ -427,6 +428,15 @@ void memtime_growth_report(struct report *r, const struct memtime *m)
 	t->nr_rows_total = t->nr_rows;
 }
 
+void memtime_answer(struct report *r, const struct profile *p, const struct memverdict *v,
+		    unsigned flags)
+{
+	CLEANUP(measures_free_p)
+	struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
+	measures_give_memory(m, v);
+	diagnose_page(r, m, 1u << MEASURE_MEMORY, 0, flags);
+}
+
 void memtime_add(struct report *r, const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -434,13 +444,7 @@ void memtime_add(struct report *r, const struct profile *p)
 	if (memtime_make(&a, p, &m, NULL) || !m.has_split)
 		return;
 	struct memverdict v = memtime_verdict(&a, p, &m);
-	bool is_finding = v.kind == MEMVERDICT_LEAK || v.kind == MEMVERDICT_FRAGMENTATION ||
-			  v.kind == MEMVERDICT_BLOAT;
-	bool is_known = v.kind != MEMVERDICT_INCONCLUSIVE;
-	(is_finding ? report_finding
-	 : is_known ? report_note
-		    : report_detail)(r, "memory growth: verdict %s: %s", memverdict_key(v.kind),
-				     v.evidence);
+	memtime_answer(r, p, &v, DIAGNOSE_PART);
 	memtime_growth_report(r, &m);
 }
 
@@ -494,8 +498,7 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);
 		report_fact(r, FACT_VERDICT, memverdict_key(v.kind));
-		report_finding(r, "memory growth: verdict %s: %s", memverdict_key(v.kind),
-			       v.evidence);
+		memtime_answer(r, p, &v, 0);
 	}
 	if (m.has_live && !m.is_live_whole)
 		report_note(r, "heap live does not include blocks that were allocated before "

@@ -81,6 +81,9 @@ int memtime_chart(struct arena *a, const struct profile *p, const char *title, s
  * limit, else as a note. Nothing if the profile has no readings.
  */
 void memtime_add(struct report *r, const struct profile *p);
+/* Adds the verdict by the rules of memory. @flags: enum diagnose_flags. */
+void memtime_answer(struct report *r, const struct profile *p, const struct memverdict *v,
+		    unsigned flags);
 /* Adds only table "memory_growth": first, last, peak and slope of each part. */
 void memtime_growth_report(struct report *r, const struct memtime *m);
 

@@ -204,7 +204,7 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 	r->unit = UNIT_BYTES;
 	add_facts(r, p);
 	report_fact(r, FACT_VERDICT, memverdict_key(v->kind));
-	report_finding(r, "memory growth: verdict %s: %s", memverdict_key(v->kind), v->evidence);
+	memtime_answer(r, p->profile, v, 0);
 	if (!memtime_make(&a, p->profile, &m, NULL))
 		memtime_growth_report(r, &m);
 	add_heap(r, p->heap);

@@ -138,7 +138,7 @@ static void add_findings(struct report *r, const struct selection *sel,
 	uint64_t active_ns = breakdown_sum_ns(&l->total) - breakdown_idle_ns(&l->total);
 	CLEANUP(measures_free_p) struct measures *m = measures_new(sel->p, spec, NULL);
 	measures_give_waits(m, sel, l, r);
-	diagnose_page(r, m, 1u << MEASURE_WAITS, view_pct(l->total.ns[WAIT_ON_CPU], active_ns));
+	diagnose_page(r, m, 1u << MEASURE_WAITS, view_pct(l->total.ns[WAIT_ON_CPU], active_ns), 0);
 }
 
 static int fill_page(struct report *r, const struct select_spec *spec, const struct selection *sel,

@@ -7,18 +7,45 @@
 
 #include "analyze/diagnose/diagnose.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "made.h"
+#include "madeheap.h"
 #include "madewaits.h"
 #include "model/facts.h"
+#include "model/heap.h"
+#include "model/tables.h"
 #include "model/wait.h"
 
 #define FORM_WAITS 6
+
+/* Calls, requests, faults or reclaims, with the bytes and the time of all. */
+struct call {
+	enum table_id table;
+	const char *what;
+	int syscall;
+	const char *object;
+	int64_t nr;
+	int64_t bytes;
+	int64_t us;
+};
+
+/* Readings of memory, one a second, in MiB. */
+struct readings {
+	unsigned nr;
+	unsigned anon;
+	unsigned anon_end;
+	unsigned file;
+	unsigned in_use; /* of the allocator; 0: not known */
+};
 
 /* A recording of 4 s, or of @ms. */
 struct form {
 	struct madewait waits[FORM_WAITS]; /* up to the first without nr */
 	const char *samples;               /* stacks and numbers: "main;f 600|main;g 400" */
 	const char *facts;                 /* "key=value|key=value" */
+	struct madeheap heap[3];
+	struct call calls[3];
+	struct readings readings;
 	void (*add)(struct profile *p, int is_well);
 	unsigned ms;
 	unsigned pct_of_loss; /* of 1000 samples */
@@ -182,6 +209,69 @@ static void add_some(struct profile *p, int is_well)
 	add_lives(p, is_well);
 }
 
+static void add_call(struct profile *p, const struct call *c)
+{
+	int64_t each = c->us * 1000 / c->nr;
+	const struct tag tag = {.log2_ns = (uint8_t)(63 - __builtin_clzll((uint64_t)each | 1)),
+				.syscall = (int16_t)c->syscall,
+				.object = profile_cstr(p, c->object),
+				.detail = profile_cstr(p, c->what)};
+	bool has_bytes = c->table == TABLE_IO || c->table == TABLE_BLOCK;
+	const int64_t values[] = {c->nr, has_bytes ? c->bytes : c->us * 1000,
+				  has_bytes ? c->us * 1000 : each, each};
+	profile_tagged_sample(p, tables_add(p, c->table, 0), p->start_ns,
+			      made_stack(p, "main app;work app"),
+			      profile_task(p, 1, 2, profile_cstr(p, "a"), p->start_ns), -1,
+			      profile_tag(p, &tag), values);
+}
+
+static void add_readings(struct profile *p, const struct readings *r)
+{
+	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
+	task_id task = profile_task(p, 1, 1, profile_cstr(p, "a"), p->start_ns);
+	p->end_ns = p->start_ns + r->nr * NS_PER_SEC;
+	for (unsigned i = 0; i < r->nr; i++) {
+		int64_t anon = (int64_t)(r->anon + (r->anon_end - r->anon) * i / r->nr) << 20;
+		int64_t file = (int64_t)r->file << 20;
+		const int64_t memory[HEAP_MEMORY_NR] = {[HEAP_MEMORY_RSS] = anon + file,
+							[HEAP_MEMORY_ANON] = anon,
+							[HEAP_MEMORY_FILE] = file};
+		const int64_t allocator[] = {(int64_t)r->in_use << 20, anon, anon, anon};
+		uint64_t at = p->start_ns + i * NS_PER_SEC;
+		profile_tagged_sample(p, tables_add(p, TABLE_MEMORY, 0), at, 0, task, -1,
+				      profile_tag(p, &tag), memory);
+		if (r->in_use)
+			profile_tagged_sample(p, tables_add(p, TABLE_ALLOCATOR, 0), at, 0, task, -1,
+					      profile_tag(p, &tag), allocator);
+	}
+}
+
+/* 2 KiB a second, or all of them in the first second. */
+static void add_leak(struct profile *p, int is_well)
+{
+	p->end_ns = p->start_ns + 40 * NS_PER_SEC;
+	for (unsigned s = 0; s < 40; s++) {
+		struct madeheap m = {.table = TABLE_ALLOCATED,
+				     .second = is_well ? 0 : s,
+				     .stack = "main;drip;malloc libc.so.6",
+				     .size = 2048,
+				     .nr = 1};
+		madeheap(p, &m);
+		m.table = TABLE_LIVE;
+		madeheap(p, &m);
+	}
+}
+
+#define FEW_CALLS(table)                                         \
+	{                                                        \
+		.calls = { {table, "read", 0, "f", 1, 100, 10} } \
+	}
+#define BLOCKS(kind, nr_temporary_)                                                     \
+	{                                                                               \
+		.table = (kind), .stack = "main;f;malloc", .size = 4096, .nr = 1000000, \
+		.nr_temporary = (nr_temporary_)                                         \
+	}
+
 static const struct each table[] = {
 	{"losses", LOSS(LOSS_LOST)},
 	{"unsymbolized", LOSS(LOSS_UNSYM_NO_FILE)},
@@ -294,6 +384,63 @@ static const struct each table[] = {
 	{"reclaiming",
 	 {.samples = "main;f 600|main;f;read;try_to_free_pages [k];shrink_node [k] 90"},
 	 {.samples = "main;f 600|main;f;read;free_pages [k] 90"}},
+	{"leak", {.readings = {40, 100, 200, 10}}, {.readings = {40, 100, 100, 10}}},
+	{"fragmentation",
+	 {.readings = {40, 200, 200, 10, 50}},
+	 {.readings = {40, 200, 200, 10, 190}}},
+	{"bloat",
+	 {.readings = {40, 900, 900, 10}, .facts = "machine memory=1073741824"},
+	 {.readings = {40, 100, 100, 10}, .facts = "machine memory=1073741824"}},
+	{"page-cache", {.readings = {40, 10, 10, 300}}, {.readings = {40, 100, 100, 10}}},
+	{"steady", {.readings = {40, 100, 100, 10}}, {.readings = {40, 100, 200, 10}}},
+	{"growth-unclear", {.readings = {4, 100, 100, 10}}, {.readings = {40, 100, 100, 10}}},
+	{"leak-site", {.add = add_leak}, {.add = add_leak}},
+	{"heap-held",
+	 {.heap = {BLOCKS(TABLE_ALLOCATED, 0), BLOCKS(TABLE_LIVE, 0)}},
+	 {.heap = {BLOCKS(TABLE_ALLOCATED, 0)}}},
+	{"heap-allocated",
+	 {.heap = {BLOCKS(TABLE_ALLOCATED, 0)}},
+	 {.heap = {BLOCKS(TABLE_LIVE, 0)}}},
+	{"temporary",
+	 {.heap = {BLOCKS(TABLE_ALLOCATED, 900000)}},
+	 {.heap = {BLOCKS(TABLE_ALLOCATED, 9000)}}},
+	{"io-time", FEW_CALLS(TABLE_IO), FEW_CALLS(TABLE_BLOCK)},
+	{"io-bytes", FEW_CALLS(TABLE_IO), FEW_CALLS(TABLE_BLOCK)},
+	{"small-syncs",
+	 {.calls = {{TABLE_IO, "write", 1, "wal", 500, 500 * 200, 5000},
+		    {TABLE_IO, "fsync", 74, "wal", 500, 0, 900000}}},
+	 {.calls = {{TABLE_IO, "write", 1, "wal", 500, 500 << 20, 5000},
+		    {TABLE_IO, "fsync", 74, "wal", 500, 0, 900000}}}},
+	{"slow-syncs",
+	 {.calls = {{TABLE_IO, "fsync", 74, "wal", 20, 0, 2000000}}},
+	 {.calls = {{TABLE_IO, "fsync", 74, "wal", 20, 0, 20000}}}},
+	{"small-reads",
+	 {.calls = {{TABLE_IO, "read", 0, "f", 100000, 100000 * 64, 900000}}},
+	 {.calls = {{TABLE_IO, "read", 0, "f", 100000, 100000 * 65536l, 900000}}}},
+	{"disk-busy",
+	 {.calls = {{TABLE_BLOCK, "read", -1, "sda", 1000, 4096000, 80000000}}},
+	 {.calls = {{TABLE_BLOCK, "read", -1, "sda", 1000, 4096000, 900000}}}},
+	{"disk-slow",
+	 {.calls = {{TABLE_BLOCK, "read", -1, "sda", 300, 4096000, 30000000}}},
+	 {.calls = {{TABLE_BLOCK, "read", -1, "sda", 300, 4096000, 300000}}}},
+	{"swapping",
+	 {.calls = {{TABLE_FAULTS, "major", -1, "[heap]", 500, 0, 50000}}},
+	 {.calls = {{TABLE_FAULTS, "major", -1, "data.db", 500, 0, 50000}}}},
+	{"direct-reclaim",
+	 {.calls = {{TABLE_RECLAIM, "memcg", -1, "", 100, 0, 400000}}},
+	 {.calls = {{TABLE_RECLAIM, "kswapd", -1, "", 100, 0, 400000}}}},
+	{"minor-fault-rate",
+	 {.calls = {{TABLE_FAULTS, "minor", -1, "[heap]", 500000, 0, 900000}}},
+	 {.calls = {{TABLE_FAULTS, "minor", -1, "[heap]", 5000, 0, 9000}}}},
+	{"faults-major",
+	 {.calls = {{TABLE_FAULTS, "major", -1, "f", 5, 0, 500}}},
+	 {.calls = {{TABLE_FAULTS, "minor", -1, "f", 5, 0, 50}}}},
+	{"faults-no-major",
+	 {.calls = {{TABLE_FAULTS, "minor", -1, "f", 5, 0, 50}}},
+	 {.calls = {{TABLE_FAULTS, "major", -1, "f", 5, 0, 500}}}},
+	{"faults-minor",
+	 {.calls = {{TABLE_FAULTS, "minor", -1, "f", 5, 0, 50}}},
+	 {.calls = {{TABLE_FAULTS, "major", -1, "f", 5, 0, 500}}}},
 	{"kernel-share",
 	 {.samples = "main;f 500|main;f;write;ksys_write [k] 500"},
 	 {.samples = "main;f 900|main;f;write;ksys_write [k] 100"}},
@@ -331,7 +478,8 @@ static enum diagnosis_state state_on(const struct form *f, int is_well, const ch
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(rules_release) struct rules rules = {0};
-	CLEANUP(profile_free_p) struct profile *p = madewaits_new(4);
+	bool is_heap = f->heap[0].nr || f->add == add_leak;
+	CLEANUP(profile_free_p) struct profile *p = is_heap ? madeheap_new(4, 0) : madewaits_new(4);
 	p->end_ns = f->ms ? p->start_ns + f->ms * 1000000ull : p->end_ns;
 	enum diagnosis_state state = DIAGNOSIS_COULD_NOT_RUN;
 	struct diagnoses d;
@@ -339,6 +487,12 @@ static enum diagnosis_state state_on(const struct form *f, int is_well, const ch
 		madewait(p, &f->waits[i]);
 	if (f->samples)
 		add_samples(p, f->samples);
+	for (size_t i = 0; i < ARRAY_LEN(f->heap) && f->heap[i].nr; i++)
+		madeheap(p, &f->heap[i]);
+	for (size_t i = 0; i < ARRAY_LEN(f->calls) && f->calls[i].nr; i++)
+		add_call(p, &f->calls[i]);
+	if (f->readings.nr)
+		add_readings(p, &f->readings);
 	if (f->add)
 		f->add(p, is_well);
 	if (f->facts)

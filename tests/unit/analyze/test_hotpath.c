@@ -12,7 +12,7 @@
 static void add_sentences(struct report *r, const struct profile *p, const struct select_spec *spec)
 {
 	CLEANUP(measures_free_p) struct measures *m = measures_new(p, spec, NULL);
-	diagnose_page(r, m, 1u << MEASURE_CPU, 0);
+	diagnose_page(r, m, 1u << MEASURE_CPU, 0, 0);
 }
 
 /* Returns the sentence for samples of these stacks; "" if there is none. */

@@ -39,7 +39,7 @@ TEST(rules_errors_name_the_line)
 		  "line 3: expected ':' behind the condition");
 	CHECK_STR(error_of("rule a\nadvice f\n"), "line 2: 'advice' is no part of a rule");
 	CHECK_STR(error_of("rule a\nneeds waits, disks\n"),
-		  "line 2: 'disks': expected capture, waits, cpu, memory, io or faults");
+		  "line 2: 'disks': expected capture, waits, cpu, memory, heap, io or faults");
 	CHECK_STR(error_of("rule a\ntest fired(b)\n"),
 		  "line 2: column 1: no rule before this one is named 'b'");
 	CHECK_STR(error_of("rule a\ntest lock.pct > 1%\nfinding \x1b[2J\n"),

@@ -1,0 +1,322 @@
+/* Measures of memory over time and of allocations; see measures.h. */
+#include "base/base.h"
+#include "analyze/diagnose/measurebase.h"
+
+#include <math.h>
+
+#include "analyze/memory/heapsum.h"
+#include "analyze/memory/leaktable.h"
+#include "analyze/memory/timeline.h"
+#include "base/text/num.h"
+
+#define NUMBER(name) static double name(struct measures *m)
+#define TEXT(name)   static const char *name(struct measures *m)
+
+struct memorymeasures {
+	const struct memverdict *verdict; /* NULL: no readings */
+	struct memverdict own_verdict;
+};
+
+struct heapmeasures {
+	const struct heapfigures *f; /* NULL: no allocations, or filters that fit none */
+	struct heapfigures own_f;
+	struct heap_answer answer;
+	double seconds;
+};
+
+/* ---- memory over time ------------------------------------------------------------------------ */
+
+void measures_give_memory(struct measures *m, const struct memverdict *v)
+{
+	m->memory = arena_calloc(&m->a, 1, sizeof(*m->memory));
+	m->memory->verdict = v;
+}
+
+static const struct memverdict *verdict_of(struct measures *m)
+{
+	struct memtime t;
+	if (m->memory)
+		return m->memory->verdict;
+	measures_give_memory(m, NULL);
+	if (select_scope(&m->spec) != SELECT_ALL || m->spec.time ||
+	    memtime_make(&m->a, m->p, &t, NULL) || !t.has_split)
+		return NULL; /* readings are of whole processes */
+	m->memory->own_verdict = memtime_verdict(&m->a, m->p, &t);
+	m->memory->verdict = &m->memory->own_verdict;
+	return m->memory->verdict;
+}
+
+TEXT(memory_verdict)
+{
+	const struct memverdict *v = verdict_of(m);
+	return v ? memverdict_key(v->kind) : NULL;
+}
+
+TEXT(memory_evidence)
+{
+	const struct memverdict *v = verdict_of(m);
+	return v ? v->evidence : NULL;
+}
+
+/* Of memory that the kernel cannot reclaim. */
+NUMBER(memory_growth)
+{
+	const struct memverdict *v = verdict_of(m);
+	return v && v->kept.is_known ? v->kept.per_s * 60 : (double)NAN;
+}
+
+NUMBER(memory_readings)
+{
+	const struct memverdict *v = verdict_of(m);
+	return v ? (double)v->nr_points : (double)NAN;
+}
+
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+static void set_heap(struct measures *m, const struct heapfigures *f, double seconds)
+{
+	m->heap->f = f;
+	m->heap->seconds = seconds;
+	heapsum_answer(&m->heap->answer, f);
+}
+
+void measures_give_heap(struct measures *m, const struct heapfigures *f, double seconds)
+{
+	m->heap = arena_calloc(&m->a, 1, sizeof(*m->heap));
+	set_heap(m, f, seconds);
+}
+
+static const struct heapmeasures *heap_of(struct measures *m)
+{
+	CLEANUP(report_free_p) struct report *scratch = report_new();
+	if (m->heap)
+		return m->heap->f ? m->heap : NULL;
+	m->heap = arena_calloc(&m->a, 1, sizeof(*m->heap));
+	struct heapfigures *f = &m->heap->own_f;
+	struct select_spec own = m->spec;
+	own.event = NULL;
+	if (heapfigures_collect(f, &m->a, m->p, &own, NULL))
+		return NULL;
+	if (!heap_sum_is_none(&f->total.of[HEAP_SUM_LEAKED]) &&
+	    leaktable_add(scratch, f, &own, &(struct view_limits){0}, NULL))
+		return NULL;
+	set_heap(m, f, heapsum_seconds(m->p, &own));
+	return m->heap;
+}
+
+void heap_measures_release(struct measures *m)
+{
+	if (m->heap)
+		heapfigures_release(&m->heap->own_f);
+}
+
+static const struct heap_sum *sum_of(struct measures *m, enum heap_sum_id of)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && of < HEAP_SUM_NR ? &h->f->total.of[of] : NULL;
+}
+
+static const struct heap_group *most_of(struct measures *m, enum heap_sum_id of)
+{
+	const struct heap_group *most = NULL;
+	if (!sum_of(m, of))
+		return NULL;
+	vec_foreach(s, &m->heap->f->functions.rows)
+		if (!most || s->f.of[of].bytes > most->f.of[of].bytes)
+			most = s;
+	return most;
+}
+
+static double bytes_of(struct measures *m, enum heap_sum_id of)
+{
+	const struct heap_sum *sum = sum_of(m, of);
+	return sum ? (double)MAX(sum->bytes, 0) : (double)NAN;
+}
+
+static double most_pct(struct measures *m, enum heap_sum_id of)
+{
+	const struct heap_group *most = most_of(m, of);
+	return most ? view_pct((uint64_t)MAX(most->f.of[of].bytes, 0),
+			       (uint64_t)MAX(sum_of(m, of)->bytes, 0))
+		    : (double)NAN;
+}
+
+static const char *most_by(struct measures *m, enum heap_sum_id of)
+{
+	const struct heap_group *most = most_of(m, of);
+	return most ? measures_name(m, heapframe_name(m->p, &most->frame)) : NULL;
+}
+
+static enum heap_sum_id answer_of(struct measures *m)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && h->answer.what ? h->answer.of : HEAP_SUM_NR;
+}
+
+TEXT(held_what)
+{
+	return answer_of(m) < HEAP_SUM_NR ? m->heap->answer.what : NULL;
+}
+
+NUMBER(held_bytes)
+{
+	return bytes_of(m, answer_of(m));
+}
+
+NUMBER(held_pct)
+{
+	return most_pct(m, answer_of(m));
+}
+
+TEXT(held_most)
+{
+	return view_most(held_pct(m));
+}
+
+TEXT(held_by)
+{
+	return most_by(m, answer_of(m));
+}
+
+NUMBER(allocated_bytes)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && !heapsum_has_no_sample(h->f) ? bytes_of(m, HEAP_SUM_ALLOCATED) : (double)NAN;
+}
+
+NUMBER(allocated_rate)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && h->seconds > 0 ? allocated_bytes(m) / h->seconds : (double)NAN;
+}
+
+NUMBER(allocations_rate)
+{
+	const struct heap_sum *sum = sum_of(m, HEAP_SUM_ALLOCATED);
+	return sum && m->heap->seconds > 0 ? (double)MAX(sum->nr, 0) / m->heap->seconds
+					   : (double)NAN;
+}
+
+NUMBER(allocated_pct)
+{
+	return most_pct(m, HEAP_SUM_ALLOCATED);
+}
+
+TEXT(allocated_most)
+{
+	return view_most(allocated_pct(m));
+}
+
+TEXT(allocated_by)
+{
+	return most_by(m, HEAP_SUM_ALLOCATED);
+}
+
+NUMBER(temporary_pct)
+{
+	const struct heap_sum *all = sum_of(m, HEAP_SUM_ALLOCATED);
+	const struct heap_sum *part = sum_of(m, HEAP_SUM_TEMPORARY);
+	return all && all->nr > 0 ? view_pct((uint64_t)MAX(part->nr, 0), (uint64_t)all->nr)
+				  : (double)NAN;
+}
+
+TEXT(temporary_by)
+{
+	const struct heap_group *most = NULL;
+	if (!sum_of(m, HEAP_SUM_TEMPORARY))
+		return NULL;
+	vec_foreach(s, &m->heap->f->functions.rows)
+		if (!most || s->f.of[HEAP_SUM_TEMPORARY].nr > most->f.of[HEAP_SUM_TEMPORARY].nr)
+			most = s;
+	return most ? measures_name(m, heapframe_name(m->p, &most->frame)) : "";
+}
+
+TEXT(growing_site)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return !h ? NULL : h->f->growing.site ? measures_name(m, h->f->growing.site) : "";
+}
+
+NUMBER(growing_per_min)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && h->f->growing.site ? h->f->growing.per_min : (double)NAN;
+}
+
+NUMBER(growing_low)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && h->f->growing.site ? h->f->growing.per_min - h->f->growing.per_min_error
+				       : (double)NAN;
+}
+
+NUMBER(growing_high)
+{
+	const struct heapmeasures *h = heap_of(m);
+	return h && h->f->growing.site ? h->f->growing.per_min + h->f->growing.per_min_error
+				       : (double)NAN;
+}
+
+TEXT(growing_more)
+{
+	const struct heapmeasures *h = heap_of(m);
+	size_t nr = h ? h->f->growing.nr_more : 0;
+	return nr ? arena_strdup(&m->a, num_noun(nr, "more sites").s) : "";
+}
+
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+static const struct measure memory_rows[] = {
+	{"memory.verdict", FORMULA_TEXT, NULL,
+	 "leak, fragmentation, bloat, page-cache, steady, inconclusive (assay watch)",
+	 .text = memory_verdict},
+	{"memory.evidence", FORMULA_TEXT, NULL, "the measured values behind it",
+	 .text = memory_evidence},
+	{"memory.growth", FORMULA_BYTES, NULL, "a minute, of memory that cannot be reclaimed",
+	 .number = memory_growth},
+	{"memory.readings", FORMULA_COUNT, NULL, "readings", .number = memory_readings},
+};
+
+static const struct measure heap_rows[] = {
+	{"heap.what", FORMULA_TEXT, NULL,
+	 "which blocks the measures below are of: live at the end, or at the peak",
+	 .text = held_what},
+	{"heap.bytes", FORMULA_BYTES, NULL, "their bytes", .number = held_bytes},
+	{"heap.top.pct", FORMULA_PERCENT, "these bytes", "of the function with most",
+	 .number = held_pct},
+	{"heap.top.most", FORMULA_TEXT, NULL, "\"most\" or \"the largest part\"",
+	 .text = held_most},
+	{"heap.top.by", FORMULA_TEXT, NULL, "that function", .text = held_by},
+	{"allocated.bytes", FORMULA_BYTES, NULL, "allocated", .number = allocated_bytes},
+	{"allocated.rate", FORMULA_BYTES, NULL, "allocated a second", .number = allocated_rate},
+	{"allocated.top.pct", FORMULA_PERCENT, "allocated bytes", "of the function with most",
+	 .number = allocated_pct},
+	{"allocated.top.most", FORMULA_TEXT, NULL, "\"most\" or \"the largest part\"",
+	 .text = allocated_most},
+	{"allocated.top.by", FORMULA_TEXT, NULL, "that function", .text = allocated_by},
+	{"allocations.rate", FORMULA_COUNT, NULL, "allocations a second",
+	 .number = allocations_rate},
+	{"temporary.pct", FORMULA_PERCENT, "allocations",
+	 "freed before the next one of their thread", .number = temporary_pct},
+	{"temporary.by", FORMULA_TEXT, NULL, "function with most of them", .text = temporary_by},
+	{"growing.site", FORMULA_TEXT, NULL, "the fastest growing allocation site; empty: none",
+	 .text = growing_site},
+	{"growing.per-min", FORMULA_BYTES, NULL, "its growth a minute", .number = growing_per_min},
+	{"growing.low", FORMULA_BYTES, NULL, "lower end of the 95 % interval",
+	 .number = growing_low},
+	{"growing.high", FORMULA_BYTES, NULL, "upper end", .number = growing_high},
+	{"growing.more", FORMULA_TEXT, NULL, "further sites that grow: \"2 more sites\"",
+	 .text = growing_more},
+};
+
+const struct measure *memory_measures(size_t *ret_nr)
+{
+	*ret_nr = ARRAY_LEN(memory_rows);
+	return memory_rows;
+}
+
+const struct measure *heap_measures(size_t *ret_nr)
+{
+	*ret_nr = ARRAY_LEN(heap_rows);
+	return heap_rows;
+}
