@@ -44,6 +44,7 @@ static const struct {
 	[FACT_COMMAND] = {"command"},
 	[FACT_STARTED_WHEN] = {"started when"},
 	[FACT_TARGET_END] = {"target end"},
+	[FACT_EXIT_STATUS] = {"exit status of the command", DETAIL_IF_USUAL, "0"},
 	[FACT_PAGE_OF] = {"page of", DETAIL_ALWAYS},
 	[FACT_REDACTED] = {"redacted"},
 	[FACT_EVENT] = {"event"},

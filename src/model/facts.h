@@ -34,9 +34,10 @@ enum fact_id {
 	FACT_JOINED,       /* processes that joined the container, cgroup or user meanwhile */
 	FACT_STARTED_WHEN, /* the condition that the capture waited for, and its values */
 	FACT_TARGET_END, /* "killed by SIGKILL"; absent: it exited, still ran, or it is not known */
-	FACT_COMMAND,    /* its program; with --with-args its arguments, too */
-	FACT_PAGE_OF,    /* the input is an HTML page: the name of its recording, or "" */
-	FACT_REDACTED,   /* what was removed before the file was shared (redact.h) */
+	FACT_EXIT_STATUS, /* of the launched command, if no signal killed it */
+	FACT_COMMAND,     /* its program; with --with-args its arguments, too */
+	FACT_PAGE_OF,     /* the input is an HTML page: the name of its recording, or "" */
+	FACT_REDACTED,    /* what was removed before the file was shared (redact.h) */
 	FACT_EVENT,
 	FACT_FREQUENCY,
 	FACT_MODE,    /* "user only" or "user and kernel" */

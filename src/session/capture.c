@@ -671,6 +671,10 @@ static void finish_child(struct capture *c, struct capture_result *r)
 		add_peak(c);
 		r->has_exit_code = true;
 		r->exit_code = spawn_exit_code(&c->child);
+		if (!procend_from_status(c->child.wait_status).signal)
+			profile_fact_nr(c->p, FACT_EXIT_STATUS, (uint64_t)r->exit_code);
+	} else {
+		r->left_pid = c->child.pid;
 	}
 }
 

@@ -114,8 +114,9 @@ struct capture_result {
 	uint64_t nr_bytes;       /* written to the recording */
 	uint64_t nr_unsaved;     /* rows of the profile that could not be written */
 	bool has_exit_code;
-	int exit_code;   /* of the command */
-	struct err disk; /* why the recording is incomplete; code 0 = complete */
+	int exit_code;    /* of the command */
+	int32_t left_pid; /* of a command that a second stop request left running; 0: none */
+	struct err disk;  /* why the recording is incomplete; code 0 = complete */
 };
 
 void capture_result_release(struct capture_result *r);

@@ -312,6 +312,9 @@ int capture_job_record(struct capture_job *job, struct outputs *out)
 		return r.has_exit_code ? r.exit_code : capture_job_failed(job);
 	}
 	int status = finish(job, out, &r);
+	if (r.left_pid)
+		log_warn("the command is left running, as process %d: it did not end after Ctrl-C",
+			 r.left_pid);
 	if (!r.has_exit_code)
 		return status;
 	/* A failure of assay must not look like success of the command. */

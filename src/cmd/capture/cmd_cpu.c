@@ -60,7 +60,8 @@ static const char details[] =
 	"\n"
 	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
-	"everything. With both a target and CMD, the target is recorded while CMD runs.";
+	"everything. With CMD, the page is printed to stderr, and a second Ctrl-C ends the wait for "
+	"a CMD that goes on: it is left running. With both a target and CMD, the target is recorded while CMD runs.";
 
 static const char examples[] =
 	"assay cpu redis-server 10\ta running service, for 10 seconds\n"

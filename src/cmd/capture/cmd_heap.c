@@ -73,7 +73,8 @@ static const char details[] =
 	"\n"
 	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
-	"everything.\n"
+	"everything. With CMD, the page is printed to stderr, and a second Ctrl-C ends the wait for "
+	"a CMD that goes on: it is left running.\n"
 	"\n"
 	"--dump, --dump-every and --stats read statistics and profiles of jemalloc itself, and write no "
 	"recording.";

@@ -40,7 +40,8 @@ static const char details[] =
 	"\n"
 	"TARGET is a process name, or one of the target options below. SECONDS is 60 by default; a "
 	"launched CMD is recorded until it ends. Ctrl-C stops early and still writes "
-	"everything.";
+	"everything. With CMD, the page is printed to stderr, and a second Ctrl-C ends the wait for "
+	"a CMD that goes on: it is left running.";
 
 static const char examples[] =
 	"assay offcpu redis-server 10\ta running service, for 10 seconds\n"

@@ -6,6 +6,17 @@ $ASSAY cpu -o a.assay -- sh -c 'echo result; echo said >&2; cat; exit 3' < /etc/
 [ $? = 3 ] || fail "status"
 { echo result; cat /etc/hostname; } | cmp -s - out || fail "standard output: $(cat out)"
 grep -qx said err || fail "standard error: $(cat err)"
+grep -q "exit status of the command: 3" err || fail "no exit status on the page: $(cat err)"
+# A second Ctrl-C ends the wait for a command that ignores the first.
+bash -c 'trap - INT; exec "$0" "$@"' "$ASSAY" cpu -o i.assay -- sh -c "trap '' INT; echo \$\$ > pid; sleep 30" > out 2> err & rec=$!
+wait_for test -s i.assay
+wait_for test -s pid
+kill -INT $rec
+sleep 0.3
+kill -INT $rec
+wait $rec
+kill -0 "$(cat pid)" && kill "$(cat pid)"
+grep -q "the command is left running, as process $(cat pid)" err || fail "the second Ctrl-C: $(cat err)"
 timeout 2 "$ASSAY" cpu -o b.assay -- "$TARGETS/lives" doze 100 > out 2> err
 [ $? = 124 ] || fail "timeout: $(cat err)"
 [ "$(total b.folded just_burn)" -ge 20 ] || fail "timeout: $(cat err)"
