@@ -29,6 +29,9 @@ static struct bench_runner *new_runner(enum bench_output_kind output)
 TEST(bench_peak_is_that_of_a_small_child_of_a_large_parent)
 {
 	enum { LARGE = 300 << 20 };
+#ifdef __SANITIZE_ADDRESS__
+	tap_skip("the helper has the shadow memory of AddressSanitizer");
+#endif
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
 	struct bench_run small;
 	struct bench_run child;
