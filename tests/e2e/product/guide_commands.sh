@@ -1,8 +1,9 @@
 # Each command in the README and the guides is valid: its options exist, and commands that read the newest
-# heap recording do so.
+# recording, or settings, do so.
 # waits: it compares no times, and needs a quarter of a CPU at most
 . "$LIB/share.sh"
 cat > check.py << 'PY'
+import os
 import re
 import shlex
 import subprocess
@@ -21,10 +22,10 @@ def words(command):
         known[command] = {w.split("=")[0].split("[")[0] for w in got.stdout.split()}
     return known[command]
 
-guides = ("benchmarks", "cpu", "first", "memory", "waiting")
+guides = sorted(g[:-3] for g in os.listdir(root + "/docs/guides") if g.endswith(".md"))
 for name in ("README.md", *("docs/guides/%s.md" % g for g in guides)):
     for line in open(root + "/" + name, encoding="utf-8"):
-        m = re.match(r"    (?:sudo |.*\| )?assay ([a-z]+(?: .*)?$)", line)
+        m = re.match(r"    (?:sudo |.*\| |(?:ASSAY_[A-Z_]+=\S+ )+)?assay ([a-z]+(?: .*)?$)", line)
         if not m:
             continue
         said = re.split(r" {2,}| #", m.group(1))[0].strip()
@@ -43,6 +44,9 @@ for name in ("README.md", *("docs/guides/%s.md" % g for g in guides)):
                 sys.exit("FAIL: %s: %s: 'assay %s' has no %s" % (name, line.strip(), args[0], a))
         words(args[0])
         if name.endswith("memory.md") and args[0] == "report" and len(args) > 1 and args[1][0] == "-":
+            read.append(args)
+        is_of_newest = all(a[0] == "-" for a in args[1:]) and args[0] in ("report", "diagnose")
+        if name.endswith(("containers.md", "diagnose.md")) and (is_of_newest or args[0] == "config"):
             read.append(args)
 if nr < 60 or len(read) < 8:
     sys.exit("FAIL: only %d commands were found, %d of them reports" % (nr, len(read)))
