@@ -259,6 +259,19 @@ static int write_pictures(struct capture_job *job, struct outputs *out, struct c
 	return status;
 }
 
+/* A restarted container is another target; whoever named it may not expect that. */
+static void note_container_end(const struct capture_job *job, const struct capture_result *r)
+{
+	const struct target *t = &job->target.target;
+	if (r->end != CAPTURE_END_TARGET || !t->containers.n)
+		return;
+	log_note("all processes of the container have ended after %s: if it was restarted, the new "
+		 "ones are not recorded",
+		 num_ns(r->duration_ns).s);
+	log_hint("assay %s --container %s", job->command->name,
+		 *t->containers.p[0].name ? t->containers.p[0].name : t->containers.p[0].id);
+}
+
 static int finish(struct capture_job *job, struct outputs *out, struct capture_result *r)
 {
 	const struct capture_command *c = job->command;
@@ -271,6 +284,7 @@ static int finish(struct capture_job *job, struct outputs *out, struct capture_r
 		warn_of_nothing(job, r);
 	if (print_pages(job, out, r) != EXIT_OK)
 		status = EXIT_FAILED;
+	note_container_end(job, r);
 	if (c->print_notes)
 		c->print_notes(job, r);
 	if (share_result(job, out, r) != EXIT_OK)

@@ -88,6 +88,8 @@ run_for "$(pm inspect -f '{{.State.Pid}}' "$name-c")" 100
 pm rm -f -t 0 "$name-c" > /dev/null 2>&1
 wait $recorder || fail "the container ended: $(cat end.out)"
 [ "$(total end.folded 'main;spin')" -ge 5 ] || fail "deleted binary: $(cat end.out)"
+says end.out 'all processes of the container have ended' && says end.out "assay cpu --container $name-c" ||
+	fail "does not say that a restart is another target: $(cat end.out)"
 [ "$(fact end.assay 'target end')" = 'killed by SIGKILL' ] || fail "does not say how it ended: $(fact end.assay 'target end')"
 
 # musl without symbols, waited for as well
