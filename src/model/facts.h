@@ -103,7 +103,7 @@ enum fact_id {
 	FACT_MEMORY_PRESSURE,
 	FACT_MEMORY_CGROUP,
 	/* input and output, waits, events, spans */
-	FACT_DISK_READS, /* "4.58 GiB from disk, 631 major faults: 7.43 MiB each" */
+	FACT_DISK_READS, /* "4.58 GiB from disk, 7.43 MiB for each of 631 major faults ..." */
 	FACT_IO_NOTHING, /* no call was recorded: what the kernel's own counters say, and why */
 	FACT_IO_SYNCS_ONLY, /* reads and writes were not recorded one by one: the kernel's own counters */
 	FACT_IO_CALLS_AT_START,

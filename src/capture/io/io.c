@@ -494,7 +494,10 @@ static int io_stop(void *self, const struct event_sink *sink, struct err *err)
 
 /* ---- facts ---- */
 
-/* Bytes read from disk per major fault: "4.58 GiB from disk, 631 major faults: 7.43 MiB each". */
+/*
+ * "4.58 GiB from disk, 7.43 MiB for each of 631 major faults by the kernel's own count": that count includes
+ * faults of the kernel for the process, which the table of faults does not have.
+ */
 static void add_reads_fact(struct profile *p, const struct io *s)
 {
 	uint64_t disk_bytes = s->reads.disk_bytes - s->reads_before.disk_bytes;
@@ -503,11 +506,11 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 	if (!disk_bytes && !nr_major)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%s from disk, %s", num_bytes(disk_bytes).s,
-		 num_noun(nr_major, "major faults").s);
+	buf_addf(&b, "%s from disk, ", num_bytes(disk_bytes).s);
 	/* If calls read much too, the bytes read by faults are not known. */
 	if (nr_major && call_bytes < disk_bytes / 10)
-		buf_addf(&b, ": %s each", num_bytes(disk_bytes / nr_major).s);
+		buf_addf(&b, "%s for each of ", num_bytes(disk_bytes / nr_major).s);
+	buf_addf(&b, "%s by the kernel's own count", num_noun(nr_major, "major faults").s);
 	profile_fact(p, FACT_DISK_READS, buf_str(&b));
 }
 
