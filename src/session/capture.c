@@ -569,12 +569,11 @@ static void add_joined_fact(struct capture *c)
 	profile_fact(c->p, FACT_JOINED, buf_str(&text));
 }
 
-/* Waits until all locations are symbolized, at most until @until_ns. */
+/* Waits until all locations that were submitted are symbolized, at most until @until_ns. */
 static void collect_symbols(struct capture *c, uint64_t until_ns)
 {
 	uint64_t done = 0;
 	uint64_t total = 1;
-	symbolworker_submit(c->symbolizer);
 	while (done < total && clock_mono_ns() < until_ns) { /* short waits, to report progress */
 		struct timespec ts = {.tv_nsec = 2000000};
 		if (until_ns == UINT64_MAX)
@@ -597,6 +596,7 @@ static bool show_live(struct capture *c, uint64_t now)
 	CLEANUP(err_release) struct err err = {0};
 	struct losses before = c->p->losses;
 	builder_resolve_pending(c->builder);
+	symbolworker_submit(c->symbolizer);
 	collect_symbols(c, now + LIVE_SYMBOLS_NS);
 	(void)sources_losses(&c->sources, &err); /* an error comes again at the end */
 	profile_peek_init(&view, c->p, c->shown_ns, now);
@@ -641,7 +641,8 @@ static void symbolize_rest(struct capture *c)
 {
 	hostfile_set_deadline(HOSTFILE_DEADLINE_MS);
 	builder_retry_modules(c->builder);
-	symbolworker_submit_jit(c->symbolizer);
+	symbolworker_submit(c->symbolizer);
+	symbolworker_submit_jit(c->symbolizer); /* of the locations submitted so far */
 	collect_symbols(c, UINT64_MAX);
 	uint64_t cpu_before = clock_thread_cpu_ns();
 	tailframes_add(c->p, builder_modules(c->builder), c->symbolizer);

@@ -103,8 +103,10 @@ static void start_server(int argc, char **argv)
 /* The pool is locked. Descriptors of a parent's readers are closed here, not there. */
 static void forget_readers(void)
 {
-	for (unsigned i = 0; i < pool.nr_readers; i++)
+	for (unsigned i = 0; i < pool.nr_readers; i++) {
 		close_p(&pool.readers[i].fd);
+		vec_release(&pool.readers[i].closing);
+	}
 	close_p(&pool.control);
 	pool.control = -1;
 	pool.nr_readers = 0;
