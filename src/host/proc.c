@@ -175,7 +175,7 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	    !sv_to_u64(proc_status_field(&io, "syscr"), &r.nr_calls) ||
 	    !sv_to_u64(proc_status_field(&io, "syscw"), &nr_writes) ||
 	    !sv_to_u64(proc_status_field(&io, "write_bytes"), &r.dirtied_bytes) ||
-	    !stat_field(&stat, 12, &r.nr_major))
+	    !stat_field(&stat, 10, &r.nr_minor) || !stat_field(&stat, 12, &r.nr_major))
 		return err_set(err, -EPROTO, "/proc/%d/io or stat cannot be read", pid);
 	r.nr_calls += nr_writes;
 	*ret_r = r;

@@ -98,6 +98,7 @@ struct proc_reads {
 	uint64_t call_bytes;    /* returned by its read calls, also from the page cache */
 	uint64_t written_bytes; /* passed to its write calls */
 	uint64_t nr_major;      /* major faults */
+	uint64_t nr_minor;
 	uint64_t nr_calls;      /* read and write calls */
 	uint64_t dirtied_bytes; /* pages of files on block devices that it made dirty */
 };

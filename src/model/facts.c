@@ -119,7 +119,7 @@ static const struct {
 				"no limit, times at a limit: 0, pages refaulted: 0"},
 	[FACT_DISK_READS] = {"disk reads of the process"},
 	[FACT_IO_NOTHING] = {"no I/O recorded"},
-	[FACT_IO_SYNCS_ONLY] = {"read and write calls"},
+	[FACT_IO_SYNCS_ONLY] = {"read and write calls, minor faults"},
 	[FACT_IO_CALLS_AT_START] = {"I/O calls in progress at start"},
 	[FACT_BLOCK_IN_FLIGHT] = {"max block requests in flight"},
 	[FACT_EVENTS_WITH_STACKS] = {"events with stacks"},

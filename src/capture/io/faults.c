@@ -23,11 +23,11 @@ struct faults {
 /* Tracepoints of x86 only. */
 static const char *const begins[] = {"page_fault_user", "page_fault_kernel", NULL};
 
-void faults_choose(struct assay_bpf *skel, bool is_wanted)
+void faults_choose(struct assay_bpf *skel, enum faults_which which)
 {
-	bool has_begin = is_wanted && btf_has_tracepoints(begins);
-	(void)bpf_program__set_autoload(skel->progs.io_fault_major, is_wanted);
-	(void)bpf_program__set_autoload(skel->progs.io_fault_minor, is_wanted);
+	bool has_begin = which && btf_has_tracepoints(begins);
+	(void)bpf_program__set_autoload(skel->progs.io_fault_major, which != FAULTS_NONE);
+	(void)bpf_program__set_autoload(skel->progs.io_fault_minor, which == FAULTS_ALL);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_user, has_begin);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_kernel, has_begin);
 }
@@ -64,7 +64,8 @@ static int attach_one(struct faults *f, const struct bpf_program *p, uint64_t co
 	return rc;
 }
 
-int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err)
+int faults_attach(struct faults **ret_f, struct assay_bpf *skel, enum faults_which which,
+		  struct err *err)
 {
 	struct faults *f = xcalloc(1, sizeof(*f));
 	int nr_cpus = libbpf_num_possible_cpus();
@@ -72,8 +73,9 @@ int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err
 	for (int cpu = 0; cpu < nr_cpus; cpu++) {
 		TRY(attach_one(f, skel->progs.io_fault_major, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu,
 			       err));
-		TRY(attach_one(f, skel->progs.io_fault_minor, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu,
-			       err));
+		if (which == FAULTS_ALL)
+			TRY(attach_one(f, skel->progs.io_fault_minor, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+				       cpu, err));
 	}
 	return 0;
 }

@@ -15,7 +15,8 @@ struct faults;
  * Called between engine_open and engine_load: disables the programs that are not wanted or not
  * supported. Where the kernel has tracepoints at the start of faults, their duration is measured.
  */
-void faults_choose(struct assay_bpf *skel, bool is_wanted);
+enum faults_which { FAULTS_NONE = 0, FAULTS_MAJOR, FAULTS_ALL };
+void faults_choose(struct assay_bpf *skel, enum faults_which which);
 struct bpf_link;
 struct bpf_program;
 
@@ -26,7 +27,8 @@ struct bpf_program;
 int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p, uint64_t config,
 			int cpu, struct err *err);
 /* Called after engine_load. The caller frees *ret_f, also after an error. */
-int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err);
+int faults_attach(struct faults **ret_f, struct assay_bpf *skel, enum faults_which which,
+		  struct err *err);
 /* Detaches and frees. @f may be NULL. */
 void faults_free(struct faults *f);
 

@@ -70,7 +70,7 @@ struct io {
 	uint64_t nr_calls;    /* delivered */
 	uint32_t nr_children; /* of the target, running and not recorded */
 	bool is_32bit;        /* @pid */
-	bool has_syncs_only;  /* reads and writes are not recorded */
+	bool has_syncs_only;  /* reads, writes and minor faults are not recorded */
 	bool has_reads;       /* of @pid alone */
 	const struct target *target;
 	struct proc_reads all_before; /* with has_syncs_only: of all processes of the target */
@@ -124,6 +124,13 @@ static unsigned growth_flags(const struct io *s)
 	return flags && !has_heap ? flags | HEAPGROWTH_CALLS : flags;
 }
 
+static enum faults_which faults_of(const struct io *s)
+{
+	if (!(s->tables & TABLE_SET(FAULTS)))
+		return FAULTS_NONE;
+	return s->has_syncs_only ? FAULTS_MAJOR : FAULTS_ALL;
+}
+
 static void choose_programs(struct io *s)
 {
 	bool has_calls = s->tables & TABLE_SET(IO);
@@ -145,7 +152,7 @@ static void choose_programs(struct io *s)
 	disable_unless(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
 	disable_unless(s->skel->progs.io_block_issue, has_block);
 	disable_unless(s->skel->progs.io_block_complete, has_block);
-	faults_choose(s->skel, (s->tables & TABLE_SET(FAULTS)) != 0);
+	faults_choose(s->skel, faults_of(s));
 	s->has_fault_pages = heapgrowth_choose(s->skel, growth_flags(s));
 }
 
@@ -237,7 +244,8 @@ static int io_load(void *self, struct err *err)
 	s->nr_room = bpf_map__max_entries(s->skel->maps.io_rows_a);
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
-	TRY(s->tables & TABLE_SET(FAULTS) ? faults_attach(&s->faults, s->skel, err) : 0);
+	if (faults_of(s))
+		TRY(faults_attach(&s->faults, s->skel, faults_of(s), err));
 	TRY(s->tables & TABLE_SET(GROWTH) ? attach_growth(s, err) : 0);
 	if (s->tables & TABLE_SET(RECLAIM))
 		attach_reclaim(s);
@@ -257,6 +265,7 @@ static size_t sum_reads(const struct io *s, struct proc_reads *ret_sum)
 		ret_sum->call_bytes += one.call_bytes;
 		ret_sum->written_bytes += one.written_bytes;
 		ret_sum->nr_calls += one.nr_calls;
+		ret_sum->nr_minor += one.nr_minor;
 		nr++;
 	}
 	return nr;
@@ -558,10 +567,11 @@ static void add_syncs_only_fact(struct profile *p, const struct io *s)
 		buf_addf(&whose, "process %d", s->pid);
 	profile_factf(p, FACT_IO_SYNCS_ONLY,
 		      "not recorded one by one (--io); the kernel counts %s of %s: %s read, "
-		      "%s written (also sockets, but not their recv and send)",
+		      "%s written (also sockets, but not their recv and send), and %s",
 		      num_noun(now->nr_calls - was->nr_calls, "calls").s, buf_str(&whose),
 		      num_bytes(now->call_bytes - was->call_bytes).s,
-		      num_bytes(now->written_bytes - was->written_bytes).s);
+		      num_bytes(now->written_bytes - was->written_bytes).s,
+		      num_noun(now->nr_minor - was->nr_minor, "minor page faults").s);
 }
 
 static void add_pressure_facts(struct profile *p, const struct io *s)

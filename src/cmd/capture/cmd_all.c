@@ -23,7 +23,7 @@ static const struct opt all_table[] = {
 	OPT_FLAG(0, "heap", struct all_opts, has_heap,
 		 "also record allocations, by a recorder in the target (assay heap)"),
 	OPT_FLAG(0, "io", struct all_opts, has_calls,
-		 "also record every read and write call: about 1 us a call"),
+		 "also record every read, write and minor page fault: 1 to 2 us each"),
 	OPT_END,
 };
 static const struct opt_group all_group = {"What is recorded", all_table};
