@@ -11,6 +11,11 @@
 
 #define NAMED_MAX 4    /* threads of a cycle that are named */
 #define WHOLE_PCT 99.0 /* of the capture: all of it */
+/*
+ * A word that says who holds a lock can be older than the wait: at the end of a capture two threads that hand
+ * a lock to each other can look like a cycle for some microseconds.
+ */
+#define SHORTEST_NS 100000000u
 
 #define NO_EDGE UINT32_MAX
 
@@ -18,6 +23,7 @@
 struct edge {
 	task_id waiter;
 	task_id holder;
+	str_id lock;
 	stack_id stack;
 	uint64_t ns;
 	uint32_t next;  /* the edge of the holder, or NO_EDGE */
@@ -57,6 +63,7 @@ static void add_row(struct finder *f, const struct select_tagged *row)
 		*at = (uint32_t)f->edges.n;
 		vec_push(&f->edges, (struct edge){.waiter = waiter,
 						  .holder = holder,
+						  .lock = tag->object,
 						  .stack = row->stack,
 						  .next = NO_EDGE});
 	}
@@ -86,12 +93,15 @@ static uint32_t longest_cycle(struct finder *f, uint64_t *ret_ns)
 			continue;
 		uint64_t ns = UINT64_MAX;
 		uint32_t first = at;
+		bool is_one_lock = true;
 		do {
 			ns = MIN(ns, f->edges.p[at].ns);
+			is_one_lock &= f->edges.p[at].lock == f->edges.p[first].lock;
 			f->edges.p[at].is_in_cycle = true;
 			at = f->edges.p[at].next;
 		} while (at != first);
-		if (ns > *ret_ns) {
+		/* A lock has one holder, so one lock makes no cycle. */
+		if (ns > *ret_ns && ns >= SHORTEST_NS && !is_one_lock) {
 			*ret_ns = ns;
 			best = first;
 		}

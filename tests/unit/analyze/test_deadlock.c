@@ -16,6 +16,7 @@ struct want {
 	int64_t ms;
 	unsigned evidence;
 	const char *stack;
+	bool is_one_lock; /* else each holder has one of its own */
 };
 
 static const char *name_of(int32_t tid)
@@ -27,11 +28,13 @@ static const char *name_of(int32_t tid)
 
 static void add(struct profile *p, const struct want *w)
 {
+	static const char *const lock_of[] = {"lock 0x0", "lock 0x1", "lock 0x2", "lock 0x3",
+					      "lock 0x4", "lock 0x5", "lock 0x6", "lock 0x7"};
 	struct madewait row = {.comm = name_of(w->waiter),
 			       .tid = w->waiter,
 			       .reason = WAIT_SYNC,
 			       .evidence = w->evidence,
-			       .object = "lock 0x1000",
+			       .object = lock_of[w->is_one_lock ? 0 : w->holder],
 			       .stack = w->stack,
 			       .nr = 1,
 			       .ms = w->ms};
@@ -74,6 +77,16 @@ TEST(deadlock_of_two_threads_is_the_first_statement)
 		two, ARRAY_LEN(two),
 		"deadlock: alice (tid 2) waits in transfer for a lock that bob (tid 3) holds, bob (tid 3) "
 		"in transfer for one that alice (tid 2) holds, for the whole capture");
+}
+
+TEST(deadlock_is_not_said_of_one_lock_or_of_a_moment)
+{
+	static const struct want one[] = {{2, 3, 0, 2000, OPEN, MUTEX, true},
+					  {3, 2, 0, 2000, OPEN, MUTEX, true}};
+	static const struct want moment[] = {{2, 3, 0, 2000, OPEN, MUTEX, false},
+					     {3, 2, 0, 20, OPEN, MUTEX, false}};
+	check_first(one, ARRAY_LEN(one), NULL);
+	check_first(moment, ARRAY_LEN(moment), NULL);
 }
 
 TEST(deadlock_of_three_threads_has_others_behind_it)
