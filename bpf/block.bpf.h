@@ -213,7 +213,7 @@ static __always_inline int block_issued(struct request___io *rq)
 }
 
 /* A completion without an issue event. A flush that belongs to a write is counted here. */
-static __always_inline int block_completed_unissued(struct request___io *rq)
+static __always_inline int block_completed_unissued(struct request___io *rq, unsigned int nr_bytes)
 {
 	struct io_key key = {
 		.dev = block_dev(rq),
@@ -223,6 +223,9 @@ static __always_inline int block_completed_unissued(struct request___io *rq)
 	};
 	if (key.what == IO_FLUSH)
 		return io_account_one(&key, 0, 0);
+	/* An empty write that asks for a flush is not issued: the flush is a request of its own. */
+	if (!nr_bytes)
+		return 0;
 	__sync_fetch_and_add(&io_counts.nr_no_issue, 1);
 	return 0;
 }
@@ -249,7 +252,7 @@ static __always_inline int block_completed(struct request___io *rq, int error,
 		return 0;
 	struct block_request *b = bpf_map_lookup_elem(&io_requests, &id);
 	if (!b || !b->issue_ns)
-		return block_completed_unissued(rq);
+		return block_completed_unissued(rq, nr_bytes);
 	if (nr_bytes < b->left_bytes) {
 		b->left_bytes -= nr_bytes;
 		return 0;
