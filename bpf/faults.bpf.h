@@ -72,9 +72,18 @@ static __always_inline void vma_find(struct task_struct *t, struct vma_cache *m,
 		m->end = 0;
 }
 
-/*
- * Returns the object mapped at @addr. An anonymous mapping that contains @sp is the thread's stack.
- */
+/* Go's heap, of which goroutines have their stacks: see src/host/memory/anon.h. */
+#define GO_HEAP_FROM 0xc000000000ull
+#define GO_HEAP_TO   0xe000000000ull
+
+/* An anonymous mapping that contains @sp is the thread's stack. */
+static __always_inline bool vma_is_stack(const struct vma_cache *m, __u64 sp)
+{
+	return !(m->flags & VMA_HAS_FILE) && sp >= m->start && sp < m->end &&
+	       !(sp >= GO_HEAP_FROM && sp < GO_HEAP_TO);
+}
+
+/* Returns the object mapped at @addr. */
 static __always_inline __u64 fault_object(struct task_struct *t, struct task_state *state,
 					  __u64 addr, __u64 sp)
 {
@@ -82,8 +91,7 @@ static __always_inline __u64 fault_object(struct task_struct *t, struct task_sta
 		return IO_OBJECT_UNKNOWN;
 	struct vma_cache *m = &state->io.vma;
 	vma_find(t, m, addr);
-	bool is_stack = !(m->flags & VMA_HAS_FILE) && sp >= m->start && sp < m->end;
-	return is_stack ? IO_OBJECT_STACK : m->object;
+	return vma_is_stack(m, sp) ? IO_OBJECT_STACK : m->object;
 }
 
 static __always_inline int fault_account(struct bpf_perf_event_data *ctx, __u8 what)

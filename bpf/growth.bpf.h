@@ -84,7 +84,7 @@ static __always_inline __u64 growth_count_pages(struct task_struct *t, struct io
 		return 0;
 	if (m->flags & VMA_HAS_FILE)
 		return is_exact && flags & GROWTH_WRITE;
-	if (sp >= m->start && sp < m->end)
+	if (vma_is_stack(m, sp))
 		*ret_object = IO_OBJECT_STACK;
 	return is_exact ? nr_pages : 1;
 }

@@ -61,8 +61,8 @@ static const struct {
 	[LOSS_FAULTS_NO_MAP] = {"faults_without_mapping", "mappings of page faults"},
 	[LOSS_BLOCK_NO_ISSUE] =
 		{"block_without_issue",
-		 "block requests of the machine completed without an issue event (issued before the "
-		 "capture)"},
+		 "block requests of the machine completed without an issue event, most of them "
+		 "issued before the capture"},
 	[LOSS_BLOCK_UNTRACKED] = {"block_not_followed", "block requests not tracked (table full)"},
 	[LOSS_WAITS_NO_REASON] = {"waits_without_reason", "wait reasons (table full)"},
 	[LOSS_WAITS_NO_ROW_NS] = {"waits_without_row_ns", "of wait time not recorded (table full)"},
