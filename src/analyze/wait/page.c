@@ -84,9 +84,8 @@ static void note_samples(const struct page *pg)
 		return;
 	report_note(
 		pg->r,
-		"%s at %s Hz stand for %s, %s were on CPU: samples are of the moments of a timer, "
-		"kernel code of context switches included, on-CPU time is from switch to switch; "
-		"flame graphs of thread time scale the samples to it",
+		"%s at %s Hz stand for %s, an estimate; threads were on CPU for %s, counted from context "
+		"switch to context switch: flame graphs of thread time scale the samples to that",
 		num_noun(nr, "samples").s, num_count((uint64_t)t->freq_hz).s,
 		num_ns((uint64_t)sampled_ns).s, num_ns((uint64_t)on_cpu_ns).s);
 }

@@ -61,8 +61,9 @@ static int print_commands(void)
 	opt_add_examples(&b, examples);
 	buf_add_str(&b,
 		    "\n"
-		    "TARGET is a process name, or -p PID. A capture prints its result and writes\n"
-		    "a recording below ./profiling, which report, flame and diff read.\n"
+		    "TARGET is a process name, or -p PID. A capture takes SECONDS (60), or until\n"
+		    "Ctrl-C; it prints its result and writes a recording below ./profiling, which\n"
+		    "report, flame and diff read.\n"
 		    "\n"
 		    "Options and examples of a command: assay COMMAND --help\n"
 		    "What works on this machine:        assay doctor\n"

@@ -137,7 +137,7 @@ TEST(breakdown_says_what_samples_and_on_cpu_time_cover_if_they_differ)
 		bool is_said = false;
 		vec_foreach(one, &r->notes)
 			is_said |= strstr(*one, "samples at 1,000 Hz stand for") != NULL &&
-				   strstr(*one, "900 ms were on CPU") != NULL;
+				   strstr(*one, "threads were on CPU for 900 ms") != NULL;
 		CHECK(is_said == cases[i].is_said);
 	}
 }
