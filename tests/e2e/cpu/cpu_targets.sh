@@ -3,12 +3,12 @@
 . "$LIB/share.sh"
 # On a busy machine a target may get a tenth of its time: a few samples are enough to identify it.
 # Names are unique to this run, since another may be on the machine. The kernel keeps 15 bytes.
-a=ae2e-a-$$ twin=ae2e-t-$$
+a=ae2e-a-$$ named=ae2e-t-$$
 cp "$TARGETS/lives" ./$a
-cp "$TARGETS/lives" ./$twin
+cp "$TARGETS/lives" ./$named
 ./$a doze 60 & one=$!
-./$twin doze 60 & two=$!
-./$twin idle & three=$!
+./$named doze 60 & two=$!
+./$named idle & three=$!
 trap 'kill $one $two $three 2> /dev/null' EXIT
 wait_for grep -q $a /proc/$one/comm
 
@@ -30,9 +30,9 @@ ln -s ../$a $long
 $ASSAY cpu -o link.assay 5 -- "$PWD/$long" burn 0.5 > link.out 2>&1 || fail "link: $(cat link.out)"
 grep -q 'just_burn  *ae2e-a-long-name-of-a-link$' link.out || fail "by link: $(cat link.out)"
 
-$ASSAY cpu $twin 1 > out 2>&1
+$ASSAY cpu $named 1 > out 2>&1
 [ $? = 2 ] || fail "an ambiguous name must be a usage error"
-grep -q "2 processes are named '$twin'" out && grep -q "$two" out && grep -q "$three" out ||
+grep -q "2 processes are named '$named'" out && grep -q "$two" out && grep -q "$three" out ||
 	fail "candidates are not listed: $(cat out)"
 # a server and its workers: one started the others
 cp "$(command -v dash)" ae2efamily
@@ -43,7 +43,7 @@ $ASSAY cpu ae2efamily 1 -o family.assay > out 2>&1 || fail "family: $(cat out)"
 kill $server $(cat worker)
 says out '2 processes have this name' || fail "family: $(cat out)"
 [ "$($ASSAY report family.assay --by process --stdio | grep -c '[0-9]  ae2efamily$')" = 2 ] || fail "not both processes"
-$ASSAY cpu $twin 1 --all-matching -o all.assay > out 2>&1 || fail "all matching: $(cat out)"
+$ASSAY cpu $named 1 --all-matching -o all.assay > out 2>&1 || fail "all matching: $(cat out)"
 
 $ASSAY cpu no-such-program-here 1 > out 2>&1
 [ $? = 1 ] && grep -q "no process is named 'no-such-program-here'" out || fail "absent name: $(cat out)"
