@@ -131,6 +131,7 @@ int cmd_mark(int argc, char **argv);
 int cmd_offcpu(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_watch(int argc, char **argv);

@@ -26,7 +26,7 @@ symbol:base model/ids.h object
 host:base model/memory.h model/rights.h
 plan:base model/ids.h object unwind symbol host
 remote:base model/memory.h object/x86insn.h host plan/heapplan.h
-capture:base model/blametag.h model/event.h model/facts.h model/heap.h model/ids.h model/tables.h model/wait.h object/x86insn.h unwind host plan remote
+capture:base model/blametag.h model/counter.h model/event.h model/facts.h model/heap.h model/ids.h model/tables.h model/wait.h object/x86insn.h unwind host plan remote
 ingest:base model object unwind symbol
 format:base model
 session:base model host plan remote capture ingest format

@@ -129,7 +129,8 @@ static bool reap(struct spawn *s, int flags)
 			s->peak_is_own = has_waited_for_none(s->pid);
 			if (wait4(s->pid, &status, 0, &used) != s->pid)
 				return false;
-			s->cpu_ns = timeval_ns(&used.ru_utime) + timeval_ns(&used.ru_stime);
+			s->system_ns = timeval_ns(&used.ru_stime);
+			s->cpu_ns = timeval_ns(&used.ru_utime) + s->system_ns;
 			s->peak_rss_bytes = (uint64_t)used.ru_maxrss * 1024;
 			s->wait_status = status;
 			s->is_reaped = true;

@@ -22,6 +22,7 @@ struct spawn {
 	bool peak_is_own;        /* else it may be that of a child that it waited for */
 	uint64_t
 		cpu_ns; /* once reaped: its CPU time, with that of the children that it waited for */
+	uint64_t system_ns; /* the part of it in the kernel */
 };
 
 /*

@@ -6,6 +6,7 @@
 
 #include "analyze/bench/benchcompare.h"
 #include "analyze/bench/benchstat.h"
+#include "analyze/bench/countermetrics.h"
 #include "random.h"
 
 /* Expected values: Python 3.11, statistics.fmean, stdev, median, quantiles(n=100, inclusive). */
@@ -238,4 +239,113 @@ TEST(bench_autocorrelation_and_histogram)
 	CHECK(bins[0] == 2 && bins[1] == 2 && bins[2] == 2 && bins[3] == 2);
 	bench_histogram(bins, 4, 3, 3, up + 2, 1);
 	CHECK(bins[0] == 1 && bins[3] == 0);
+}
+
+/* ---- counters: rates and ratios as perf stat has them, and sentences ------------------------- */
+
+/* Of a run of 0.5 s CPU time in 1 s. */
+static const struct counter_row made[] = {
+	{.name = "task-clock", .role = COUNTER_CLOCK, .is_time = true, .value = 0.5e9},
+	{.name = "page-faults", .value = 2000},
+	{.name = "cycles", .role = COUNTER_CYCLES, .value = 1.5e9},
+	{.name = "instructions", .role = COUNTER_INSTRUCTIONS, .value = 1.2e9},
+	{.name = "branches", .role = COUNTER_BRANCHES, .value = 2e8},
+	{.name = "branch-misses", .role = COUNTER_BRANCH_MISSES, .value = 2e7},
+	{.name = "cache-references", .role = COUNTER_CACHE_REFERENCES, .value = 1e7},
+	{.name = "cache-misses", .role = COUNTER_CACHE_MISSES, .value = 2.5e6},
+	{.name = "L1-dcache-loads", .role = COUNTER_L1D_LOADS, .value = 4e8},
+	{.name = "L1-dcache-load-misses", .role = COUNTER_L1D_MISSES, .value = 2e7},
+	{.name = "run-queue",
+	 .role = COUNTER_RUN_QUEUE,
+	 .is_time = true,
+	 .is_own = true,
+	 .value = 0.5e9},
+	{.name = "stolen",
+	 .role = COUNTER_STOLEN,
+	 .is_time = true,
+	 .is_own = true,
+	 .value = 0.25e9},
+};
+
+static void copy(struct counter_row *rows)
+{
+	memcpy(rows, made, sizeof(made));
+	for (size_t i = 0; i < ARRAY_LEN(made); i++)
+		rows[i].running_pct = 100;
+}
+
+TEST(countermetrics_are_those_of_perf_stat)
+{
+	static const struct {
+		double metric;
+		const char *unit;
+	} truth[ARRAY_LEN(made)] = {
+		{0.5, "CPUs utilized"},
+		{4, "K/sec"},
+		{3, "GHz"},
+		{0.8, "insn per cycle"},
+		{400, "M/sec"},
+		{10, "of all branches"},
+		{20, "M/sec"},
+		{25, "of all cache refs"},
+		{800, "M/sec"},
+		{5, "of all L1-dcache accesses"},
+		{50, "of runnable time"},
+		{0.25, "CPUs, by the hypervisor"},
+	};
+	struct counter_row rows[ARRAY_LEN(made)];
+	copy(rows);
+	counter_metrics(rows, ARRAY_LEN(rows), 1e9);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CHECK(fabs(rows[i].metric - truth[i].metric) < 1e-9);
+		CHECK_STR(rows[i].metric_unit, truth[i].unit);
+	}
+}
+
+/* The sentence that begins like this; NULL: there is none. */
+static const char *note_of(const struct counter_row *rows, struct arena *a, bool has_pmu,
+			   const char *start)
+{
+	const char *notes[COUNTER_NOTES_MAX];
+	size_t nr = counter_notes(notes, a, rows, ARRAY_LEN(made), has_pmu);
+	for (size_t i = 0; i < nr; i++)
+		if (!strncmp(notes[i], start, strlen(start)))
+			return notes[i];
+	return NULL;
+}
+
+TEST(countermetrics_sentences_follow_the_thresholds)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct counter_row rows[ARRAY_LEN(made)];
+	copy(rows);
+	CHECK(note_of(rows, &a, true, "0.80 instructions per cycle, below 1"));
+	CHECK(note_of(rows, &a, true, "25.00 % of cache references miss"));
+	CHECK(note_of(rows, &a, true, "10.00 % of branches"));
+	CHECK(!note_of(rows, &a, true, "5.00 % of L1"));
+	rows[3].value = 3.3e9;
+	CHECK(note_of(rows, &a, true, "2.20 instructions per cycle, above 2"));
+	rows[3].value = 2.2e9; /* between: nothing to say */
+	CHECK(!note_of(rows, &a, true, "1.47"));
+}
+
+TEST(countermetrics_say_what_was_not_counted_and_why)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct counter_row rows[ARRAY_LEN(made)];
+	copy(rows);
+	rows[8].running_pct = 40;
+	rows[8].running_ns = 1;
+	CHECK(note_of(rows, &a, true, "more events than counters"));
+	rows[2].state = rows[3].state = COUNTER_NOT_SUPPORTED;
+	CHECK_STR(note_of(rows, &a, true, "not supported"),
+		  "not supported by this machine: cycles, instructions");
+	CHECK(strstr(note_of(rows, &a, false, "this machine has no hardware counters"),
+		     "cycles, instructions"));
+	rows[4].state = COUNTER_NOT_PERMITTED;
+	CHECK(note_of(rows, &a, true, "not permitted"));
+	rows[5].state = COUNTER_NOT_COUNTED;
+	CHECK(note_of(rows, &a, true, "not counted, since"));
+	counter_metrics(rows, ARRAY_LEN(rows), 1e9);
+	CHECK(isnan(rows[3].metric) && isnan(rows[2].metric));
 }
