@@ -3,6 +3,7 @@
 #define ASSAY_MODEL_BENCHRUN_H
 
 #include "base/base.h"
+#include "model/counter.h"
 
 /* The order of the report's rows. */
 enum bench_metric {
@@ -22,8 +23,11 @@ enum bench_metric {
 	BENCH_METRIC_NR,
 };
 
+#define BENCH_COUNTERS_MAX 20
+
 struct bench_run {
 	uint64_t v[BENCH_METRIC_NR]; /* times in ns, memory in bytes */
+	struct counter_value counters[BENCH_COUNTERS_MAX]; /* of the runner's events */
 	int exit_code;               /* as a shell reports it: 128 + signal */
 	bool peak_is_bound;          /* the peak is at most the value (benchrunner.h) */
 };

@@ -28,6 +28,41 @@ static void put_metric(struct json *j, const struct bench_export *e, const char 
 	json_end(j);
 }
 
+static void put_counters(struct json *j, const struct bench_export *e)
+{
+	static const char *const states[] = {
+		[COUNTER_COUNTED] = "counted",
+		[COUNTER_NOT_COUNTED] = "not counted",
+		[COUNTER_NOT_SUPPORTED] = "not supported",
+		[COUNTER_NOT_PERMITTED] = "not permitted",
+	};
+	json_put_obj(j, "counters");
+	for (size_t i = 0; i < e->nr_counters; i++) {
+		const struct counter_row *c = &e->counters[i];
+		json_put_obj(j, c->name);
+		json_put_str(j, "state", states[c->state]);
+		json_put_str(j, "unit", c->is_time ? "ns" : "");
+		json_put_arr(j, "values");
+		for (size_t k = 0; k < e->nr_runs && !c->state; k++) {
+			const struct counter_value *v = &e->runs[k].counters[i];
+			json_double(j, v->enabled_ns && !v->running_ns ? NAN : v->value, 0);
+		}
+		json_end(j);
+		json_put_arr(j, "running_pct");
+		for (size_t k = 0; k < e->nr_runs && !c->state; k++) {
+			const struct counter_value *v = &e->runs[k].counters[i];
+			json_double(j,
+				    v->enabled_ns
+					    ? 100 * (double)v->running_ns / (double)v->enabled_ns
+					    : NAN,
+				    2);
+		}
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void put_each(struct json *j, const struct bench_export *e)
 {
 	if (!e->each)
@@ -83,6 +118,7 @@ static void put_own(struct json *j, const struct bench_export *e)
 	put_seconds(j, "cold", e->cold_s);
 	put_each(j, e);
 	put_change(j, e->change);
+	put_counters(j, e);
 	json_put_obj(j, "runs");
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
 		put_metric(j, e, metrics[i].key, metrics[i].metric);

@@ -34,6 +34,8 @@ struct bench_export {
 	const double *times_s;      /* nr_runs */
 	const struct bench_run *runs;
 	size_t nr_runs;
+	const struct counter_row *counters; /* of runs[].counters */
+	size_t nr_counters;
 	const double *each; /* values of --each; NULL: none */
 	size_t nr_each;
 	bool each_is_time;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyze/bench/benchcounters.h"
 #include "analyze/bench/benchnoise.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -497,6 +498,7 @@ struct report *bench_report(const struct bench_data *d)
 	}
 	add_remarks(r, d);
 	bench_noise(r, d);
+	bench_counters(r, d);
 	if (d->is_stopped)
 		report_note(r, "stopped by a signal: these are the runs until then");
 	add_runs(r, d);

@@ -35,6 +35,8 @@ struct bench_data {
 	size_t nr_blocks;     /* planned; 0: one command */
 	bool has_early_looks; /* else only the end is looked at */
 	bool is_stopped;      /* by a signal */
+	const struct counter_row *counters; /* the events of the runs, without values */
+	size_t nr_counters;
 	/* About the machine, over all runs. */
 	uint64_t throttled_ns;    /* by the CPU quota of the cgroup */
 	const char *governor;     /* of the CPU's frequency; NULL: not known */

@@ -190,11 +190,11 @@ size_t counter_notes(const char **ret, struct arena *a, const struct counter_row
 		add_names(&names, rows, nr, (enum counter_state)s);
 		if (!names.n)
 			continue;
-		const char *text = s == COUNTER_NOT_SUPPORTED && !has_pmu
-					   ? "this machine has no hardware counters (PMU), as most "
-					     "virtual machines: not counted are "
-					   : texts[s];
-		ret[n++] = arena_fmt(a, "%s%s", text, buf_str(&names));
+		if (s == COUNTER_NOT_SUPPORTED && !has_pmu)
+			ret[n++] = "no hardware counters (PMU) on this machine, as on most virtual "
+				   "machines: cycles, instructions and their like are not counted";
+		else
+			ret[n++] = arena_fmt(a, "%s%s", texts[s], buf_str(&names));
 	}
 	return n;
 }

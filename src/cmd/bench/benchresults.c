@@ -13,6 +13,7 @@ struct data {
 	struct bench_data d;
 	struct bench_subject_data *subjects;
 	struct buf governor;
+	struct counter_row counters[COUNTRUN_ROWS_MAX];
 };
 
 static void data_release(struct data *d)
@@ -50,7 +51,12 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		       NULL) &&
 	    ret->governor.n && ret->governor.p[ret->governor.n - 1] == '\n')
 		ret->governor.p[--ret->governor.n] = 0;
+	static const struct counter_value none[COUNTERS_MAX];
+	size_t nr_counters =
+		countrun_rows(ret->counters, r->counters, none, UINT64_MAX, UINT64_MAX);
 	ret->d = (struct bench_data){
+		.counters = ret->counters,
+		.nr_counters = nr_counters,
 		.subjects = ret->subjects,
 		.nr_subjects = nr,
 		.has_each = r->lines != NULL,
@@ -183,6 +189,8 @@ static void fill_export(struct bench_export *e, struct row *row, const struct be
 		e->each = row->each;
 		e->each_is_time = d->each_is_time;
 	}
+	e->counters = d->counters;
+	e->nr_counters = d->nr_counters;
 	if (i)
 		fill_change(row, e, d, i);
 }

@@ -7,11 +7,13 @@
 #include "cmd/bench/benchcommands.h"
 #include "render/benchexport.h"
 #include "session/bench/benchlines.h"
+#include "session/bench/countrun.h"
 
 struct bench_results {
 	const struct bench_commands *commands;
 	const struct bench_lines *lines; /* of each command; NULL: wall time is what counts */
-	const struct bench_run *shell;   /* NULL: none */
+	const struct counter_set *counters;
+	const struct bench_run *shell; /* NULL: none */
 	size_t nr_blocks;
 	bool has_early_looks;
 	double least;

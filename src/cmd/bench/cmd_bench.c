@@ -25,6 +25,10 @@
 
 #define NR_SHELL_RUNS 30
 
+#define BENCH_EVENTS \
+	"task-clock,cpu-migrations,cycles,instructions,branches,branch-misses," COUNTER_EVENTS_DETAILED
+#define NR_BENCH_EVENTS ((size_t)12)
+
 struct bench_opts {
 	struct bench_words words;
 	uint64_t nr_warmups;
@@ -43,6 +47,7 @@ struct bench_opts {
 	bool has_metric_lines;
 	double work;
 	const char *unit;
+	struct opt_list events;
 	const char *json;
 	const char *csv;
 	const char *markdown;
@@ -110,12 +115,15 @@ static const struct opt value_table[] = {
 		"SPENT: ([0-9.]+) ms'; the program runs once unless --runs says otherwise"),
 	OPT_FLAG(0, "each-metric", struct bench_opts, has_metric_lines,
 		 "the same for the execution times in [METRIC] lines of ethrex, old and new form"),
+	OPT_LIST('e', "event", struct bench_opts, events, "EVENT,...",
+		 "count these events, too, by the names of perf list (default: cycles, "
+		 "instructions, branches, caches, if there are hardware counters)"),
 	OPT_DOUBLE(0, "work", struct bench_opts, work, "N",
 		   "what a run does, for a throughput: 37.5e6"),
 	OPT_STR(0, "unit", struct bench_opts, unit, "UNIT", "unit of --work: gas gives Ggas/s"),
 	OPT_END,
 };
-static const struct opt_group value_group = {"Values", value_table};
+static const struct opt_group value_group = {"Values and counters", value_table};
 
 static const struct opt export_table[] = {
 	OPT_STR(0, "export-json", struct bench_opts, json, "FILE",
@@ -159,6 +167,8 @@ struct job {
 	struct regex *re;
 	struct bench_run shell;
 	struct progress progress;
+	struct arena arena;
+	struct counter_set counters;
 	size_t nr_blocks;
 	size_t nr_block_looks;
 	uint64_t throttled_ns;
@@ -173,6 +183,7 @@ static void job_release(struct job *j)
 	free(j->lines);
 	regex_free(j->re);
 	bench_commands_release(&j->commands);
+	arena_release(&j->arena);
 }
 
 static void fill_results(struct bench_results *ret, const struct job *j)
@@ -180,6 +191,7 @@ static void fill_results(struct bench_results *ret, const struct job *j)
 	*ret = (struct bench_results){
 		.commands = &j->commands,
 		.lines = j->re ? j->lines : NULL,
+		.counters = &j->counters,
 		.shell = j->commands.has_shell ? &j->shell : NULL,
 		.nr_blocks = j->nr_blocks,
 		.has_early_looks = !j->o->nr_exact,
@@ -285,7 +297,8 @@ static int measure(struct job *j, struct err *err)
 	else if (o->output && strcmp(o->output, "null") != 0)
 		io.output = BENCH_OUTPUT_FILE;
 	io.output_path = o->output;
-	TRY(bench_runner_new(&runner, &io, err));
+	TRY(bench_runner_new(&runner, &io, &j->counters.events, err));
+	j->counters = *bench_runner_counters(runner);
 	cpuquota_update(&quota, "/", getpid());
 	int rc = run_all(j, runner, err);
 	cpuquota_update(&quota, "/", getpid());
@@ -379,6 +392,12 @@ static int prepare_job(struct job *j, const struct opt_args *args, struct err *e
 	const char *pattern = o->has_metric_lines ? BENCH_METRIC_PATTERN : o->each;
 	TRY(check(o, err));
 	TRY(bench_commands_init(&j->commands, &o->words, args, err));
+	TRY(counter_events_add(&j->counters.events, &j->arena, BENCH_EVENTS, err));
+	for (size_t i = 0; i < o->events.n; i++)
+		TRY(counter_events_add(&j->counters.events, &j->arena, o->events.p[i], err));
+	if (j->counters.events.n > BENCH_COUNTERS_MAX)
+		return err_set(err, -EINVAL, "-e: at most %zu events besides the default ones",
+			       BENCH_COUNTERS_MAX - NR_BENCH_EVENTS);
 	if (pattern)
 		TRY(regex_new(&j->re, pattern, 0, err));
 	if (j->re && !regex_has_group(j->re))

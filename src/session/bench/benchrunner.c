@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 
 #define REGION_BYTES    (8u << 20) /* arguments and environment: above the kernel's usual limit */
 #define PADDING_BYTES   4096
+#define STACK_BYTES     (64u << 10)
 #define KILL_AFTER_MS   2000
 #define STOLEN_EVERY_NS 10000000
 
@@ -43,7 +43,11 @@ struct region {
 	struct rusage used;
 	char schedstat[64];
 	uint64_t helper_bytes;
-	char text[REGION_BYTES - 512];
+	struct counter_set set; /* probed by the helper, which may have fewer rights than assay */
+	struct counter_fds counters; /* of the helper */
+	uint64_t opening_ns;
+	struct counter_value counted[COUNTERS_MAX];
+	char text[REGION_BYTES - 16384];
 };
 _Static_assert(sizeof(struct region) <= REGION_BYTES, "room for the fields");
 
@@ -51,11 +55,13 @@ struct bench_runner {
 	struct region *region;
 	size_t used;
 	pid_t helper;
-	int control_fd;        /* to the helper */
-	int output_fd;         /* the command's output; -1: not ours */
-	int migrations_fd;     /* counts those of the helper and all commands; -1: not permitted */
-	int own_migrations_fd; /* those of the helper */
-	uint64_t nr_migrations;
+	int control_fd; /* to the helper */
+	int output_fd;  /* the command's output; -1: not ours */
+	/*
+	 * The same events, disabled, on assay itself: the kernel patches its code when the first event of a
+	 * kind is opened and when the last one is closed, which takes milliseconds.
+	 */
+	struct counter_fds held;
 	uint64_t random;
 	uint64_t stolen_ns; /* the kernel's account at the last reading */
 	uint64_t stolen_at_ns;
@@ -66,15 +72,35 @@ struct bench_runner {
 struct helper {
 	struct region *region;
 	int fds[3];
+	int run_fds[3];
 	const char *output_path; /* opened anew for each run; NULL: fds[1] */
 };
 
-/* In the child of vfork, which shares the helper's memory but not its signal handlers. */
-static void exec_command(const struct helper *h, const int *fds) NORETURN;
-static void exec_command(const struct helper *h, const int *fds)
+/* Its stack is not that of a thread which AddressSanitizer knows. */
+#define ON_OTHER_STACK __attribute__((no_sanitize("address")))
+
+static void open_counters(struct region *g)
 {
+	uint64_t start = clock_mono_ns();
+	if (counter_fds_open(&g->counters, &g->set, 0, -1, COUNTERS_INHERIT | COUNTERS_ON_EXEC,
+			     NULL))
+		counter_fds_init(&g->counters);
+	(void)unshare(CLONE_FILES); /* the command has descriptors of its own from here on */
+	g->opening_ns = clock_mono_ns() - start;
+}
+
+/*
+ * In the child, which shares the helper's memory but not its signal handlers, and at first its
+ * descriptors.
+ */
+static int exec_command(void *ctx) ON_OTHER_STACK;
+static int exec_command(void *ctx)
+{
+	const struct helper *h = ctx;
+	const int *fds = h->run_fds;
 	struct region *g = h->region;
 	g->pid = getpid();
+	open_counters(g);
 	for (int i = 0; i < 3 && !g->is_visible; i++)
 		if (dup2(fds[i], i) < 0) {
 			g->failure = errno;
@@ -101,10 +127,19 @@ static void read_schedstat(struct region *g, pid_t pid)
 		close(fd);
 }
 
+static void read_counters(struct region *g)
+{
+	memset(g->counted, 0, sizeof(g->counted));
+	counter_fds_read(&g->counters, &g->set, g->counted);
+	counter_fds_close(&g->counters);
+}
+
 static void run_once(struct helper *h)
 {
+	static char stack[STACK_BYTES] __attribute__((aligned(64)));
 	struct region *g = h->region;
-	int fds[3] = {h->fds[0], h->fds[1], h->fds[2]};
+	int *fds = h->run_fds;
+	memcpy(fds, h->fds, sizeof(h->fds));
 	if (h->output_path && !g->is_visible) {
 		fds[1] = open(h->output_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 		if (fds[1] < 0) {
@@ -115,17 +150,18 @@ static void run_once(struct helper *h)
 	if (lseek(fds[0], 0, SEEK_SET) < 0)
 		errno = 0; /* a pipe or terminal has no start to go back to */
 	siginfo_t si;
+	g->opening_ns = 0;
 	uint64_t start = clock_mono_ns();
-	pid_t pid = vfork();
-	if (pid == 0)
-		exec_command(h, fds);
+	pid_t pid = clone(exec_command, stack + sizeof(stack),
+			  CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, h);
 	if (pid < 0) {
 		g->failure = errno;
 	} else {
 		while (waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT) && errno == EINTR)
 			;
-		g->wall_ns = clock_mono_ns() - start;
+		g->wall_ns = clock_mono_ns() - start - g->opening_ns;
 		read_schedstat(g, pid);
+		read_counters(g);
 		while (wait4(pid, &g->status, 0, &g->used) < 0 && errno == EINTR)
 			;
 		g->pid = 0;
@@ -142,7 +178,10 @@ static void serve(struct helper *h, int fd)
 		(void)signal(ignored[i], SIG_IGN); /* assay decides when it ends */
 	if (host_become_command_user())
 		_exit(1);
-	char c;
+	char c = 'p';
+	(void)counter_set_probe(&h->region->set, false, NULL);
+	if (write(fd, &c, 1) != 1)
+		_exit(1);
 	while (read(fd, &c, 1) == 1) {
 		struct rusage own = {0};
 		h->region->failure = 0;
@@ -192,39 +231,12 @@ static void close_stdio(const struct helper *h)
 			close(h->fds[i]);
 }
 
-static int open_migrations(pid_t helper, bool has_children)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_MIGRATIONS,
-		.inherit = has_children,
-	};
-	return (int)syscall(SYS_perf_event_open, &attr, helper, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/*
- * Those of helper and commands minus those of the helper. (enable_on_exec would not do: the kernel swaps
- * the contexts of a task and its clone, and then the helper's own event is the one that an exec enables.)
- */
-static uint64_t migrations_since(struct bench_runner *r)
-{
-	uint64_t all;
-	uint64_t own;
-	if (r->migrations_fd < 0 || r->own_migrations_fd < 0 ||
-	    read(r->own_migrations_fd, &own, sizeof(own)) != sizeof(own) ||
-	    read(r->migrations_fd, &all, sizeof(all)) != sizeof(all))
-		return UINT64_MAX;
-	uint64_t before = r->nr_migrations;
-	r->nr_migrations = MAX(all, own) - own;
-	return MAX(r->nr_migrations, before) - before;
-}
-
-int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, struct err *err)
+int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
+		     const struct counter_events *events, struct err *err)
 {
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = xcalloc(1, sizeof(*r));
 	r->control_fd = r->output_fd = -1;
-	r->migrations_fd = r->own_migrations_fd = -1;
+	counter_fds_init(&r->held);
 	r->random = clock_mono_ns() | 1;
 	r->stolen_ns = host_steal_ns();
 	r->stolen_at_ns = clock_mono_ns();
@@ -233,6 +245,9 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, st
 	if (p == MAP_FAILED)
 		return err_sys(err, "cannot map %u bytes", REGION_BYTES);
 	r->region = p;
+	counter_fds_init(&r->region->counters);
+	if (events)
+		r->region->set.events = *events;
 	struct helper h = {.region = r->region, .fds = {-1, -1, -1}};
 	int ends[2];
 	TRY(open_stdio(&h, r, io, err));
@@ -249,8 +264,10 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, st
 	r->control_fd = ends[0];
 	if (r->helper < 0)
 		return err_sys(err, "cannot start a process");
-	r->migrations_fd = open_migrations(r->helper, true);
-	r->own_migrations_fd = open_migrations(r->helper, false);
+	char c;
+	if (read(r->control_fd, &c, 1) != 1) /* what can be counted is known */
+		return err_set(err, -EPIPE, "the process that starts commands has ended");
+	(void)counter_fds_open(&r->held, &r->region->set, 0, -1, 0, NULL); /* optional */
 	*ret = TAKE(r);
 	return 0;
 }
@@ -261,14 +278,18 @@ void bench_runner_free(struct bench_runner *r)
 		return;
 	close_p(&r->control_fd); /* the helper reads end of file and exits */
 	close_p(&r->output_fd);
-	close_p(&r->migrations_fd);
-	close_p(&r->own_migrations_fd);
+	counter_fds_close(&r->held);
 	if (r->helper > 0)
 		while (waitpid(r->helper, NULL, 0) < 0 && errno == EINTR)
 			;
 	if (r->region)
 		(void)munmap(r->region, REGION_BYTES);
 	free(r);
+}
+
+const struct counter_set *bench_runner_counters(const struct bench_runner *r)
+{
+	return &r->region->set;
 }
 
 uint64_t bench_runner_bound_bytes(const struct bench_runner *r)
@@ -419,8 +440,16 @@ static uint64_t stolen_since(struct bench_runner *r)
 	return r->stolen_ns - before_ns;
 }
 
-static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_ns,
-		 uint64_t nr_migrations)
+/* UINT64_MAX: not counted. */
+static uint64_t nr_migrations(const struct region *g)
+{
+	for (size_t i = 0; i < g->set.events.n; i++)
+		if (!strcmp(g->set.events.p[i].name, "cpu-migrations") && !g->set.state[i])
+			return (uint64_t)g->counted[i].value;
+	return UINT64_MAX;
+}
+
+static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_ns)
 {
 	const struct rusage *u = &g->used;
 	uint64_t peak = (uint64_t)u->ru_maxrss * 1024;
@@ -435,13 +464,14 @@ static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_
 		      [BENCH_MAJOR_FAULTS] = (uint64_t)u->ru_majflt,
 		      [BENCH_VOLUNTARY_SWITCHES] = (uint64_t)u->ru_nvcsw,
 		      [BENCH_INVOLUNTARY_SWITCHES] = (uint64_t)u->ru_nivcsw,
-		      [BENCH_MIGRATIONS] = nr_migrations,
+		      [BENCH_MIGRATIONS] = nr_migrations(g),
 		      [BENCH_BLOCKS_IN] = (uint64_t)u->ru_inblock,
 		      [BENCH_BLOCKS_OUT] = (uint64_t)u->ru_oublock},
 		.exit_code =
 			WIFSIGNALED(g->status) ? 128 + WTERMSIG(g->status) : WEXITSTATUS(g->status),
 		.peak_is_bound = peak <= g->helper_bytes,
 	};
+	memcpy(run->counters, g->counted, sizeof(run->counters));
 }
 
 int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
@@ -459,6 +489,6 @@ int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
 			err_hint(err, "is it in PATH? check with: command -v %s", argv[0]);
 		return -g->failure;
 	}
-	fill(ret_run, g, stolen_since(r), migrations_since(r));
+	fill(ret_run, g, stolen_since(r));
 	return 0;
 }

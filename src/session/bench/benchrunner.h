@@ -4,7 +4,8 @@
  * A helper process starts them, forked while assay is small: the kernel counts what a process had in
  * memory before its exec towards its peak, so that programs started by a large process (or by vfork of
  * one) have its peak. It starts a command by vfork, takes the times itself, and passes the results
- * through shared memory:
+ * through shared memory. A command opens its counters itself, between vfork and exec, so that they count
+ * nothing of the helper's; the time that takes is subtracted:
  *
  *	assay ──'g'──> helper ──vfork, exec──> command
  *	      <──'d'──        <──wait4────────
@@ -19,6 +20,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "capture/perf/counters.h"
 #include "model/benchrun.h"
 
 struct bench_runner;
@@ -37,8 +39,12 @@ struct bench_stdio {
 	bool has_errors; /* standard error is that of assay even if output is not */
 };
 
-/* Forks the helper. Call it before assay needs memory and has threads. */
-int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io, struct err *err);
+/*
+ * Forks the helper. Call it before assay needs memory and has threads. @events: what is counted of each
+ * run from its exec on, at most BENCH_COUNTERS_MAX, with names that outlive the runner; NULL: nothing.
+ */
+int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
+		     const struct counter_events *events, struct err *err);
 void bench_runner_free(struct bench_runner *r);
 DEFINE_FREE_P(bench_runner, struct bench_runner)
 
@@ -58,6 +64,9 @@ typedef void (*bench_sink_fn)(void *ctx, const char *p, size_t n);
 int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
 		     const char *iteration, bench_sink_fn sink, void *ctx,
 		     struct bench_run *ret_run, struct err *err);
+
+/* The events, with what this machine can count of them. Borrowed. */
+const struct counter_set *bench_runner_counters(const struct bench_runner *r);
 
 /* The helper's own peak. */
 uint64_t bench_runner_bound_bytes(const struct bench_runner *r);

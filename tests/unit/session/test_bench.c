@@ -21,9 +21,35 @@ static int run_shell(struct bench_runner *r, const char *script, bench_sink_fn s
 
 static struct bench_runner *new_runner(enum bench_output_kind output)
 {
+	static struct arena names; /* they outlive the runner */
 	struct bench_runner *r = NULL;
-	CHECK(!bench_runner_new(&r, &(struct bench_stdio){.output = output}, NULL));
+	struct counter_events events = {0};
+	CHECK(!counter_events_add(&events, &names, "cpu-migrations", NULL));
+	CHECK(!bench_runner_new(&r, &(struct bench_stdio){.output = output}, &events, NULL));
 	return r;
+}
+
+TEST(bench_counters_count_the_command_and_nothing_of_the_helper)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = NULL;
+	struct counter_events events = {0};
+	struct bench_run runs[2];
+	CHECK(!counter_events_add(&events, &a, "page-faults,task-clock,cpu-migrations", NULL));
+	CHECK(!bench_runner_new(&r, &(struct bench_stdio){0}, &events, NULL));
+	for (size_t i = 0; i < ARRAY_LEN(runs); i++) /* the second is not added to the first */
+		CHECK(!run_shell(r, "dd if=/dev/zero of=/dev/null bs=8M count=1 2>&1; true", NULL,
+				 NULL, &runs[i]));
+	for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+		const struct counter_value *v = runs[i].counters;
+		double faults =
+			(double)(runs[i].v[BENCH_MINOR_FAULTS] + runs[i].v[BENCH_MAJOR_FAULTS]);
+		CHECK(v[0].value <= faults && v[0].value >= 0.9 * faults - 20);
+		CHECK(v[1].value > 0 && v[1].value <= (double)runs[i].v[BENCH_WALL] * 1.1);
+		CHECK_U64(runs[i].v[BENCH_MIGRATIONS], v[2].value);
+	}
+	if (bench_runner_counters(r)->state[0])
+		tap_skip("page faults cannot be counted");
 }
 
 TEST(bench_peak_is_that_of_a_small_child_of_a_large_parent)
@@ -76,7 +102,7 @@ TEST(bench_migrations_are_those_of_the_command_and_its_children)
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		tap_skip("one CPU");
-	for (int i = 0; i < 4; i++) { /* see migrations_since */
+	for (int i = 0; i < 4; i++) { /* none of the helper is in it */
 		struct bench_run run;
 		CHECK(!run_shell(
 			r,
