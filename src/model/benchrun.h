@@ -26,10 +26,24 @@ enum bench_metric {
 #define BENCH_COUNTERS_MAX 20
 
 struct bench_run {
-	uint64_t v[BENCH_METRIC_NR]; /* times in ns, memory in bytes */
+	uint64_t v[BENCH_METRIC_NR];                       /* times in ns, memory in bytes */
 	struct counter_value counters[BENCH_COUNTERS_MAX]; /* of the runner's events */
-	int exit_code;               /* as a shell reports it: 128 + signal */
-	bool peak_is_bound;          /* the peak is at most the value (benchrunner.h) */
+	int exit_code;                                     /* as a shell reports it: 128 + signal */
+	bool peak_is_bound; /* the peak is at most the value (benchrunner.h) */
 };
+
+/* Where runs were made; empty texts: not known. */
+struct bench_machine {
+	const char *when; /* UTC */
+	const char *host;
+	const char *kernel;
+	const char *cpu;
+	const char *governor; /* of the CPU frequency */
+	const char *build_id; /* of the program; empty if a shell runs it */
+	unsigned nr_cpus;
+};
+#define BENCH_MACHINE_UNKNOWN    \
+	((struct bench_machine){ \
+		.when = "", .host = "", .kernel = "", .cpu = "", .governor = "", .build_id = ""})
 
 #endif

@@ -74,11 +74,24 @@ static void put_each(struct json *j, const struct bench_export *e)
 	json_end(j);
 }
 
-static void put_change(struct json *j, const struct bench_export_change *c)
+static void put_machine(struct json *j, const struct bench_machine *m)
+{
+	json_put_obj(j, "machine");
+	json_put_str(j, "date", m->when);
+	json_put_str(j, "host", m->host);
+	json_put_str(j, "kernel", m->kernel);
+	json_put_str(j, "cpu", m->cpu);
+	json_put_u64(j, "cpus", m->nr_cpus);
+	json_put_str(j, "governor", m->governor);
+	json_put_str(j, "build_id", m->build_id);
+	json_end(j);
+}
+
+static void put_change(struct json *j, const char *key, const struct bench_export_change *c)
 {
 	if (!c)
 		return;
-	json_put_obj(j, "comparison");
+	json_put_obj(j, key);
 	json_put_str(j, "verdict", c->verdict);
 	json_put_double(j, "ratio", c->ratio, 6);
 	json_put_double(j, "low", c->low, 6);
@@ -117,7 +130,9 @@ static void put_own(struct json *j, const struct bench_export *e)
 	put_seconds(j, "p99", e->p99_s);
 	put_seconds(j, "cold", e->cold_s);
 	put_each(j, e);
-	put_change(j, e->change);
+	put_change(j, "comparison", e->change);
+	put_change(j, "baseline", e->against);
+	put_machine(j, e->machine);
 	put_counters(j, e);
 	json_put_obj(j, "runs");
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
@@ -212,11 +227,11 @@ void bench_export_markdown(struct buf *to, const struct bench_export *e, size_t 
 	const char *unit;
 	double factor = unit_of(e, nr, &unit);
 	buf_addf(to,
-		 "| Command | Mean [%s] | Median [%s] | Min [%s] | Max [%s] | Against the first |\n"
+		 "| Command | Mean [%s] | Median [%s] | Min [%s] | Max [%s] | Against the %s |\n"
 		 "|:---|---:|---:|---:|---:|---:|\n",
-		 unit, unit, unit, unit);
+		 unit, unit, unit, unit, nr && e[0].against ? "baseline" : "first");
 	for (size_t i = 0; i < nr; i++) {
-		const struct bench_export_change *c = e[i].change;
+		const struct bench_export_change *c = e[i].change ?: e[i].against;
 		buf_add_str(to, "| ");
 		markdown_add_code(to, sv_from_str(e[i].command));
 		buf_add_str(to, " | ");
@@ -227,7 +242,7 @@ void bench_export_markdown(struct buf *to, const struct bench_export *e, size_t 
 		buf_addf(to, " | %s", num_double(e[i].min_s * factor, 1).s);
 		buf_addf(to, " | %s | ", num_double(e[i].max_s * factor, 1).s);
 		if (!c)
-			buf_add_str(to, i ? "" : "1");
+			buf_add_str(to, i || e[0].against ? "" : "1");
 		else
 			buf_addf(to, "%s, %s", num_double(c->ratio, 3).s, c->verdict);
 		if (c && isfinite(c->low))

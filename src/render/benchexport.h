@@ -41,7 +41,9 @@ struct bench_export {
 	bool each_is_time;
 	const struct bench_export_parameter *parameters;
 	size_t nr_parameters;
-	const struct bench_export_change *change; /* NULL: not compared */
+	const struct bench_machine *machine;
+	const struct bench_export_change *against; /* the baseline; NULL: none */
+	const struct bench_export_change *change;  /* NULL: not compared */
 };
 
 void bench_export_json(struct buf *to, const struct bench_export *e, size_t nr);

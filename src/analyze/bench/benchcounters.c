@@ -47,6 +47,14 @@ static void medians(struct counter_row *rows, const struct bench_data *d,
 	counter_metrics(rows, d->nr_counters, wall_ns);
 }
 
+double bench_counter_median(const struct bench_data *d, const struct bench_subject_data *s,
+			    enum counter_role role)
+{
+	struct counter_row rows[BENCH_COUNTERS_MAX];
+	medians(rows, d, s);
+	return counter_of(rows, d->nr_counters, role);
+}
+
 /* Those that no other table has. */
 static bool is_shown(const struct counter_row *row)
 {

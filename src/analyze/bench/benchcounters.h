@@ -9,4 +9,8 @@ void bench_counters(struct report *r, const struct bench_data *d);
 /* Counter @idx of a run; NAN: it was not counted. */
 double bench_counter(const struct bench_data *d, const struct bench_run *run, size_t idx);
 
+/* The median of a counter's runs; NAN: it was not counted. */
+double bench_counter_median(const struct bench_data *d, const struct bench_subject_data *s,
+			    enum counter_role role);
+
 #endif

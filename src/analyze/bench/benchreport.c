@@ -132,6 +132,49 @@ void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t
 			      d->least);
 }
 
+static void session_of(struct bench_session *ret, const struct bench_data *d, size_t subject,
+		       double *values, size_t nr)
+{
+	const struct bench_subject_data *s = &d->subjects[subject];
+	double wall = 0;
+	double lost = 0;
+	for (size_t i = 0; i < s->nr_runs; i++) {
+		const uint64_t *v = s->runs[i].v;
+		wall += (double)v[BENCH_WALL];
+		lost += (double)v[BENCH_STOLEN];
+		lost += v[BENCH_RUN_QUEUE] == UINT64_MAX ? 0 : (double)v[BENCH_RUN_QUEUE];
+	}
+	*ret = (struct bench_session){
+		.values = values,
+		.nr = nr,
+		.busy = wall > 0 ? lost / wall : NAN,
+		.instructions = bench_counter_median(d, s, COUNTER_INSTRUCTIONS),
+		.machine = *s->machine,
+	};
+}
+
+void bench_outcome_against(struct bench_against *ret, const struct bench_data *d, size_t subject)
+{
+	CLEANUP(free_p) double *v = NULL;
+	struct bench_session now;
+	size_t n = bench_series(&v, d, subject);
+	*ret = (struct bench_against){.verdict = BENCH_INCONCLUSIVE};
+	session_of(&now, d, subject, v, n);
+	if (n)
+		bench_against(ret, d->subjects[subject].baseline, &now, d->least);
+}
+
+static void add_against(struct report *r, const struct bench_data *d, size_t subject)
+{
+	CLEANUP(free_p) double *v = NULL;
+	struct bench_against a;
+	struct bench_session now;
+	size_t n = bench_series(&v, d, subject);
+	session_of(&now, d, subject, v, n);
+	bench_outcome_against(&a, d, subject);
+	bench_against_report(r, d->subjects[subject].name, &a, d->subjects[subject].baseline, &now);
+}
+
 /* ---- texts ------------------------------------------------------------------------------------ */
 
 static struct num_text value_text(const struct bench_data *d, double v)
@@ -480,6 +523,9 @@ struct report *bench_report(const struct bench_data *d)
 		bench_outcome(&o, d, i, SIZE_MAX);
 		add_comparison(r, d, i, &o);
 	}
+	for (size_t i = 0; i < d->nr_subjects && !invalid; i++)
+		if (d->subjects[i].baseline)
+			add_against(r, d, i);
 	add_metrics(r, d, CELL_NS, "times", "time", time_columns);
 	add_metrics(r, d, CELL_BYTES, "memory", "memory", memory_columns);
 	add_metrics(r, d, CELL_FLOAT, "counts", "counts", count_columns);

@@ -5,6 +5,7 @@
 #ifndef ASSAY_ANALYZE_BENCH_BENCHREPORT_H
 #define ASSAY_ANALYZE_BENCH_BENCHREPORT_H
 
+#include "analyze/bench/benchagainst.h"
 #include "analyze/bench/benchcompare.h"
 #include "analyze/bench/benchstat.h"
 #include "analyze/report.h"
@@ -18,6 +19,8 @@ struct bench_subject_data {
 	const struct bench_run *cold;  /* NULL: none */
 	const struct bench_run *shell; /* what to subtract: the shell's own run; NULL: nothing */
 	uint64_t nr_failed;
+	const struct bench_machine *machine;
+	const struct bench_session *baseline; /* NULL: none */
 	/* Values that the program printed, of all runs in order; each_run: index of the run. */
 	const double *each;
 	const size_t *each_run;
@@ -31,10 +34,10 @@ struct bench_data {
 	bool each_is_time; /* values in ns; else plain numbers */
 	double work;       /* units done by a run; 0: not given */
 	const char *unit;
-	double least;         /* the smallest change of interest, 0.01 */
-	size_t nr_blocks;     /* planned; 0: one command */
-	bool has_early_looks; /* else only the end is looked at */
-	bool is_stopped;      /* by a signal */
+	double least;                       /* the smallest change of interest, 0.01 */
+	size_t nr_blocks;                   /* planned; 0: one command */
+	bool has_early_looks;               /* else only the end is looked at */
+	bool is_stopped;                    /* by a signal */
 	const struct counter_row *counters; /* the events of the runs, without values */
 	size_t nr_counters;
 	/* About the machine, over all runs. */
@@ -55,6 +58,8 @@ struct bench_outcome {
 /* The verdict on @subject against the first one by the blocks so far. */
 void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
 		   size_t nr_blocks);
+/* The same against its baseline, which it must have. */
+void bench_outcome_against(struct bench_against *ret, const struct bench_data *d, size_t subject);
 const char *bench_verdict_name(enum bench_verdict v);
 /* Why the results say nothing: no match of --each, times of 0. NULL: they do. In the arena. */
 const char *bench_invalid(struct arena *a, const struct bench_data *d);

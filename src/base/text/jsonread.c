@@ -2,10 +2,14 @@
 #include "base/base.h"
 #include "base/text/jsonread.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #define SURROGATE_HIGH 0xd800u
 #define SURROGATE_LOW  0xdc00u
 #define SURROGATE_END  0xe000u
 #define REPLACEMENT    0xfffdu
+#define NUMBER_MAX     63 /* bytes; longer ones are skipped */
 
 struct jsonread jsonread_from(struct sv text)
 {
@@ -194,4 +198,22 @@ bool jsonread_str(struct jsonread *j, struct buf *to)
 	if (!j->is_bad)
 		jsonread_skip(j);
 	return false;
+}
+
+bool jsonread_number(struct jsonread *j, double *ret)
+{
+	char text[NUMBER_MAX + 1];
+	char *end;
+	struct sv start = j->is_bad || !peek(j) ? (struct sv){0} : j->left;
+	jsonread_skip(j);
+	size_t n = start.n - j->left.n;
+	if (j->is_bad || !n || n > NUMBER_MAX || !strchr("-0123456789", start.p[0]))
+		return false;
+	memcpy(text, start.p, n);
+	text[n] = 0;
+	double v = strtod(text, &end);
+	if (end != text + n || !isfinite(v))
+		return false;
+	*ret = v;
+	return true;
 }

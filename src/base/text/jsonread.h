@@ -35,6 +35,8 @@ bool jsonread_key(struct jsonread *j, struct buf *key);
 bool jsonread_more(struct jsonread *j);
 /* Replaces @to by the next value if it is a string, in UTF-8; else skips it and returns false. */
 bool jsonread_str(struct jsonread *j, struct buf *to);
+/* The next value if it is a number; else skips it and returns false. */
+bool jsonread_number(struct jsonread *j, double *ret);
 void jsonread_skip(struct jsonread *j);
 
 #endif

@@ -37,7 +37,11 @@ static void data_init(struct data *ret, const struct bench_results *r)
 			.cold = s->has_cold ? &s->cold : NULL,
 			.shell = r->shell,
 			.nr_failed = s->nr_failed,
+			.machine = &r->machines[i],
 		};
+		const struct bench_baseline_row *row =
+			r->baseline ? bench_baseline_find(r->baseline, s->name, nr) : NULL;
+		to->baseline = row ? &row->session : NULL;
 		if (!r->lines)
 			continue;
 		to->each = r->lines[i].values.p;
@@ -98,6 +102,14 @@ enum bench_verdict bench_results_verdict(const struct bench_results *r, bool *re
 		*ret_is_inconclusive |= o.verdict == BENCH_INCONCLUSIVE;
 		worst = o.verdict == BENCH_SLOWER ? BENCH_SLOWER : worst;
 	}
+	for (size_t i = 0; i < data.d.nr_subjects; i++) {
+		struct bench_against a;
+		if (!data.subjects[i].baseline)
+			continue;
+		bench_outcome_against(&a, &data.d, i);
+		*ret_is_inconclusive |= a.verdict == BENCH_INCONCLUSIVE;
+		worst = a.verdict == BENCH_SLOWER ? BENCH_SLOWER : worst;
+	}
 	return worst;
 }
 
@@ -122,6 +134,7 @@ struct row {
 	double *times_s;
 	double *each;
 	struct bench_export_change change;
+	struct bench_export_change against;
 };
 
 static double mean_s(const struct bench_subject_data *s, enum bench_metric m)
@@ -131,6 +144,20 @@ static double mean_s(const struct bench_subject_data *s, enum bench_metric m)
 	return stat_mean(v, s->nr_runs) / 1e9;
 }
 
+static struct bench_export_change change_of(enum bench_verdict verdict, const struct bench_ratio *r,
+					    uint64_t nr_runs)
+{
+	return (struct bench_export_change){
+		.verdict = bench_verdict_name(verdict),
+		.ratio = exp(r->median),
+		.low = exp(r->interval.low),
+		.high = exp(r->interval.high),
+		.floor = expm1(r->floor),
+		.spread = expm1(r->spread),
+		.nr_runs = nr_runs,
+	};
+}
+
 static void fill_change(struct row *row, struct bench_export *e, const struct bench_data *d,
 			size_t i)
 {
@@ -138,16 +165,17 @@ static void fill_change(struct row *row, struct bench_export *e, const struct be
 	bench_outcome(&o, d, i, SIZE_MAX);
 	if (!o.ratio.nr_blocks)
 		return;
-	row->change = (struct bench_export_change){
-		.verdict = bench_verdict_name(o.verdict),
-		.ratio = exp(o.ratio.median),
-		.low = exp(o.ratio.interval.low),
-		.high = exp(o.ratio.interval.high),
-		.floor = expm1(o.ratio.floor),
-		.spread = expm1(o.ratio.spread),
-		.nr_runs = 2 * o.ratio.nr_blocks,
-	};
+	row->change = change_of(o.verdict, &o.ratio, 2 * o.ratio.nr_blocks);
 	e->change = &row->change;
+}
+
+static void fill_against(struct row *row, struct bench_export *e, const struct bench_data *d,
+			 size_t i)
+{
+	struct bench_against a;
+	bench_outcome_against(&a, d, i);
+	row->against = change_of(a.verdict, &a.ratio, a.ratio.nr_blocks);
+	e->against = &row->against;
 }
 
 static void fill_export(struct bench_export *e, struct row *row, const struct bench_results *r,
@@ -191,6 +219,9 @@ static void fill_export(struct bench_export *e, struct row *row, const struct be
 	}
 	e->counters = d->counters;
 	e->nr_counters = d->nr_counters;
+	e->machine = s->machine;
+	if (s->baseline)
+		fill_against(row, e, d, i);
 	if (i)
 		fill_change(row, e, d, i);
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/bench/benchreport.h"
 #include "base/base.h"
+#include "cmd/bench/benchbaseline.h"
 #include "cmd/bench/benchcommands.h"
 #include "render/benchexport.h"
 #include "session/bench/benchlines.h"
@@ -13,7 +14,9 @@ struct bench_results {
 	const struct bench_commands *commands;
 	const struct bench_lines *lines; /* of each command; NULL: wall time is what counts */
 	const struct counter_set *counters;
-	const struct bench_run *shell; /* NULL: none */
+	const struct bench_machine *machines;  /* for each command */
+	const struct bench_baseline *baseline; /* NULL: none */
+	const struct bench_run *shell;         /* NULL: none */
 	size_t nr_blocks;
 	bool has_early_looks;
 	double least;

@@ -48,6 +48,7 @@ struct bench_opts {
 	double work;
 	const char *unit;
 	struct opt_list events;
+	const char *against;
 	const char *json;
 	const char *csv;
 	const char *markdown;
@@ -81,6 +82,8 @@ static const struct opt_group run_group = {"Runs", run_table};
 #define WORDS(field) words.field
 static const struct opt command_table[] = {
 	OPT_STR(0, "vs", struct bench_opts, WORDS(versus), "CMD", "compare with this command"),
+	OPT_STR(0, "against", struct bench_opts, against, "FILE",
+		"compare with the runs in FILE, which --save wrote"),
 	OPT_LIST('n', "command-name", struct bench_opts, WORDS(names), "NAME",
 		 "name of a command in the output; once for each command"),
 	OPT_STR('s', "setup", struct bench_opts, WORDS(setup), "CMD",
@@ -128,6 +131,7 @@ static const struct opt_group value_group = {"Values and counters", value_table}
 static const struct opt export_table[] = {
 	OPT_STR(0, "export-json", struct bench_opts, json, "FILE",
 		"write hyperfine's JSON, with more under the key assay; - is standard output"),
+	OPT_STR(0, "save", struct bench_opts, json, "FILE", "same as --export-json, for --against"),
 	OPT_STR(0, "export-csv", struct bench_opts, csv, "FILE", "write hyperfine's CSV"),
 	OPT_STR(0, "export-markdown", struct bench_opts, markdown, "FILE",
 		"write a table in Markdown"),
@@ -169,6 +173,8 @@ struct job {
 	struct progress progress;
 	struct arena arena;
 	struct counter_set counters;
+	struct bench_machine *machines; /* for each command, in the arena */
+	struct bench_baseline baseline;
 	size_t nr_blocks;
 	size_t nr_block_looks;
 	uint64_t throttled_ns;
@@ -183,6 +189,7 @@ static void job_release(struct job *j)
 	free(j->lines);
 	regex_free(j->re);
 	bench_commands_release(&j->commands);
+	bench_baseline_release(&j->baseline);
 	arena_release(&j->arena);
 }
 
@@ -192,6 +199,8 @@ static void fill_results(struct bench_results *ret, const struct job *j)
 		.commands = &j->commands,
 		.lines = j->re ? j->lines : NULL,
 		.counters = &j->counters,
+		.machines = j->machines,
+		.baseline = j->o->against ? &j->baseline : NULL,
 		.shell = j->commands.has_shell ? &j->shell : NULL,
 		.nr_blocks = j->nr_blocks,
 		.has_early_looks = !j->o->nr_exact,
@@ -386,6 +395,39 @@ static int check(const struct bench_opts *o, struct err *err)
 	return 0;
 }
 
+/* The baseline must have each command, and the same kind of values. */
+static int read_baseline(struct job *j, struct err *err)
+{
+	size_t nr = j->commands.subjects.n;
+	const char *path = j->o->against;
+	if (!path)
+		return 0;
+	TRY(bench_baseline_read(&j->baseline, path, err));
+	for (size_t i = 0; i < nr; i++) {
+		const char *name = j->commands.subjects.p[i].name;
+		const struct bench_baseline_row *row = bench_baseline_find(&j->baseline, name, nr);
+		if (!row) {
+			err_set(err, -EINVAL, "'%s' has no runs of '%s'", path, name);
+			return err_hint(err, "it has those of '%s'; -n NAME names a command",
+					j->baseline.rows.p[0].command);
+		}
+		if ((row->each.n > 0) != (j->re != NULL))
+			return err_set(err, -EINVAL, "'%s' was made %s --each", path,
+				       row->each.n ? "with" : "without");
+	}
+	return 0;
+}
+
+static void describe_machines(struct job *j)
+{
+	size_t nr = j->commands.subjects.n;
+	j->machines = arena_alloc(&j->arena, nr * sizeof(*j->machines));
+	for (size_t i = 0; i < nr; i++)
+		bench_machine_describe(&j->machines[i], &j->arena,
+				       j->commands.has_shell ? NULL
+							     : j->commands.subjects.p[i].argv[0]);
+}
+
 static int prepare_job(struct job *j, const struct opt_args *args, struct err *err)
 {
 	const struct bench_opts *o = j->o;
@@ -406,7 +448,7 @@ static int prepare_job(struct job *j, const struct opt_args *args, struct err *e
 	j->lines = xcalloc(j->commands.subjects.n, sizeof(*j->lines));
 	for (size_t i = 0; i < j->commands.subjects.n; i++)
 		j->lines[i].re = j->re;
-	return 0;
+	return read_baseline(j, err);
 }
 
 static int run(const struct bench_opts *o, const struct opt_args *args,
@@ -420,6 +462,7 @@ static int run(const struct bench_opts *o, const struct opt_args *args,
 		return cmd_fail(&err);
 	int rc = measure(&j, &err);
 	j.is_stopped = rc == -EINTR;
+	describe_machines(&j);
 	if (rc && !j.is_stopped)
 		return cmd_fail(&err);
 	if (j.is_stopped && !j.commands.subjects.p[0].runs.n) {

@@ -83,3 +83,26 @@ while [ "$(wc -l < started 2> /dev/null || echo 0)" -lt 4 ] && [ $i -lt 400 ]; d
 kill -INT $pid
 wait $pid || fail "stopped: $? $(cat err)"
 says out 'median .*runs' && says out 'stopped by a signal' || fail "$(cat out)"
+# a baseline: what --save wrote is read; another CPU, other commands and other files are refused or said;
+# at real-time priority, as the floor contains the time for which runs wait for a CPU
+rt=$(chrt -f 1 true 2> /dev/null && echo chrt -f 1)
+$rt "$ASSAY" bench -r 10 -n job --save base.json -- sh spin.sh 5000 > out 2> err || fail "$(cat err)"
+$rt "$ASSAY" bench -r 10 -n job --against base.json --save next.json --export-markdown next.md -- sh spin.sh 100000 > out 2> err
+[ $? = 4 ] && says out "'job' is [0-9.]+ % slower than in the baseline of 20" || fail "20 times the work: $(cat out err)"
+grep -q 'Against the baseline' next.md && says next.md 'slower \[' || fail "$(cat next.md)"
+$rt "$ASSAY" bench -r 10 -n job --against next.json -- sh spin.sh 5000 > out 2> err && says out "'job' is [0-9.]+ % faster" ||
+	fail "$(cat out err)"
+python3 - <<'P' || exit 1
+import json, sys
+d = json.load(open("next.json"))
+a = d["results"][0]["assay"]
+if a["baseline"]["verdict"] != "slower" or not all(a["machine"][k] for k in ("date", "host", "kernel", "cpu", "cpus")):
+    sys.exit("FAIL: %r" % a)
+a["machine"]["cpu"] = "8086"
+a["machine"]["kernel"] = "2.4.0"
+json.dump(d, open("other.json", "w"))
+P
+"$ASSAY" bench -r 6 -n job --against other.json --strict -- sh spin.sh 5000 > out 2> err
+[ $? = 5 ] && says out 'inconclusive, the baseline is of another CPU' && says out 'another kernel: 2.4.0' || fail "$(cat out err)"
+"$ASSAY" bench --against base.json 'true' 'false' > out 2> err
+[ $? = 2 ] && says err "has no runs of 'true'" || fail "$(cat err)"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyze/bench/benchagainst.h"
 #include "analyze/bench/benchcompare.h"
 #include "analyze/bench/benchstat.h"
 #include "base/buf.h"
@@ -279,4 +280,66 @@ TEST(bench_rule_finds_three_percent_in_half_of_the_runs_at_real_time_priority)
 	check_series("tests/fixtures/bench/realtime.us", &three, &ten);
 	CHECK(pct(three.nr_slower[RULE_OURS]) >= 95);
 	CHECK(ten.runs <= 0.6);
+}
+
+/* ---- baselines: two series of runs at different times -------------------------------------- */
+
+/* Share of pairs of series of 20 runs, some seconds apart, that are called slower or faster. */
+static double share_found(const struct series *s, size_t gap, double factor)
+{
+	enum { NR = 20 };
+	size_t nr = 0;
+	size_t nr_found = 0;
+	for (size_t i = 0; i + 2 * NR + gap <= s->n; i += NR) {
+		double later[NR];
+		struct bench_against a;
+		struct bench_session base = {s->v + i, NR, 0, NAN, BENCH_MACHINE_UNKNOWN};
+		struct bench_session now = {later, NR, 0, NAN, BENCH_MACHINE_UNKNOWN};
+		for (size_t k = 0; k < NR; k++)
+			later[k] = s->v[i + NR + gap + k] * factor;
+		bench_against(&a, &base, &now, 0.01);
+		nr_found += a.verdict == BENCH_SLOWER || a.verdict == BENCH_FASTER;
+		nr++;
+	}
+	return (double)nr_found / (double)MAX(nr, (size_t)1);
+}
+
+TEST(bench_against_a_baseline_keeps_five_percent_on_a_machine_whose_runs_do_not_wait)
+{
+	CLEANUP(series_release) struct series s = {0};
+	read_series(&s, "tests/fixtures/bench/realtime.us");
+	for (size_t gap = 0; gap <= 1600 && s.n; gap += 400) {
+		CHECK(share_found(&s, gap, 1) <= 0.05);
+		CHECK(share_found(&s, gap, 1.1) >= 0.9);
+		if (getenv("BENCH_REPLAY"))
+			fprintf(stderr, "gap %zu: %.3f, +10 %%: %.3f, +3 %%: %.3f\n", gap,
+				share_found(&s, gap, 1), share_found(&s, gap, 1.1),
+				share_found(&s, gap, 1.03));
+	}
+}
+
+TEST(bench_against_a_baseline_takes_waiting_into_the_floor)
+{
+	const double fast[] = {10, 10.1, 10.2, 9.9, 10, 10.1, 10, 9.9};
+	double slow[ARRAY_LEN(fast)];
+	struct bench_session base = {fast, ARRAY_LEN(fast), 0, NAN, BENCH_MACHINE_UNKNOWN};
+	struct bench_session now = {slow, ARRAY_LEN(fast), 0, NAN, BENCH_MACHINE_UNKNOWN};
+	struct bench_against a;
+	for (size_t i = 0; i < ARRAY_LEN(fast); i++)
+		slow[i] = fast[i] * 1.3;
+	bench_against(&a, &base, &now, 0.01);
+	CHECK(a.verdict == BENCH_SLOWER);
+	CHECK(fabs(expm1(a.ratio.median) - 0.3) < 1e-9);
+	now.busy = 0.25; /* which alone makes a run 1.33 times as long */
+	bench_against(&a, &base, &now, 0.01);
+	CHECK(a.verdict == BENCH_INCONCLUSIVE);
+	now.busy = 0.1;
+	bench_against(&a, &base, &now, 0.01);
+	CHECK(a.verdict == BENCH_SLOWER);
+	now.machine.cpu = "another";
+	bench_against(&a, &base, &now, 0.01);
+	CHECK(a.verdict == BENCH_INCONCLUSIVE && a.reason);
+	now = base;
+	bench_against(&a, &base, &now, 0.01);
+	CHECK(a.verdict == BENCH_SAME);
 }

@@ -97,3 +97,17 @@ TEST(jsonread_refuses_what_is_no_json)
 			tap_fail(__FILE__, __LINE__, "taken: %s", bad[i]);
 	}
 }
+
+TEST(jsonread_numbers_are_taken_and_everything_else_is_skipped)
+{
+	struct jsonread j = jsonread_from(SV("[1.5, -2e3, \"7\", null, 0, [1], 1x, 1e999, 3]"));
+	static const double truth[] = {1.5, -2000, 0, 3};
+	size_t n = 0;
+	CHECK(jsonread_arr(&j));
+	while (jsonread_more(&j)) {
+		double v;
+		if (jsonread_number(&j, &v))
+			CHECK(n < ARRAY_LEN(truth) && v == truth[n++]);
+	}
+	CHECK(n == ARRAY_LEN(truth) && !jsonread_is_bad(&j));
+}
