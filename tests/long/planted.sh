@@ -76,7 +76,7 @@ capture() {
 
 # judge CASE FORM RIGHT WRONG: prints right, silent or wrong
 judge() {
-	statements "$1-$2.page" > said
+	statements "$1-$2.page" | sed 's/under a lock/& (contention)/' > said
 	head -n 1 said > first
 	if [ "$2" = well ]; then
 		grep -qE "$4" said && echo wrong || echo right
@@ -114,9 +114,13 @@ idle='mostly idle[:;]'
 run channel offcpu "${P}_std channel" 'back-pressure.*planted_std::send_row' "$idle|contention" 'back-pressure'
 run join offcpu "${P}_locks join" 'until other threads end.*most in join' "$idle" 'until other threads end|contention'
 run permit offcpu "${P}_locks permit" '\(permits\); most in await_permit' "$idle" '\(permits\)|back-pressure|contention'
-run holder offcpu "${P}_locks holder" 'contention.*look_up.*held longest by .*; meanwhile the lock holder was doing: sleep' 'convoy' 'contention'
-run hung offcpu "${P}_locks hung" 'contention.*hung_thread; held longest by keeper.*in (wait_for_peer|sleep_us).*sleep' 'convoy|mostly idle[:,;]' 'contention'
-run convoy offcpu "${P}_locks convoy" 'contention.*convoy_thread' "$idle" 'contention|convoy$'
+run holder offcpu "${P}_locks holder" 'sleep under a lock.*look_up.* slept in flush_table > sleep_us' 'convoy' 'contention'
+run hung offcpu "${P}_locks hung" 'sleep under a lock.*hung_thread.*holder keeper slept in (keep_lock > wait_for_peer|wait_for_peer > sleep_us)' 'convoy|mostly idle[:,;]' 'contention'
+run convoy offcpu "${P}_locks convoy" 'sleep under a lock.*convoy_thread' "$idle" 'contention|convoy$'
+run synced offcpu "${P}_held synced" 'sync under a lock.*look_up.*holder updater was in fdatasync in update_table > append_log' "$idle" 'contention'
+run read offcpu "${P}_held read" 'I/O under a lock.*look_up.*holder updater was in pread in update_table > load_pages' "$idle" 'contention'
+run remote offcpu "${P}_held remote" 'under a lock.*look_up.*holder waited in .*ask_server' "$idle" 'contention'
+run nicedown offcpu "${P}_held starved" 'CPU shortage under a lock.*look_up.*got no CPU in' "$idle" 'contention'
 run pool offcpu "${P}_locks pool" 'unless it waits there for.*put_job' "$idle" 'contention|back-pressure|permits'
 run yield offcpu "${P}_locks yield" 'sched_yield.*most in await_turn' 'CPU shortage' 'sched_yield|contention'
 run spin cpu "${P}_locks spin" 'spinning_thread: .*spin_until_free' "$none" 'in spin_until_free'
@@ -150,12 +154,12 @@ run reclaim 'limit -m LIMIT' "${P}_memory reclaim" 'smaller than what the comman
 wait='mostly idle[:,;]'
 run slowsink offcpu "${P}_cxx slowsink" 'back-pressure.*slowsink' "contention" 'back-pressure|contention'
 run starved offcpu "${P}_cxx starved" "$wait.*pop \(park\)" 'contention|permits' 'contention|mostly idle'
-run rwlock offcpu "${P}_cxx rwlock" 'contention.*update_table.*: sleep' 'mostly idle' 'contention'
+run rwlock offcpu "${P}_cxx rwlock" 'sleep under a lock.*update_table' 'mostly idle' 'contention'
 run imbalance offcpu "${P}_cxx imbalance" 'until other threads end or arrive.*imbalance' 'contention' 'contention'
 run future offcpu "${P}_cxx future" 'until other threads end or arrive.*in future' 'contention' 'contention'
 run childpipe offcpu "${P}_proc childpipe" 'data from pipes.*read_answer' 'contention' 'contention|read_answer'
 run children offcpu "${P}_proc children" "$wait.*run_step \(child\)" 'contention' 'contention|mostly idle'
-run filelock offcpu "${P}_proc filelock" 'contention.*update_file.*; meanwhile the lock holder was doing: sleep' 'file system' 'contention'
+run filelock offcpu "${P}_proc filelock" 'sleep under a lock.*update_file.* slept in' 'file system' 'contention'
 run polling offcpu "${P}_proc polling" "$wait.*\(sleep\)" 'contention' 'contention'
 run upstream offcpu "${P}_proc upstream" 'other end of sockets' 'contention' 'contention'
 run mnpool offcpu "${P}_proc mnpool" 'futexes, for a lock or for work' 'contention|not for locks' 'contention|not for locks'

@@ -1,6 +1,6 @@
 /*
- * Measures of the causes of waits: locks and who holds them, permits, blocked executors, and the threads
- * that others wait for; see measures.h.
+ * Measures of the causes of waits: permits, blocked executors, and the threads that others wait for; see
+ * measures.h. Those of locks: lockmeasures.c.
  */
 #include "base/base.h"
 #include "analyze/diagnose/measurebase.h"
@@ -18,72 +18,6 @@
 
 #define NUMBER(name) static double name(struct measures *m)
 #define TEXT(name)   static const char *name(struct measures *m)
-
-/* ---- locks ---------------------------------------------------------------------------------- */
-
-/* A cell of the first row of the table of locks; NULL: there is none. */
-static const union cell *top_lock(struct measures *m, const char *column)
-{
-	const struct report_table *t = measured_table(measured_tables(m), "locks");
-	return t ? &t->cells[measured_column(t, column)] : NULL;
-}
-
-static const char *top_lock_text(struct measures *m, const char *column)
-{
-	const union cell *c = top_lock(m, column);
-	return c ? c->text : "";
-}
-
-NUMBER(top_lock_pct)
-{
-	const union cell *c = top_lock(m, "pct");
-	return c ? c->d : (double)NAN;
-}
-
-NUMBER(top_lock_is_gil)
-{
-	return strstr(top_lock_text(m, "lock"), LOCK_GIL) != NULL;
-}
-
-NUMBER(top_lock_is_by_peers)
-{
-	return strstr(top_lock_text(m, "lock"), LOCK_BY_PEERS) != NULL;
-}
-
-NUMBER(top_lock_is_place)
-{
-	return !strncmp(top_lock_text(m, "lock"), LOCKED_IN, strlen(LOCKED_IN));
-}
-
-TEXT(top_lock_waiters)
-{
-	return top_lock_text(m, "waits_in");
-}
-
-TEXT(top_lock_holder)
-{
-	const char *holder = top_lock_text(m, "held_by");
-	const char *place = top_lock_text(m, "held_in");
-	return holder[0] ? arena_fmt(&m->a, "%s%s%s", holder, place[0] ? " in " : "", place) : "";
-}
-
-static bool is_chain(struct measures *m)
-{
-	static const char chain[] = "waits for ";
-	return top_lock_text(m, "held_by")[0] &&
-	       !strncmp(top_lock_text(m, "holder"), chain, strlen(chain));
-}
-
-/* "waits for thread t in f": the holder of the lock, too, waits for a thread. */
-TEXT(top_lock_chain)
-{
-	return is_chain(m) ? top_lock_text(m, "holder") : "";
-}
-
-TEXT(top_lock_doing)
-{
-	return is_chain(m) ? "" : top_lock_text(m, "holder");
-}
 
 /* ---- permits -------------------------------------------------------------------------------- */
 
@@ -621,20 +555,6 @@ static const struct measure rows[] = {
 	 .text = idle_ended_thread},
 	{"idle.ended.function", FORMULA_TEXT, NULL, "its function", .text = idle_ended_function},
 	{"idle.ended.doing", FORMULA_TEXT, NULL, "what it did before", .text = idle_ended_doing},
-	{"lock.top.pct", FORMULA_PERCENT, "lock wait time", "of the most contended lock",
-	 .number = top_lock_pct},
-	{"lock.top.gil", FORMULA_PLAIN, NULL, "1: it is CPython's GIL", .number = top_lock_is_gil},
-	{"lock.top.by-place", FORMULA_PLAIN, NULL, "1: it is known by the place where it is locked",
-	 .number = top_lock_is_place},
-	{"lock.top.by-peers", FORMULA_PLAIN, NULL,
-	 "1: it is built of condition variables, known by who ends the waits",
-	 .number = top_lock_is_by_peers},
-	{"lock.top.waiters", FORMULA_TEXT, NULL, "where its waiters wait",
-	 .text = top_lock_waiters},
-	{"lock.top.holder", FORMULA_TEXT, NULL, "who held it for longest", .text = top_lock_holder},
-	{"lock.top.chain", FORMULA_TEXT, NULL,
-	 "\"waits for ...\" if the holder waited for a thread", .text = top_lock_chain},
-	{"lock.top.doing", FORMULA_TEXT, NULL, "what its holder was doing", .text = top_lock_doing},
 	{"permit.passed.pct", FORMULA_PERCENT, "waits for permits",
 	 "for semaphores that only other threads post", .number = permit_passed_pct},
 	{"deadlock", FORMULA_TEXT, NULL, "threads that wait for each other, as a sentence",

@@ -23,6 +23,17 @@ struct culprit {
 	uint64_t ns;
 };
 
+/* What the holders of locks waited for while others waited for the locks. */
+struct lockcause {
+	enum wait_reason doing; /* WAIT_NONE: they worked, or it is not known */
+	uint64_t ns;            /* of waits for locks */
+	double chain_pct;       /* of that: whom the holder waited for did so */
+	const char *where;
+	const char *call;
+	const char *who;
+	const char *waiters;
+};
+
 struct waitmeasures {
 	const struct selection *sel;
 	const struct breakdown *l;
@@ -49,6 +60,8 @@ struct waitmeasures {
 	bool has_peer;
 	struct culprit peer; /* whom sockets are waited for */
 	uint64_t peer_ns;
+	bool has_lockcause;
+	struct lockcause lockcause;
 	bool has_executors;
 	uint64_t executor_ns;
 	uint64_t executor_nr;
@@ -87,6 +100,7 @@ const char *measures_name(struct measures *m, const char *name);
 const struct measure *capture_measures(size_t *ret_nr);
 const struct measure *wait_measures(size_t *ret_nr);
 const struct measure *cause_measures(size_t *ret_nr);
+const struct measure *lock_measures(size_t *ret_nr);
 const struct measure *memory_measures(size_t *ret_nr);
 const struct measure *heap_measures(size_t *ret_nr);
 const struct measure *io_measures(size_t *ret_nr);

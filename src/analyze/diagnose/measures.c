@@ -11,12 +11,12 @@ static const struct section {
 	const char *key;
 	const char *record;
 	/* Up to the first NULL. */
-	const struct measure *(*rows[3])(size_t *ret_nr);
+	const struct measure *(*rows[4])(size_t *ret_nr);
 } sections[MEASURE_SECTION_NR] = {
 	[MEASURE_CAPTURE] = {"capture", "any capture", {capture_measures}},
 	[MEASURE_WAITS] = {"waits",
 			   "assay offcpu, assay cpu --offcpu",
-			   {wait_measures, cause_measures}},
+			   {wait_measures, lock_measures, cause_measures}},
 	[MEASURE_CPU] = {"cpu", "assay cpu", {cpu_measures}},
 	[MEASURE_MEMORY] = {"memory", "assay watch -o FILE", {memory_measures}},
 	[MEASURE_HEAP] = {"heap", "assay heap", {heap_measures}},

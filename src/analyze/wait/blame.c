@@ -34,6 +34,14 @@ struct blametag blame_tag_of(const struct profile *p, struct reasons *reasons,
 	return b;
 }
 
+bool blame_is_of_chain(struct reasons *reasons, stack_id waiter, const struct tag *tag,
+		       unsigned nr_steps)
+{
+	return nr_steps > 1 &&
+	       !(tag->direct && reason_of_frames(reasons, waiter) == SYNC_LOCK_BY_PARK &&
+		 reason_of_frames(reasons, tag->direct_stack) == SYNC_LOCK_BY_PARK);
+}
+
 bool blame_is_for_work(const struct blame_row *row)
 {
 	return (row->reason == WAIT_PIPE || row->reason == WAIT_NET) && wait_is_idle(row->doing);

@@ -60,6 +60,12 @@ struct blame {
 struct blametag blame_tag_of(const struct profile *p, struct reasons *reasons,
 			     const struct tag *tag);
 /*
+ * Whether the blamed thread is one that the direct one waited for in turn. A thread that waits for a lock
+ * whose waiters park has been waited for directly also while it waited for that lock itself, without it.
+ */
+bool blame_is_of_chain(struct reasons *reasons, stack_id waiter, const struct tag *tag,
+		       unsigned nr_steps);
+/*
  * Appends what a thread waited for that was waited for: "waits for db in query (sleep)". @tag: of the row;
  * @doing: what its blamed thread did.
  */

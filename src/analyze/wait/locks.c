@@ -148,20 +148,12 @@ struct holder {
 	bool has_waited; /* for the blamed thread of the row */
 };
 
-/*
- * A thread that waits for a lock whose waiters park has been waited for directly also while it waited for
- * that lock itself. It did not hold it then.
- */
 static struct holder holder_of(struct locks *l, stack_id stack, const struct tag *tag,
 			       unsigned nr_steps)
 {
-	const struct holder end = {tag->other, tag->other_stack, false};
-	if (nr_steps <= 1)
-		return end;
-	if (reason_of_frames(l->sel->reasons, stack) == SYNC_LOCK_BY_PARK && tag->direct &&
-	    reason_of_frames(l->sel->reasons, tag->direct_stack) == SYNC_LOCK_BY_PARK)
-		return end;
-	return (struct holder){tag->direct, tag->direct_stack, true};
+	if (blame_is_of_chain(l->sel->reasons, stack, tag, nr_steps))
+		return (struct holder){tag->direct, tag->direct_stack, true};
+	return (struct holder){tag->other, tag->other_stack, false};
 }
 
 static void add_holder(struct locks *l, uint32_t id, const struct select_tagged *row,
@@ -310,9 +302,9 @@ static const char *holder_text(struct report *r, const struct locks *l, const st
 	if (b.n && known < KNOWN_PCT)
 		buf_addf(&b, " (known for %s %% of the time)", num_double(known, known < 10).s);
 	if (!b.n && lock->open_ns)
-		buf_add_str(&b, "not known (not released during the capture)");
+		buf_add_str(&b, "not known (" LOCK_OPEN ")");
 	else if (b.n && lock->open_ns > lock->q.ns_all / 2)
-		buf_add_str(&b, "; not released during the capture");
+		buf_add_str(&b, "; " LOCK_OPEN);
 	return arena_strdup(&r->arena, buf_str(&b));
 }
 

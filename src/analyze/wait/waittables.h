@@ -37,6 +37,8 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 #define LOCK_GIL "(GIL)"
 /* ... and the name of one that is built of condition variables (peerlocks.h). */
 #define LOCK_BY_PEERS "(condition variable)"
+/* In what the holder was doing: nobody released it. */
+#define LOCK_OPEN "not released during the capture"
 /*
  * Table "locks": by the address of the lock word or, for locks whose waiters park, by the function
  * that waits. @spec is what the selection was made from; it is used to select what lock holders

@@ -8,6 +8,7 @@
 
 #include "base/opt/opt.h"
 #include "base/text/num.h"
+#include "base/text/regex.h"
 
 enum op {
 	OP_NUMBER,
@@ -23,6 +24,7 @@ enum op {
 	OP_LT,
 	OP_EQ,
 	OP_NE,
+	OP_MATCH, /* the right side is a regular expression */
 	OP_ADD,
 	OP_SUB,
 	OP_MUL,
@@ -238,18 +240,28 @@ static void scale(struct formula *number, const struct formula *other)
 	}
 }
 
+static int check_match(struct parser *p, const struct formula *l, const struct formula *pattern)
+{
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	if (l->unit != FORMULA_TEXT || pattern->op != OP_TEXT)
+		return refuse(p, "a text before '~' and a 'PATTERN' behind it, before");
+	return regex_new(&re, pattern->text, 0, p->err);
+}
+
 static int join(struct parser *p, enum op op, struct formula **left, struct formula *right)
 {
 	struct formula *l = *left;
 	scale(l, right);
 	scale(right, l);
 	bool is_product = op == OP_MUL || op == OP_DIV;
-	bool is_compare = op >= OP_GE && op <= OP_NE;
+	bool is_compare = op >= OP_GE && op <= OP_MATCH;
 	bool has_text = l->unit == FORMULA_TEXT || right->unit == FORMULA_TEXT;
 	bool is_same = l->unit == right->unit ||
 		       (!has_text && (l->unit == FORMULA_PLAIN || right->unit == FORMULA_PLAIN));
-	if (op != OP_AND && op != OP_OR &&
-	    ((!is_product && !is_same) || (has_text && op != OP_EQ && op != OP_NE)))
+	if (op == OP_MATCH)
+		TRY(check_match(p, l, right));
+	else if (op != OP_AND && op != OP_OR &&
+		 ((!is_product && !is_same) || (has_text && op != OP_EQ && op != OP_NE)))
 		return refuse(
 			p,
 			"the same unit on both sides: per cent, time, bytes, counts or texts, before");
@@ -311,8 +323,9 @@ static int parse_sum(struct parser *p, struct formula **ret_e)
 
 static int parse_compare(struct parser *p, struct formula **ret_e)
 {
-	static const struct symbol symbols[] = {{">=", OP_GE}, {">", OP_GT},  {"<=", OP_LE},
-						{"<", OP_LT},  {"!=", OP_NE}, {"=", OP_EQ}};
+	static const struct symbol symbols[] = {{">=", OP_GE},  {">", OP_GT},  {"<=", OP_LE},
+						{"<", OP_LT},   {"!=", OP_NE}, {"=", OP_EQ},
+						{"~", OP_MATCH}};
 	enum op op;
 	TRY(parse_sum(p, ret_e));
 	if (!take_symbol(p, symbols, ARRAY_LEN(symbols), &op))
@@ -419,12 +432,21 @@ static double calculate(enum op op, double l, double r)
 	}
 }
 
+/* Parsing has checked the pattern. */
+static bool is_match(const char *text, const char *pattern)
+{
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	return !regex_new(&re, pattern, 0, NULL) && regex_match(re, sv_from_str(text));
+}
+
 static struct formula_value binary(const struct formula *e, const struct formula_names *names)
 {
 	struct formula_value l = formula_eval(e->left, names);
 	struct formula_value r = formula_eval(e->right, names);
 	if (!l.is_known || !r.is_known)
 		return (struct formula_value){.unit = e->unit};
+	if (e->op == OP_MATCH)
+		return truth(is_match(l.text, r.text));
 	if (l.unit == FORMULA_TEXT && r.unit == FORMULA_TEXT)
 		return truth(!strcmp(l.text, r.text) == (e->op == OP_EQ));
 	double v = calculate(e->op, l.number, r.number);

@@ -4,7 +4,7 @@
  *	or      = and { "or" and }
  *	and     = not { "and" not }
  *	not     = "not" not | compare
- *	compare = sum [ (">=" | ">" | "<=" | "<" | "=" | "!=") sum ]
+ *	compare = sum [ (">=" | ">" | "<=" | "<" | "=" | "!=") sum ] | text "~" 'REGEX'
  *	sum     = product { ("+" | "-") product }
  *	product = operand { ("*" | "/") operand }
  *	operand = NUMBER [unit] | 'TEXT' | NAME | NAME "(" NAME ")" | "known(" NAME ")" | "(" or ")"

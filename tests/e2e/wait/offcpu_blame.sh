@@ -20,6 +20,5 @@ waits() { [ "$(grep -l futex "/proc/$target"/task/*/wchan | wc -l)" -ge 3 ]; }
 wait_for waits
 COLUMNS=500 $ASSAY offcpu --no-pictures -o hung.assay -p $target 0.5 > out 2> err || fail "hung: $(cat err)"
 kill $target
-# It wakes up every 50 ms, and waits for a CPU then if others run; shares below 1 % are not printed.
-grep -qE 'waiters in hung_thread; held longest by keeper in .*: sleep (100|[5-9][0-9]) %(, run queue <?[0-9]+ %)?; not released during the capture' out ||
+grep -qE 'waiting for a lock in hung_thread while its holder keeper slept in .*\(sleep: (100|[5-9][0-9]) % .*; the lock was not released during the capture' out ||
 	fail "who holds the lock: $(cat out)"

@@ -165,6 +165,35 @@ static void add_blamed(struct profile *p, enum wait_reason reason, const char *d
 	madewait(p, &w);
 }
 
+/* Waits for a lock; the well form: while its holder works for most of the time. */
+static void add_held_in(struct profile *p, bool is_well, const char *doing, const char *stack)
+{
+	struct madewait w = WAIT(WAIT_SYNC, MUTEX, 2500);
+	madewait(p, &w);
+	w.table = "blame";
+	w.other = "b";
+	w.other_tid = 3;
+	w.other_stack = stack;
+	w.detail = doing;
+	w.ms = is_well ? 1000 : 2500;
+	madewait(p, &w);
+	w.detail = "on_cpu/1";
+	w.ms = is_well ? 1500 : 1;
+	madewait(p, &w);
+}
+
+#define HELD_IN(name, doing, stack)                                     \
+	static void name(struct profile *p, int is_well)                \
+	{                                                               \
+		add_held_in(p, is_well, doing "/1", "main app;" stack); \
+	}
+HELD_IN(add_synced, "fsync", "append app;fdatasync libc.so.6")
+HELD_IN(add_read, "file_read", "load app;pread64 libc.so.6")
+HELD_IN(add_asked, "net", "ask app;recv libc.so.6")
+HELD_IN(add_slept, "sleep", "retry app;usleep libc.so.6")
+HELD_IN(add_starved, "run_queue", "count app")
+HELD_IN(add_reclaimed, "reclaim", "grow app")
+
 static void add_pipe(struct profile *p, int is_well)
 {
 	add_blamed(p, WAIT_PIPE, is_well ? "sleep/1" : "fsync/1");
@@ -293,6 +322,12 @@ static const struct each table[] = {
 	{"permits", {.add = add_held}, {.add = add_held}},
 	{"no-load", {{WAIT(WAIT_SYNC, COND, 3990)}}, {{WAIT(WAIT_SYNC, COND, 1500), FSYNC}}},
 	{"held-throughout", {.add = add_parker}, {.add = add_parker}},
+	{"lock-fsync", {.add = add_synced}, {.add = add_synced}},
+	{"lock-file", {.add = add_read}, {.add = add_read}},
+	{"lock-remote", {.add = add_asked}, {.add = add_asked}},
+	{"lock-sleep", {.add = add_slept}, {.add = add_slept}},
+	{"lock-cpu", {.add = add_starved}, {.add = add_starved}},
+	{"lock-memory", {.add = add_reclaimed}, {.add = add_reclaimed}},
 	{"cpu-quota",
 	 {{{.comm = "a",
 	    .tid = 2,
@@ -331,6 +366,9 @@ static const struct each table[] = {
 	 {{WAIT(WAIT_ON_CPU, NULL, 1000), FSYNC}}},
 	{"gil", {{WAIT(WAIT_SYNC, GIL, 2000)}}, {{WAIT(WAIT_SYNC, MUTEX, 2000)}}},
 	{"lock", {{WAIT(WAIT_SYNC, MUTEX, 2000)}}, {{WAIT(WAIT_SYNC, COND, 2000), BUSY}}},
+	{"postgres-locks",
+	 {{WAIT(WAIT_LOCK, "main postgres;LockAcquireExtended postgres;ProcSleep postgres", 2000)}},
+	 {{WAIT(WAIT_SYNC, MUTEX, 2000)}}},
 	{"passed-permits", {.add = add_passed}, {.add = add_passed}},
 	{"join",
 	 {{WAIT(WAIT_SYNC, "main app;finish app;pthread_join libc.so.6", 2000)}},

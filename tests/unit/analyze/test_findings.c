@@ -441,9 +441,10 @@ TEST(findings_name_who_held_a_lock_not_who_released_it_last)
 		 &(struct madewait){.comm = "waiter", .tid = 2, .reason = WAIT_STOLEN, .ms = 20});
 	CLEANUP(report_free_p) struct report *r = page_of(p);
 	CHECK(!has_row(r, "waiting_functions", "stolen"));
-	CHECK(has_note(r,
-		       "for one lock, waiters in look_up; held longest by holder (99 %) in update; "
-		       "meanwhile the lock holder was doing: sleep 100 %"));
+	CHECK(has_note(
+		r,
+		"for a lock in look_up while its holder holder slept in main > update (sleep: 100 %"));
+	CHECK(has_row(r, "locks", "holder (99 %)"));
 }
 
 /* "web" holds the lock and waits for an answer of "db", which never takes it. */
@@ -470,8 +471,9 @@ TEST(findings_name_who_holds_a_lock_not_whom_the_holder_waits_for)
 	madewait(p, &w);
 	CLEANUP(report_free_p) struct report *r = page_of(p);
 	CHECK(has_note(
-		r, "for one lock, waiters in look_up; held longest by web in fetch (98 %), which "
-		   "waits for db in serve (sleep) 98 %, on CPU 2 %"));
+		r,
+		"for a lock in look_up while db, for which its holder waited in look_up > fetch, "
+		"slept in serve (sleep: 98 %"));
 	CHECK(has_row(r, "locks", "web"));
 	CHECK(!has_row(r, "locks", "db"));
 }
@@ -499,11 +501,8 @@ TEST(findings_call_the_end_of_a_chain_no_holder_unless_it_is_a_queue)
 		w.direct_stack = i ? parked : NULL;
 		madewait(p, &w);
 		CLEANUP(report_free_p) struct report *r = page_of(p);
-		CHECK(has_note(
-			r, i ? "held longest by db in serve; meanwhile the lock holder was doing: "
-			       "sleep 100 %"
-			     : "meanwhile the lock holder was doing: waits for db in serve (sleep) "
-			       "100 %"));
+		CHECK(has_note(r, i ? "while its holder db slept in serve"
+				    : "while db, for which its holder waited, slept in serve"));
 		CHECK(has_row(r, "locks", "db") == !!i);
 	}
 }

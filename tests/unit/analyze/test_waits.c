@@ -417,10 +417,9 @@ TEST(waits_overview_says_contention_only_of_locks)
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
 	CHECK(!waits_overview(f.r, f.p, &(struct select_spec){0}, "x.assay",
 			      &(struct view_limits){.max_rows = 20}, NULL));
-	CHECK(has_note(f.r, "lock contention: 36 % of non-idle thread time"));
-	CHECK(has_note(f.r, "meanwhile the lock holder was doing: fsync 90 %"));
-	CHECK(has_note(f.r, "reach the disk"));
-	CHECK(!has_note(f.r, "mostly idle") && !has_note(f.r, "covers"));
+	CHECK(has_note(f.r, "disk sync under a lock: 2.16 s (33 % of non-idle thread time) were"));
+	CHECK(has_note(f.r, "holder worker-# was in fsync in handle_request > log_append (fsync"));
+	CHECK(!has_note(f.r, "contention") && !has_note(f.r, "mostly idle"));
 	CHECK_U64(f.r->hints.p[0].command, HINT_FLAME);
 	CHECK_STR(f.r->hints.p[0].input, "x.assay");
 
@@ -631,8 +630,8 @@ TEST(page_names_the_thread_that_others_wait_for)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(profile_free_p) struct profile *p = blame_profile();
 	CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
-	CHECK(has_note(r,
-		       "80 % of non-idle thread time was spent waiting for locks; 100 % of that"));
+	CHECK(has_note(r, "sync under a lock: 600 ms (60 % of non-idle thread time) were spent"));
+	CHECK(has_note(r, "lock in fa while c, for which its holder waited, was in fsync in "));
 	CHECK(has_note(r, "waiting for other threads, not for locks: 10 % of non-idle thread time; "
 			  "the largest part (100 %) for d in fd (lock)"));
 }

@@ -74,6 +74,17 @@ TEST(formula_compares_numbers_in_their_units)
 	CHECK(truth_of("place != 'main'") == 0);
 }
 
+TEST(formula_matches_texts)
+{
+	CHECK(truth_of("place ~ '^ma'") == 1);
+	CHECK(truth_of("place ~ 'ain|loop' and calls > 1") == 1);
+	CHECK(truth_of("not place ~ '^ain'") == 1);
+	CHECK(truth_of("empty ~ 'x'") == 0);
+	CHECK(truth_of("place ~ 'a('") == -2);
+	CHECK(truth_of("place ~ place") == -2);
+	CHECK(truth_of("calls ~ '5'") == -2);
+}
+
 TEST(formula_has_the_usual_precedence)
 {
 	CHECK(truth_of("1 + 2 * 3 = 7") == 1);
