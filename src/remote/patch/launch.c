@@ -11,7 +11,8 @@
  * relocated, before constructors (RT_CONSISTENT); musl once, at the latter. The protocol is that of
  * link.h (struct r_debug).
  *
- * Hardware breakpoints are used, which change no code; where there are none, int3.
+ * Hardware breakpoints are used, which change no code; where there are none, int3. Some hypervisors accept
+ * debug registers without effect, so the first stopped program shows whether they work.
  */
 #include "base/base.h"
 #include "remote/patch/launch.h"
@@ -40,6 +41,9 @@
 #define INT3              0xcc
 
 enum state { RUNNING, ARMED, STOPPED };
+
+/* Whether hardware breakpoints stop a program on this machine. */
+static enum registers { REGISTERS_UNTRIED, REGISTERS_WORK, REGISTERS_FAIL } has_registers;
 
 struct breakpoint {
 	uint64_t addr; /* 0 = none */
@@ -113,7 +117,45 @@ static bool set_register(const struct heaplaunch *l, size_t i, uint64_t value)
 	return !ptrace(PTRACE_POKEUSER, l->pid, offsetof(struct user, u_debugreg[i]), value);
 }
 
+/*
+ * Single-steps the stopped program with a breakpoint at its next instruction: one that works stops it before
+ * that, and says so in DR6. A step out of an execve executes nothing, so a second one follows.
+ */
+static enum registers try_registers(const struct heaplaunch *l)
+{
+	struct user_regs_struct before, after;
+	uint64_t hit = 0;
+	if (tracee_get_regs(l->pid, &before) || !set_register(l, 0, before.rip) ||
+	    !set_register(l, 7, 1))
+		return REGISTERS_FAIL;
+	after = before;
+	for (int i = 0; i < 2 && !hit && after.rip == before.rip; i++) {
+		struct tracee_stop s = {0};
+		if (ptrace(PTRACE_SINGLESTEP, l->pid, 0, 0) ||
+		    tracee_wait(l->pid, l->is_child, clock_mono_ns() + NS_PER_SEC, &s) ||
+		    tracee_get_regs(l->pid, &after))
+			break;             /* it has ended */
+		if (s.signal != SIGTRAP) { /* deliver it later */
+			(void)kill(l->pid, s.signal);
+			break;
+		}
+		hit = (uint64_t)ptrace(PTRACE_PEEKUSER, l->pid,
+				       offsetof(struct user, u_debugreg[6]), 0) &
+		      1;
+	}
+	(void)set_register(l, 7, 0);
+	(void)set_register(l, 0, 0);
+	(void)set_register(l, 6, 0);
+	return hit ? REGISTERS_WORK : REGISTERS_FAIL;
+}
+
 #else
+
+static enum registers try_registers(const struct heaplaunch *l)
+{
+	(void)l;
+	return REGISTERS_FAIL;
+}
 
 static bool set_register(const struct heaplaunch *l, size_t i, uint64_t value)
 {
@@ -143,7 +185,7 @@ static bool set_breakpoint(struct heaplaunch *l, size_t i, uint64_t addr)
 	*p = (struct breakpoint){.addr = addr};
 	if (!addr)
 		return false;
-	if (set_register(l, i, addr))
+	if (has_registers == REGISTERS_WORK && set_register(l, i, addr))
 		return true;
 	p->is_text = true;
 	if (get(l, addr, &p->old, 1) && pwrite(l->mem_fd, &int3, 1, (off_t)addr) == 1)
@@ -165,6 +207,8 @@ static bool is_64bit_code(const struct user_regs_struct *regs)
 /* Sets breakpoints at these addresses, 0 = none. */
 static void arm(struct heaplaunch *l, uint64_t point, uint64_t entry)
 {
+	if (has_registers == REGISTERS_UNTRIED)
+		has_registers = try_registers(l);
 	bool has_point = set_breakpoint(l, 0, point);
 	bool has_entry = set_breakpoint(l, 1, entry);
 	/* DR7: local enable of each, on execution. */
