@@ -72,7 +72,7 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 		report_note(r, "no samples to show%s", cause);
 		return;
 	}
-	const char *what = sel->effective > 0 && n > 1
+	const char *what = sel->effective > 0 && ceil(effective) < (double)n
 				   ? arena_fmt(&r->arena,
 					       "%s samples of varying periods are as exact as %.0f "
 					       "of equal ones",

@@ -149,10 +149,10 @@ double view_cpus(const struct selection *sel, struct weight w)
 	if (!ns || sel->table >= sel->p->tables.n || sel->p->tables.p[sel->table].has_tags)
 		return -1;
 	const struct table *t = &sel->p->tables.p[sel->table];
+	if (!view_is_cpu_time(sel) && (sel->unit != UNIT_NS || strcmp(sel->event, "cpu") != 0))
+		return -1;
 	if (sel->unit == UNIT_NS)
 		return (double)w.weight / (double)ns;
-	if (!view_is_cpu_time(sel))
-		return -1;
 	if (profile_get_fact_nr(sel->p, FACT_CPU_TIME_NS) && t->n)
 		return (double)w.nr_samples * sum_of_times(t) / (double)t->n / (double)ns;
 	return t->freq_hz > 0 ? (double)w.nr_samples / t->freq_hz / ((double)ns / 1e9) : -1;
@@ -395,8 +395,9 @@ void view_add_frames(struct report *r, const struct selection *sel)
 		if (by_module[l->module] > by_module[most])
 			most = l->module;
 	}
-	if (most)
-		r->frames.module = arena_strdup(&r->arena, profile_module_name(p, most));
+	const char *module = profile_module_name(p, most);
+	if (most && *module)
+		r->frames.module = arena_strdup(&r->arena, module);
 }
 
 /* ---- what stands above all tables ------------------------------------------------------ */

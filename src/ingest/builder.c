@@ -10,6 +10,7 @@
 #include "ingest/invoked.h"
 #include "ingest/stackbuild.h"
 #include "ingest/stackrefs.h"
+#include "model/eventunit.h"
 #include "unwind/space.h"
 
 #define NAMES_AGAIN_MAX 16 /* of a thread */
@@ -127,15 +128,18 @@ static const struct spec_table *table_of(const struct builder *b, uint32_t spec)
 
 struct table builder_table_shape(struct profile *p, const char *event, double freq_hz)
 {
-	bool is_clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
-	return (struct table){.event = profile_cstr(p, event),
-			      .time_kind = TABLE_TIME_INSTANT,
-			      .nr_columns = 2,
-			      .freq_hz = freq_hz,
-			      .columns = {{.name = profile_cstr(p, "samples")},
-					  {.name = profile_cstr(p, is_clock ? "time" : "period"),
-					   .unit = is_clock ? UNIT_NS : UNIT_COUNT,
-					   .is_estimate = true}}};
+	enum unit unit = eventunit_of(sv_from_str(event));
+	struct table shape = {
+		.event = profile_cstr(p, event),
+		.time_kind = TABLE_TIME_INSTANT,
+		.nr_columns = 2,
+		.freq_hz = freq_hz,
+		.columns = {{.name = profile_cstr(p, "samples")},
+			    {.name = profile_cstr(p, unit == UNIT_NS ? "time" : "period"),
+			     .unit = unit,
+			     .is_estimate = true}}};
+	eventunit_set_amount(p, &shape);
+	return shape;
 }
 
 struct modules *builder_modules(struct builder *b)

@@ -207,7 +207,9 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	uint64_t truncated = losses_truncated(l);
 	uint64_t unnamed = losses_unsymbolized(l);
 	const char *noun = s->r->noun;
-	bool is_of_samples = !noun || !strcmp(noun, "samples");
+	uint64_t shown = s->r->nr_samples;
+	bool is_of_samples =
+		(!noun || !strcmp(noun, "samples")) && (!shown || shown == l->nr[LOSS_WRITTEN]);
 	/* The noun is that of the rows shown; losses are those of all events. */
 	add_loss(to,
 		 is_of_samples        ? "samples taken"

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/text/regex.h"
 #include "base/vec.h"
+#include "model/eventunit.h"
 
 #define PHASES_MAX 255
 #define NO_ROW     UINT32_MAX
@@ -68,6 +69,8 @@ const char *select_noun(const struct selection *s)
 {
 	if (s->noun)
 		return s->noun;
+	if (eventunit_is_amount(sv_from_str(s->event)))
+		return "rows";
 	if (s->table >= s->p->tables.n || !s->p->tables.p[s->table].has_tags)
 		return "samples";
 	return profile_text(s->p, s->p->tables.p[s->table].columns[0].name);
@@ -639,14 +642,19 @@ static void set_window(const struct row_filter *plan, struct selection *sel)
 	sel->last_ns = plan->has_window ? MIN(plan->window.to_ns, all.to_ns) : all.to_ns;
 }
 
-/* Rows with tags are counts. Samples are, if each one is of one event, as with perf record -c 1. */
+/*
+ * Rows with tags are counts, and those of events that are amounts. Samples are, if each one is of one event, as with
+ * perf record -c 1, which is what perf does with tracepoints; its text does not have their periods.
+ */
 static bool is_counted(const struct profile *p, const struct table *t)
 {
+	struct sv event = profile_sv(p, t->event);
 	bool is_cpu_time = false;
 	static const char *const sampled[] = {"cycles", "cpu-clock", "task-clock"};
 	for (size_t i = 0; i < ARRAY_LEN(sampled); i++)
 		is_cpu_time |= strstr(profile_text(p, t->event), sampled[i]) != NULL;
-	if (t->has_tags)
+	if (t->has_tags || eventunit_is_amount(event) ||
+	    (t->nr_columns < 2 && eventunit_is_tracepoint(event)))
 		return true;
 	if (t->freq_hz > 0 || t->nr_columns < 2 || !t->n || is_cpu_time)
 		return false;

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "format/exchange/pprof.h"
 
+#include "model/eventunit.h"
 #include "model/heap.h"
 
 /* Names that other tools know. */
@@ -27,6 +28,7 @@ const char *pprof_unit(enum unit unit)
 static bool is_time(const struct profile *p, const struct table *t)
 {
 	return t->id == TABLE_SAMPLES && t->nr_columns > 1 && t->columns[1].unit == UNIT_NS &&
+	       !eventunit_is_amount(profile_sv(p, t->event)) &&
 	       (!strcmp(profile_text(p, t->columns[1].name), "time") ||
 		!strcmp(profile_text(p, t->columns[1].name), "period"));
 }

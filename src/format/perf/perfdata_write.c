@@ -7,6 +7,7 @@
 
 #include "format/format.h"
 #include "format/perf/perfdata_layout.h"
+#include "model/eventunit.h"
 
 #define FLUSH_BYTES    ((size_t)1 << 20)
 #define ROUND_RECORDS  4096u /* between FINISHED_ROUNDs: limits the memory of readers */
@@ -489,8 +490,12 @@ static void add_event_desc(struct buf *b, const struct pw_writer *w)
 		struct perf_event_attr a = attr_of(w, i);
 		buf_add(b, &a, sizeof(a));
 		buf_add_u32le(b, 1);
-		const char *name = profile_text(w->p, w->p->tables.p[w->tables.p[i]].event);
-		add_string(b, *name ? name : "samples");
+		const struct table *t = &w->p->tables.p[w->tables.p[i]];
+		const char *name = profile_text(w->p, t->event);
+		CLEANUP(buf_release) struct buf with_unit = {0};
+		buf_addf(&with_unit, "%s%s", *name ? name : "samples",
+			 eventunit_suffix(w->p, t, period_column(t)));
+		add_string(b, buf_str(&with_unit));
 		buf_add_u64le(b, i + 1);
 	}
 }

@@ -21,6 +21,7 @@
 #include "base/vec.h"
 #include "format/perf/scriptline.h"
 #include "format/textframes.h"
+#include "model/eventunit.h"
 
 /* Limits for malformed input: longer lines and deeper stacks are truncated. */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
@@ -308,14 +309,6 @@ static void close_sample(struct reader *r)
 
 /* ---- event lines -------------------------------------------------------------------------- */
 
-/* Events whose period is nanoseconds of CPU time. */
-static enum unit unit_of_period(struct sv event)
-{
-	bool is_clock =
-		sv_has_prefix(event, SV("cpu-clock")) || sv_has_prefix(event, SV("task-clock"));
-	return is_clock ? UNIT_NS : UNIT_COUNT;
-}
-
 static uint32_t table_of_event(struct reader *r, const struct script_event *e)
 {
 	str_id name = str_of(r, e->event.n ? e->event : SV("samples"));
@@ -327,7 +320,8 @@ static uint32_t table_of_event(struct reader *r, const struct script_event *e)
 			      .nr_columns = e->has_period ? 2 : 1};
 	shape.columns[0] = (struct column){.name = profile_cstr(r->p, "samples")};
 	shape.columns[1] = (struct column){.name = profile_cstr(r->p, "period"),
-					   .unit = unit_of_period(e->event)};
+					   .unit = eventunit_of(e->event)};
+	eventunit_set_amount(r->p, &shape);
 	uint32_t table = profile_table(r->p, &shape);
 	vec_push(&r->events, (struct known_event){name, table});
 	return table;
@@ -398,9 +392,9 @@ static bool take_event_line(struct reader *r, struct sv line)
 	r->sample.values[0] = 1;
 	r->sample.values[1] = e.has_period ? (int64_t)MIN(e.period, (uint64_t)INT64_MAX) : 1;
 	r->sample.task = profile_task(r->p, e.pid, e.tid, str_of(r, e.comm), e.time_ns);
-	/* without call chains the frame is on the event's own line */
+	/* without call chains the frame is on the event's own line; of a tracepoint that is its payload */
 	struct script_frame f;
-	if (e.rest.n && !script_is_tracepoint(e.event) && script_parse_frame(e.rest, &f) &&
+	if (e.rest.n && !eventunit_is_tracepoint(e.event) && script_parse_frame(e.rest, &f) &&
 	    (f.symbol.n || f.dso.n))
 		add_frame_line(r, e.rest);
 	return true;

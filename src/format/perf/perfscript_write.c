@@ -6,6 +6,7 @@
 
 #include "base/vec.h"
 #include "format/format.h"
+#include "model/eventunit.h"
 
 /* A table and its next row to write. */
 struct script_cursor {
@@ -193,11 +194,10 @@ static void add_event_line(struct script_writer *w, struct buf *to, const struct
 	buf_addf(to, " %" PRIu64 ".%09" PRIu64 ":", t->time_ns[i] / 1000000000,
 		 t->time_ns[i] % 1000000000);
 	const int64_t *values = &t->values[i * t->nr_columns];
-	int64_t period = t->has_tags         ? values[t->weight_column]
-			 : t->nr_columns > 1 ? values[1]
-					     : values[0];
-	buf_addf(to, " %10" PRId64 " ", MAX(period, 0));
+	uint32_t column = t->has_tags ? t->weight_column : t->nr_columns > 1;
+	buf_addf(to, " %10" PRId64 " ", MAX(values[column], 0));
 	add_event_name(to, profile_sv(p, t->event));
+	buf_add_str(to, eventunit_suffix(p, t, column));
 	buf_add_str(to, ": ");
 	add_arguments(to, p, t, i);
 	buf_add_ch(to, '\n');

@@ -315,20 +315,3 @@ bool script_parse_source(struct sv line, struct script_source *ret_s)
 	*ret_s = src;
 	return true;
 }
-
-/* Modifiers of hardware and software events: "cycles:ppp", "cpu/cycles/uk", "cpu-clock:u". */
-static bool is_modifier(struct sv s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!strchr("ukhGHpPSDeWIbR", s.p[i]) || !s.p[i])
-			return false;
-	return true;
-}
-
-bool script_is_tracepoint(struct sv event)
-{
-	ssize_t colon = sv_index(event, ':');
-	if (colon <= 0 || sv_index(event, '/') >= 0 || sv_has_prefix(event, SV("mem:")))
-		return false;
-	return !is_modifier(sv_from_idx(event, (size_t)colon + 1));
-}

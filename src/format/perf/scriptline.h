@@ -52,7 +52,5 @@ bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret
 bool script_parse_frame(struct sv line, struct script_frame *ret_f);
 /* "  file.c:123" or "  file.c:123 (inlined)", as -F +srcline prints it below a frame. */
 bool script_parse_source(struct sv line, struct script_source *ret_s);
-/* Whether an event name is a tracepoint's; the text after the colon is then its payload. */
-bool script_is_tracepoint(struct sv event);
 
 #endif
