@@ -285,6 +285,18 @@ static int resolve_match(struct resolution *r, const char *pattern, struct err *
 	return err_hint(err, "list command lines with: ps -eo pid,args");
 }
 
+static int refuse_zombie(int32_t pid, struct err *err)
+{
+	CLEANUP(buf_release) struct buf comm = {0};
+	int32_t parent;
+	err_set(err, -ESRCH, "process %d has ended: it is a zombie, without memory and threads",
+		pid);
+	if (!proc_parent(pid, &parent, NULL) && !proc_comm(&comm, parent, parent, NULL))
+		err_hint(err, "its parent has not waited for it: process %d (%s)", parent,
+			 buf_str(&comm));
+	return -ESRCH;
+}
+
 static int check_pid(int32_t pid, struct err *err)
 {
 	int32_t tgid;
@@ -293,6 +305,8 @@ static int check_pid(int32_t pid, struct err *err)
 		err_hint(err, "list processes with: ps -eo pid,comm");
 		return -ESRCH;
 	}
+	if (proc_has_ended(pid))
+		return refuse_zombie(pid, err);
 	if (tgid != pid) {
 		err_set(err, -EINVAL, "%d is a thread of process %d", pid, tgid);
 		err_hint(err, "-t %d profiles that thread, -p %d the whole process", pid, tgid);

@@ -234,6 +234,26 @@ TEST(target_that_does_not_exist_is_an_error)
 	clear(&r, &spec);
 }
 
+TEST(target_that_is_a_zombie_is_an_error_with_its_parent)
+{
+	char parent[64];
+	struct target_spec spec = {0};
+	struct resolved r;
+	siginfo_t end;
+	pid_t pid = fork();
+	if (!pid)
+		_exit(0);
+	CHECK(!waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT));
+	(void)snprintf(parent, sizeof(parent), "process %d (", getpid());
+	vec_push(&spec.pids, pid);
+	resolve(&r, &spec);
+	CHECK(r.rc == -ESRCH);
+	CHECK(strstr(r.err.msg, "has ended: it is a zombie"));
+	CHECK(r.err.hint && strstr(r.err.hint, parent));
+	clear(&r, &spec);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
 static atomic_int thread_id;
 
 static void *say_id(void *arg)
