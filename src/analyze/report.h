@@ -199,7 +199,7 @@ struct chart {
  * A suggested next command, as data. text_style.add_hint converts it to a quoted command line
  * (cmd/hints.h).
  */
-enum hint_command { HINT_FLAME, HINT_REPORT, HINT_HEAP };
+enum hint_command { HINT_FLAME, HINT_REPORT, HINT_HEAP, HINT_DIAGNOSE };
 enum hint_option {
 	HINT_END, /* no more options */
 	HINT_EVENT,

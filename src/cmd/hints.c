@@ -10,6 +10,7 @@ static const char *const commands[] = {
 	[HINT_FLAME] = "flame",
 	[HINT_REPORT] = "report",
 	[HINT_HEAP] = "heap",
+	[HINT_DIAGNOSE] = "diagnose",
 };
 static const char *const options[] = {
 	[HINT_END] = NULL,

@@ -268,8 +268,23 @@ static bool has_text(const char *const *list, size_t n, const char *text)
 	return false;
 }
 
-/* The sentences that answer the question. Returns how many of them it left out. */
-static size_t add_answer(struct buf *to, const struct report *r, const struct text_style *style)
+/* "2 more findings: assay diagnose FILE", or with --details if there is no file. */
+static void add_further(struct buf *to, const struct report *r, size_t nr,
+			const struct text_style *style)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf words = {0};
+	struct report_hint hint = {HINT_DIAGNOSE, NULL, {{0}}};
+	vec_foreach(h, &r->hints)
+		hint.input = hint.input ?: h->input;
+	bool has_command = hint.input && style->add_hint && style->add_hint(&words, &hint);
+	buf_addf(&text, "%s: ", num_noun(nr, "more findings").s);
+	escape_term(&text, has_command ? buf_sv(&words) : SV("with --details"));
+	add_line(to, buf_sv(&text), 2, style);
+}
+
+/* The sentences that answer the question. */
+static void add_answer(struct buf *to, const struct report *r, const struct text_style *style)
 {
 	size_t nr_left_out = 0;
 	for (size_t i = 0; i < r->findings.n; i++) {
@@ -284,7 +299,8 @@ static size_t add_answer(struct buf *to, const struct report *r, const struct te
 		text_add_colored(to, style, TEXT_ANSWER, buf_str(&lines));
 		buf_add_ch(to, '\n');
 	}
-	return nr_left_out;
+	if (nr_left_out)
+		add_further(to, r, nr_left_out, style);
 }
 
 static size_t nr_lines(const struct buf *text)
@@ -465,10 +481,10 @@ void text_render(struct buf *to, const struct report *r, const struct text_style
 {
 	CLEANUP(buf_release) struct buf head = {0};
 	add_title(&head, r, style);
-	size_t nr_notes = add_answer(&head, r, style);
+	add_answer(&head, r, style);
 	add_facts(&head, r, style);
 	add_losses_of(&head, r, style);
-	nr_notes += add_notes(&head, r, style);
+	size_t nr_notes = add_notes(&head, r, style);
 	buf_add_sv(to, buf_sv(&head));
 	if (!style->max_lines) {
 		add_body(to, r, style, PLAN_UNLIMITED, nr_notes);

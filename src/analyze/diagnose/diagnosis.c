@@ -190,7 +190,8 @@ static void add_inconclusive(struct report *r, const struct diagnoses *d)
 	}
 	for (enum measure_section s = 0; s < MEASURE_SECTION_NR; s++)
 		if (sections & 1u << s && !measures_has(d->m, s))
-			buf_addf(&missing, "; %s are not recorded: %s", measure_section_key(s),
+			buf_addf(&missing, "%s%s (%s)",
+				 missing.n ? ", " : "; not recorded: ", measure_section_key(s),
 				 measure_section_record(s));
 	report_finding(r, "inconclusive: none of %s that could run fired%s",
 		       num_noun(nr_run, "rules").s, buf_str(&missing));
@@ -207,6 +208,19 @@ static size_t choose(const struct diagnosis **ret_shown, const struct diagnoses 
 				ret_shown[nr++] = d->fired[i];
 		}
 	return nr;
+}
+
+/* The sentences of the findings after the last one with its proof. */
+static void note_further(struct report *r, struct diagnoses *d, const struct diagnosis *last)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	bool is_after = false;
+	for (size_t i = 0; i < d->nr_fired; i++) {
+		enum rule_answer answer = d->fired[i]->rule->answer;
+		if (is_after && answer != RULE_NOTE && !rule_is_of_done(answer))
+			report_note(r, "also found: %s", diagnose_sentence(&a, d, d->fired[i]));
+		is_after |= d->fired[i] == last;
+	}
 }
 
 /* The table of what proves them, their sentences, and how much of the time they are. */
@@ -226,6 +240,8 @@ static void add_findings(struct report *r, struct diagnoses *d,
 	for (size_t i = 0; i < nr; i++)
 		add_finding(r, t, d, shown[i], slices);
 	note_coverage(r, d, shown, nr);
+	if (!rule_is_of_done(shown[0]->rule->answer))
+		note_further(r, d, shown[nr - 1]);
 }
 
 /* ---- all rules ------------------------------------------------------------------------------- */

@@ -84,7 +84,13 @@ TEXT(top_lock_chain)
 
 TEXT(top_lock_doing)
 {
-	return is_chain(m) ? "" : top_lock_text(m, "holder");
+	static const char convoy[] = "; convoy";
+	const char *text = is_chain(m) ? "" : top_lock_text(m, "holder");
+	const char *at = text ? strstr(text, convoy) : NULL;
+	if (!at)
+		return text;
+	return arena_fmt(&m->a, "%.*s%s; no thread holds it for long, several take it in turn",
+			 (int)(at - text), text, at + strlen(convoy));
 }
 
 /* ---- the cause of the waits ------------------------------------------------------------------ */

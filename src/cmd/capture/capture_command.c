@@ -498,7 +498,7 @@ int capture_command(const struct capture_command *c, void *own, int argc, char *
 	int status;
 	if (!cmd_parse(&job.args, &cmd, argc, argv, &status))
 		return status;
-	job.common.form.has_limit = job.common.nr_rows != ROWS_DEFAULT;
+	job.common.form.has_limit = c->is_whole || job.common.nr_rows != ROWS_DEFAULT;
 	int rc = check_options(&job, &err);
 	if (!rc && job.common.when)
 		rc = startwhen_parse(&job.when, job.common.when, &err);

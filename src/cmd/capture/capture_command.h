@@ -119,6 +119,7 @@ struct capture_command {
 			   const struct capture_result *r);
 	enum capture_folded folded; /* default of job->folded */
 	bool has_no_target;         /* accepts only -- CMD */
+	bool is_whole;              /* the first page is printed whole, however long it is */
 
 	/* Shared options that this command refuses (base/opt/opt.h); may be NULL. */
 	const struct opt_exclusion *excluded;

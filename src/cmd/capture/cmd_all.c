@@ -156,5 +156,6 @@ int cmd_all_diagnosed(int argc, char **argv)
 {
 	struct capture_command c = command;
 	c.page = diagnosis_page;
+	c.is_whole = true;
 	return run(&c, argc, argv);
 }

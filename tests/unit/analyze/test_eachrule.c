@@ -63,6 +63,11 @@ struct each {
 		.comm = "a", .tid = 2, .reason = (reason_), .stack = (stack_), .nr = 500, \
 		.ms = (ms_)                                                               \
 	}
+#define QUEUED(ms_)                                                                     \
+	{                                                                               \
+		.comm = "a", .tid = 2, .reason = WAIT_RUN_QUEUE, .detail = "preempted", \
+		.stack = "main;f", .nr = 500, .ms = (ms_)                               \
+	}
 #define MUTEX "main app;look_up app;pthread_mutex_lock libc.so.6"
 #define SEM   "main app;await app;sem_wait libc.so.6"
 #define COND  "main app;put app;pthread_cond_wait libc.so.6"
@@ -329,38 +334,12 @@ static const struct each table[] = {
 	{"lock-cpu", {.add = add_starved}, {.add = add_starved}},
 	{"lock-memory", {.add = add_reclaimed}, {.add = add_reclaimed}},
 	{"cpu-quota",
-	 {{{.comm = "a",
-	    .tid = 2,
-	    .reason = WAIT_RUN_QUEUE,
-	    .detail = "preempted",
-	    .stack = "main;f",
-	    .nr = 500,
-	    .ms = 2000}},
-	  .facts = "throttled by CPU quota, ns=1900000000"},
-	 {{{.comm = "a",
-	    .tid = 2,
-	    .reason = WAIT_RUN_QUEUE,
-	    .detail = "preempted",
-	    .stack = "main;f",
-	    .nr = 500,
-	    .ms = 2000}},
-	  .facts = "throttled by CPU quota, ns=1000000"}},
-	{"cpu-starved",
-	 {{{.comm = "a",
-	    .tid = 2,
-	    .reason = WAIT_RUN_QUEUE,
-	    .detail = "preempted",
-	    .stack = "main;f",
-	    .nr = 500,
-	    .ms = 2000}}},
-	 {{{.comm = "a",
-	    .tid = 2,
-	    .reason = WAIT_RUN_QUEUE,
-	    .detail = "preempted",
-	    .stack = "main;f",
-	    .nr = 500,
-	    .ms = LITTLE},
-	   BUSY}}},
+	 {{QUEUED(2000)}, .facts = "throttled by CPU quota, ns=1900000000"},
+	 {{QUEUED(2000)}, .facts = "throttled by CPU quota, ns=1000000"}},
+	{"cpu-taken",
+	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 1500)}},
+	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 2000)}}},
+	{"cpu-starved", {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 2000)}}, {{QUEUED(LITTLE), BUSY}}},
 	{"on-cpu",
 	 {{BUSY, WAIT(WAIT_FSYNC, "main;f", LITTLE)}},
 	 {{WAIT(WAIT_ON_CPU, NULL, 1000), FSYNC}}},

@@ -126,10 +126,11 @@ TEST(a_page_has_the_answer_first_and_at_most_its_lines)
 			tap_fail(__FILE__, __LINE__, "%zu lines of %zu: %s", n, lines, buf_str(&b));
 		CHECK(sv_has_prefix(buf_sv(&b), SV("assay report: server, 2.00 s of recording\n"
 						   "answer 0\nanswer 1\nanswer 2\n"
+						   "1 more finding: with --details\n"
 						   "event: cpu-clock\nsamples: 0; lost 10 ")));
 		CHECK(!strstr(buf_str(&b), "answer 3") && !strstr(buf_str(&b), "host: vm"));
 		CHECK(!strstr(buf_str(&b), "how it was") && !strstr(buf_str(&b), "function_29"));
-		CHECK(strstr(buf_str(&b), "with --details: 2 more notes"));
+		CHECK(strstr(buf_str(&b), "with --details: 1 more note,"));
 	}
 }
 
