@@ -461,7 +461,7 @@ static int io_drain(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct io *s = self;
 	uint64_t now = clock_mono_ns();
-	if (s->has_reads)
+	if (s->has_reads && !s->skel->bss->io_stop_ns) /* of the time that the rows are of */
 		(void)proc_reads(s->pid, &s->reads, NULL);
 	store_names(s);
 	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
@@ -494,6 +494,8 @@ static int io_stop(void *self, const struct event_sink *sink, struct err *err)
 	if (!s->epoch_ns)
 		return 0;
 	s->skel->bss->io_stop_ns = clock_mono_ns();
+	if (s->has_reads)
+		(void)proc_reads(s->pid, &s->reads, NULL);
 	if (s->nr_all > 1)
 		s->nr_left = sum_reads(s, &s->all);
 	detach(s);
@@ -505,7 +507,7 @@ static int io_stop(void *self, const struct event_sink *sink, struct err *err)
 
 /*
  * "4.58 GiB from disk, 7.43 MiB for each of 631 major faults by the kernel's own count": that count includes
- * faults of the kernel for the process, which the table of faults does not have.
+ * faults without registers (get_user_pages), for which the kernel makes no event (mm_account_fault).
  */
 static void add_reads_fact(struct profile *p, const struct io *s)
 {
@@ -520,6 +522,8 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 	if (nr_major && call_bytes < disk_bytes / 10)
 		buf_addf(&b, "%s for each of ", num_bytes(disk_bytes / nr_major).s);
 	buf_addf(&b, "%s by the kernel's own count", num_noun(nr_major, "major faults").s);
+	if (nr_major)
+		buf_add_str(&b, ", which includes those of kernel code on its pages");
 	profile_fact(p, FACT_DISK_READS, buf_str(&b));
 }
 
