@@ -16,6 +16,7 @@
 #include "base/process/stop.h"
 #include "base/text/num.h"
 #include "cmd/bench/benchcommands.h"
+#include "cmd/bench/benchprofile.h"
 #include "cmd/bench/benchresults.h"
 #include "cmd/optgroups.h"
 #include "host/cpuquota.h"
@@ -49,6 +50,7 @@ struct bench_opts {
 	const char *unit;
 	struct opt_list events;
 	const char *against;
+	const char *profile_dir;
 	const char *json;
 	const char *csv;
 	const char *markdown;
@@ -84,6 +86,9 @@ static const struct opt command_table[] = {
 	OPT_STR(0, "vs", struct bench_opts, WORDS(versus), "CMD", "compare with this command"),
 	OPT_STR(0, "against", struct bench_opts, against, "FILE",
 		"compare with the runs in FILE, which --save wrote"),
+	OPT_STR(0, "profile", struct bench_opts, profile_dir, "DIR",
+		"afterwards record the CPU samples of both commands into DIR, and show in which functions "
+		"they differ"),
 	OPT_LIST('n', "command-name", struct bench_opts, WORDS(names), "NAME",
 		 "name of a command in the output; once for each command"),
 	OPT_STR('s', "setup", struct bench_opts, WORDS(setup), "CMD",
@@ -175,6 +180,7 @@ struct job {
 	struct counter_set counters;
 	struct bench_machine *machines; /* for each command, in the arena */
 	struct bench_baseline baseline;
+	struct bench_profile profile;
 	size_t nr_blocks;
 	size_t nr_block_looks;
 	uint64_t throttled_ns;
@@ -189,6 +195,7 @@ static void job_release(struct job *j)
 	free(j->lines);
 	regex_free(j->re);
 	bench_commands_release(&j->commands);
+	bench_profile_release(&j->profile);
 	bench_baseline_release(&j->baseline);
 	arena_release(&j->arena);
 }
@@ -359,6 +366,16 @@ static int status_of(const struct bench_opts *o, const struct bench_results *res
 	return is_inconclusive && o->is_strict ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
+/* The mean of the second command, whose runs are as many as those of the first. */
+static uint64_t cpu_of_a_run(const struct job *j)
+{
+	const struct bench_subject *s = &j->commands.subjects.p[1];
+	uint64_t sum_ns = 0;
+	for (size_t i = 0; i < s->runs.n; i++)
+		sum_ns += s->runs.p[i].v[BENCH_USER] + s->runs.p[i].v[BENCH_SYSTEM];
+	return sum_ns / MAX(s->runs.n, (size_t)1);
+}
+
 static int finish(struct job *j, const struct renderer_choice *form)
 {
 	struct bench_results results;
@@ -375,7 +392,13 @@ static int finish(struct job *j, const struct renderer_choice *form)
 			return status;
 	}
 	int status = write_exports(j->o, &results);
-	return status ? status : status_of(j->o, &results);
+	status = status ? status : status_of(j->o, &results);
+	bool is_measured = status != EXIT_FAILED && status != EXIT_INVALID && !j->is_stopped;
+	if (j->profile.pid && is_measured && bench_profile_run(&j->profile, cpu_of_a_run(j))) {
+		log_error("the profiles could not be recorded or compared");
+		return EXIT_FAILED;
+	}
+	return status;
 }
 
 static int check(const struct bench_opts *o, struct err *err)
@@ -418,6 +441,16 @@ static int read_baseline(struct job *j, struct err *err)
 	return 0;
 }
 
+static int start_profile(struct job *j, struct err *err)
+{
+	const struct bench_subject *s = j->commands.subjects.p;
+	if (!j->o->profile_dir)
+		return 0;
+	if (j->commands.subjects.n != 2)
+		return err_set(err, -EINVAL, "--profile compares two commands");
+	return bench_profile_start(&j->profile, j->o->profile_dir, s[0].argv, s[1].argv, err);
+}
+
 static void describe_machines(struct job *j)
 {
 	size_t nr = j->commands.subjects.n;
@@ -457,6 +490,8 @@ static int run(const struct bench_opts *o, const struct opt_args *args,
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(job_release) struct job j = {.o = o};
 	if (prepare_job(&j, args, &err))
+		return cmd_refuse(&err);
+	if (start_profile(&j, &err))
 		return cmd_refuse(&err);
 	if (stop_install(&err) || host_become_invoker(&err))
 		return cmd_fail(&err);

@@ -1,0 +1,171 @@
+/* Records and compares both commands; see benchprofile.h. */
+#include "base/base.h"
+#include "cmd/bench/benchprofile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/process/spawn.h"
+#include "base/vec.h"
+
+/* Repeats the command: $1 times what follows, without its output. */
+#define REPEAT \
+	"n=$1; shift; while [ \"$n\" -gt 0 ]; do \"$@\" > /dev/null || exit; n=$((n - 1)); done"
+
+/* High, so that what varies is the program and not the number of samples. */
+#define RATE "2999"
+
+typedef VEC(char *) words; /* owned */
+
+static void words_release(words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->p[i]);
+	vec_release(w);
+}
+
+static void add(words *w, const char *word)
+{
+	vec_push(w, xasprintf("%s", word));
+}
+
+/* Runs assay with these words, which are completed by NULL. */
+static int run_assay(words *w)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(spawn_release) struct spawn s = {.start_fd = -1, .status_fd = -1};
+	vec_push(w, NULL);
+	if (spawn_open(&s, w->p, NULL, &err) || spawn_exec(&s, "assay", &err)) {
+		log_err(&err);
+		return 1;
+	}
+	while (!spawn_wait(&s))
+		;
+	return spawn_exit_code(&s);
+}
+
+static int record(const char *dir, char side, unsigned nr, char *const *argv, uint64_t nr_repeats)
+{
+	CLEANUP(words_release) words w = {0};
+	CLEANUP(free_p) char *file = xasprintf("%s/%c%u.assay", dir, side, nr);
+	CLEANUP(free_p) char *repeats = xasprintf("%" PRIu64, nr_repeats);
+	const char *const start[] = {"/proc/self/exe",
+				     "cpu",
+				     "-q",
+				     "--no-pictures",
+				     "-F",
+				     RATE,
+				     "-o",
+				     file,
+				     "--",
+				     "sh",
+				     "-c",
+				     REPEAT,
+				     "sh",
+				     repeats};
+	(void)unlink(file);
+	for (size_t i = 0; i < ARRAY_LEN(start); i++)
+		add(&w, start[i]);
+	for (char *const *word = argv; *word; word++)
+		add(&w, *word);
+	return run_assay(&w);
+}
+
+static int compare(const char *dir, const char *const *options, size_t nr_options)
+{
+	CLEANUP(words_release) words w = {0};
+	const char *const start[] = {"/proc/self/exe", "diff", "--absolute"};
+	for (size_t i = 0; i < ARRAY_LEN(start); i++)
+		add(&w, start[i]);
+	for (size_t i = 0; i < nr_options; i++)
+		add(&w, options[i]);
+	add(&w, "--runs");
+	for (unsigned side = 0; side < 2; side++) {
+		for (unsigned i = 1; i <= BENCH_PROFILE_RUNS; i++)
+			vec_push(&w, xasprintf("%s/%c%u.assay", dir, "ab"[side], i));
+		if (!side)
+			add(&w, "--");
+	}
+	return run_assay(&w);
+}
+
+static int profile(const char *dir, char *const *a, char *const *b, uint64_t nr_repeats)
+{
+	CLEANUP(free_p) char *html = xasprintf("%s/diff.html", dir);
+	CLEANUP(free_p) char *md = xasprintf("%s/diff.md", dir);
+	const char *const page[] = {"-q", "-o", html};
+	const char *const comment[] = {"-q", "--md", "-n", "5", "-o", md};
+	const char *const text[] = {"-n", "10"};
+	for (unsigned i = 0; i < 2 * BENCH_PROFILE_RUNS; i++) {
+		bool is_b = (i & 3) == 1 || (i & 3) == 2; /* A B B A */
+		int rc = record(dir, is_b ? 'b' : 'a', i / 2 + 1, is_b ? b : a, nr_repeats);
+		if (rc)
+			return rc;
+	}
+	int rc = compare(dir, text, ARRAY_LEN(text));
+	rc = rc ? rc : compare(dir, page, ARRAY_LEN(page));
+	rc = rc ? rc : compare(dir, comment, ARRAY_LEN(comment));
+	if (!rc)
+		log_note("profiles of both and their comparison: %s, %s", html, md);
+	return rc;
+}
+
+int bench_profile_start(struct bench_profile *ret, const char *dir, char *const *a, char *const *b,
+			struct err *err)
+{
+	int ends[2];
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return err_sys(err, "cannot create the folder '%s'", dir);
+	if (pipe2(ends, O_CLOEXEC))
+		return err_sys(err, "cannot make a pipe");
+	(void)fflush(NULL);
+	pid_t pid = fork();
+	if (pid < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return err_sys(err, "cannot start a process");
+	}
+	if (pid == 0) {
+		uint64_t nr_repeats;
+		close(ends[1]);
+		if (read(ends[0], &nr_repeats, sizeof(nr_repeats)) != sizeof(nr_repeats))
+			_exit(0);
+		_exit(profile(dir, a, b, nr_repeats));
+	}
+	close(ends[0]);
+	*ret = (struct bench_profile){.pid = pid, .fd = ends[1]};
+	return 0;
+}
+
+static int await(struct bench_profile *p)
+{
+	int status = 0;
+	close_p(&p->fd);
+	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	p->pid = 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int bench_profile_run(struct bench_profile *p, uint64_t cpu_ns)
+{
+	uint64_t nr = MAX(BENCH_PROFILE_NS / MAX(cpu_ns, (uint64_t)1), (uint64_t)1);
+	if (write(p->fd, &nr, sizeof(nr)) != sizeof(nr))
+		return 1;
+	return await(p);
+}
+
+void bench_profile_release(struct bench_profile *p)
+{
+	if (p->pid)
+		(void)await(p);
+}

@@ -1,0 +1,24 @@
+# assay bench --profile: of a program with one function made slower, that function is named first.
+. "$LIB/share.sh"
+cat > planted.c <<'P'
+#define F(name, share) __attribute__((noinline)) unsigned name(unsigned x) { \
+	for (long i = 0; i < (share) * 100000L; i++) { \
+		x ^= x << 13; x ^= x >> 17; x ^= x << 5; __asm__ volatile("" : "+r"(x)); } \
+	return x; }
+F(parse_input, 40) F(hash_rows, 30 * SLOW) F(write_out, 20) F(check_all, 10)
+int main(void)
+{
+	unsigned x = 7;
+	for (int i = 0; i < 10; i++) x = check_all(write_out(hash_rows(parse_input(x))));
+	return x == 1;
+}
+P
+gcc -O1 -g -DSLOW=1 -o old planted.c && gcc -O1 -g -DSLOW=1.3 -o new planted.c || fail "cannot build"
+"$ASSAY" bench -r 2 --profile both --vs ./new -- ./old > out 2> err
+says err 'profiles of both and their comparison: both/diff.html, both/diff.md' || fail "$(cat out err)"
+first=$(awk '/functions by change/ { getline; getline; print }' out)
+case $first in *hash_rows*) ;; *) fail "first is: $first" ;; esac
+grep -q 'hash_rows' both/diff.md && grep -q 'hash_rows' both/diff.html || fail "not in the pages"
+[ "$(ls both/*.assay | wc -l)" = 12 ] || fail "$(ls both)"
+"$ASSAY" bench --profile both 'true' > out 2> err
+[ $? = 2 ] && says err 'compares two commands' || fail "$(cat err)"
