@@ -1,7 +1,8 @@
 # The first statement of a page against what is planted: each program of tests/targets/planted in its ill and
 # its well form, under the command that fits. The statement on the ill form must name what was planted; that
 # on the well form, which looks alike, must not. No statement is silent; a statement of something else is
-# wrong. $PLANTED is a regular expression of case names, $PLANTED_SECONDS the duration of a run.
+# wrong. $PLANTED is a regular expression of case names, $PLANTED_SECONDS the duration of a run, $PLANTED_TABLE a
+# file to which the rows are added, for planted_table.py.
 #
 # A row below: case; command; program; right (extended regular expression, of the ill form's first
 # statement); wrong (of any statement on the ill form); wrong (of any statement on the well form).
@@ -101,7 +102,7 @@ run() { # CASE COMMAND PROGRAM RIGHT WRONG WRONG-WELL
 		fi
 		[ $form = ill ] && wrong=$5 || wrong=$6
 		verdict=$(judge "$1" "$form" "$4" "$wrong")
-		printf '%-9s %-4s %5s %-6s %s\n' "$1" "$form" "$share" "$verdict" "$(cut -c 7- first)" | tee -a table
+		printf '%-9s %-4s %5s %-6s %s\n' "$1" "$form" "$share" "$verdict" "$(cut -c 7- first)" | tee -a table ${PLANTED_TABLE:+"$PLANTED_TABLE"}
 	done
 }
 
