@@ -74,7 +74,7 @@ static struct rgb rgb_from_oklch(double lightness, double chroma, double hue_deg
  */
 #define NR_SHADES  4
 #define NR_MODULES 12 /* hues for modules */
-#define NR_YELLOWS 3  /* the first three are adjacent yellows */
+#define NR_YELLOWS 3  /* of names without a module */
 
 enum family {
 	FAMILY_MODULE = 0, /* NR_MODULES families */
@@ -85,7 +85,8 @@ enum family {
 	FAMILY_PSEUDO,
 	FAMILY_GUESSED,
 	FAMILY_PYTHON,
-	FAMILY_NR
+	FAMILY_YELLOW, /* NR_YELLOWS families */
+	FAMILY_NR = FAMILY_YELLOW + NR_YELLOWS
 };
 
 /* After the families: one colour for each wait reason, then those of other synthetic leaves. */
@@ -144,15 +145,17 @@ static struct sv namespace_of(struct sv name)
 	return is_scope ? sv_from(name.p, n) : sv_from(name.p, 0);
 }
 
-static unsigned hue_of(const struct palette_key *k)
+static unsigned code_family(const struct palette_key *k, unsigned flags)
 {
 	struct sv group = namespace_of(k->name);
+	unsigned first = flags & TREE_INLINED ? FAMILY_INLINED : FAMILY_MODULE;
 	if (!group.n)
 		group = k->module;
 	/* A text format without modules: yellows by name, as in most flame graphs. */
-	if (!group.n)
-		return (unsigned)(hash_bytes(k->name.p, k->name.n) >> 16) % NR_YELLOWS;
-	return (unsigned)(hash_bytes(group.p, group.n) >> 16) % NR_MODULES;
+	if (!group.n && first == FAMILY_MODULE)
+		return FAMILY_YELLOW +
+		       (unsigned)(hash_bytes(k->name.p, k->name.n) >> 16) % NR_YELLOWS;
+	return first + (unsigned)(hash_bytes(group.p, group.n) >> 16) % NR_MODULES;
 }
 
 static bool is_std(struct sv name)
@@ -179,7 +182,7 @@ static unsigned family_of(enum palette p, const struct palette_key *k)
 	if (flags & TREE_PYTHON)
 		return FAMILY_PYTHON;
 	if (p == PALETTE_JAVA && flags & TREE_INLINED)
-		return FAMILY_INLINED + 7;
+		return FAMILY_INLINED + 5;
 	if (flags & TREE_JIT || (p == PALETTE_JAVA && is_java(k->name)))
 		return FAMILY_JIT;
 	if (p != PALETTE_MODULE && is_runtime(k->module))
@@ -187,10 +190,10 @@ static unsigned family_of(enum palette p, const struct palette_key *k)
 	if (p == PALETTE_RUST && is_std(k->name))
 		return FAMILY_RUNTIME;
 	if (p == PALETTE_JAVA)
-		return namespace_of(k->name).n ? FAMILY_MODULE + 3 : FAMILY_MODULE + 1;
+		return FAMILY_MODULE + (namespace_of(k->name).n ? 0 : 3);
 	if (flags & TREE_GUESSED)
 		return FAMILY_GUESSED;
-	return (flags & TREE_INLINED ? FAMILY_INLINED : FAMILY_MODULE) + hue_of(k);
+	return code_family(k, flags);
 }
 
 /* The colour of a frame that gives a wait reason or another thread state, or 0. */
@@ -238,7 +241,7 @@ const char *palette_meaning(enum palette p, unsigned color)
 		return "lock holder";
 	if (color >= COLOR_WAIT)
 		return wait_text((enum wait_reason)(color - COLOR_WAIT));
-	if (family < FAMILY_INLINED)
+	if (family < FAMILY_INLINED || family >= FAMILY_YELLOW)
 		return p == PALETTE_JAVA ? "native code" : "code (hue: module or crate)";
 	if (family < FAMILY_KERNEL)
 		return "inlined";
@@ -287,20 +290,39 @@ static struct rgb neutral(bool is_dark, double step)
 		       : rgb_from_oklch(0.88 - step, 0.006, 260);
 }
 
-/* Hues of modules: spread unevenly, since reds are the kernel's and greens JIT code's. */
-static const double module_hues[NR_MODULES] = {92,  76,  106, 252, 310, 205,
-					       125, 280, 345, 228, 180, 330};
+/*
+ * Of modules: at least 0.066 apart in OKLab from each other and from the kernel, JIT code, runtimes and waits, on
+ * light and on dark. Reds are the kernel's and locks', yellows the run queue's.
+ */
+static const struct tint {
+	double hue;
+	double lighter;
+	double chroma;
+} module_tints[NR_MODULES] = {
+	{265, -0.075, 0.11}, {120, 0.05, 0.11},  {325, -0.03, 0.135},  {120, -0.075, 0.135},
+	{205, -0.03, 0.11},  {330, 0.05, 0.07},  {170, -0.075, 0.135}, {210, 0.05, 0.07},
+	{335, -0.075, 0.07}, {185, 0.05, 0.135}, {230, -0.075, 0.135}, {145, -0.075, 0.07},
+};
+static const double yellow_hues[NR_YELLOWS] = {92, 76, 106};
 
 static struct rgb family_rgb(unsigned family, unsigned shade, bool is_dark)
 {
 	double step = (double)shade * 0.016;
 	double light = is_dark ? 0.44 + step : 0.86 - step;
 	double chroma = is_dark ? 0.075 : 0.085;
-	if (family < FAMILY_INLINED)
-		return rgb_from_oklch(light, chroma, module_hues[family] + 3.0 * shade);
-	if (family < FAMILY_KERNEL)
-		return rgb_from_oklch(is_dark ? light - 0.07 : light + 0.06, chroma * 0.6,
-				      module_hues[family - FAMILY_INLINED] + 3.0 * shade);
+	if (family >= FAMILY_YELLOW)
+		return rgb_from_oklch(light, chroma,
+				      yellow_hues[family - FAMILY_YELLOW] + 3.0 * shade);
+	if (family < FAMILY_KERNEL) {
+		bool is_inlined = family >= FAMILY_INLINED;
+		const struct tint *t = &module_tints[family % NR_MODULES];
+		double own = is_dark ? 0.44 + 0.5 * step + 0.7 * t->lighter
+				     : 0.86 - 0.6 * step + t->lighter;
+		double apart = is_inlined ? (is_dark ? -0.07 : 0.06) : 0;
+		return rgb_from_oklch(own + apart,
+				      t->chroma * (is_dark ? 0.9 : 1) * (is_inlined ? 0.6 : 1),
+				      t->hue + 2.0 * shade);
+	}
 	switch (family) {
 	case FAMILY_KERNEL:
 		return rgb_from_oklch(is_dark ? light : light - 0.03, is_dark ? 0.09 : 0.115,

@@ -36,7 +36,7 @@ enum palette {
 	PALETTE_NR
 };
 
-#define PALETTE_COLORS_MAX 160
+#define PALETTE_COLORS_MAX 176
 
 struct rgb {
 	uint8_t r;
