@@ -126,13 +126,10 @@ $(O)/src/analyze/diagnose/rules.o: $(wildcard src/analyze/diagnose/rules/*.txt)
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS) $(O)/gen/page.js $(O)/gen/diff.js $(PAGE_CSS)
 $(O)/src/render/assets.o: ALL_CPPFLAGS += -DPAGE_JS='"$(O)/gen/page.js"' -DDIFF_JS='"$(O)/gen/diff.js"'
-# Without indentation and comments that begin a line; a comment with code behind it is kept, or an error after
-# several lines.
-strip_js = awk '{ sub(/^\t+/, "") } !c && /^[ \t]*\/\*/ { c = !/\*\/./; if (!c) print; else if (/\*\/$$/) c = 0; next } \
-	c { if (/\*\/./) exit 1; if (/\*\/$$/) c = 0; next } { print } END { exit c }'
-$(O)/gen/page.js: $(PAGE_JS_SRCS) Makefile
+STRIP_JS := src/render/assets/strip.awk
+$(O)/gen/page.js: $(PAGE_JS_SRCS) $(STRIP_JS) Makefile
 	@mkdir -p $(@D)
-	$(Q){ printf "(function () {\n'use strict';\n"; $(strip_js) $(PAGE_JS_SRCS); } > $@.tmp && printf '})();\n' >> $@.tmp && mv $@.tmp $@
+	$(Q){ printf "(function () {\n'use strict';\n"; awk -f $(STRIP_JS) $(PAGE_JS_SRCS); } > $@.tmp && printf '})();\n' >> $@.tmp && mv $@.tmp $@
 $(O)/gen/diff.js: $(FLAME_JS_SRCS) $(DIFF_JS_SRC) Makefile
 	@mkdir -p $(@D)
 	$(Q){ printf "(function () {\n'use strict';\n"; cat $(FLAME_JS_SRCS); printf '})();\n'; \

@@ -108,7 +108,7 @@ export async function interact(url) {
 	await page.keyboard.press('Escape');
 	await frame();
 	check((await state()).zoom !== now.zoom, 'Escape goes up');
-	for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['5', 'about'], ['1', 'flame']]) {
+	for (const [key, title] of [['2', 'functions'], ['3', 'waits'], ['5', 'tables'], ['6', 'about'], ['1', 'flame']]) {
 		await page.keyboard.press(key);
 		await frame();
 		check((await state()).view === title, `${key} opens ${title}`);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/diagnose/diagnosis.h"
 #include "analyze/memory/timeline.h"
 #include "analyze/select/select.h"
 #include "analyze/select/window.h"
@@ -297,6 +298,26 @@ static void allocate(struct arena *a, struct page_stream *s)
 }
 
 /* "-live.svg" -> "live", ".block.svg" -> "block", ".svg" -> the view's key. */
+/*
+ * What the page adds up of tables whose rows have several weights, in this order. Without bytes a sync call
+ * is seen by its time only.
+ */
+static const struct weighing {
+	enum table_id table;
+	enum column_role role;
+	const char *key;
+	const char *title;
+} weighings[] = {
+	{TABLE_IO, COLUMN_TIME, "io-time", "time in I/O calls"},
+	{TABLE_IO, COLUMN_BYTES, "io", "bytes of I/O calls"},
+	{TABLE_BLOCK, COLUMN_BYTES, "block", "bytes of block requests (whole machine)"},
+	{TABLE_BLOCK, COLUMN_TIME, "block-time", "time of block requests (whole machine)"},
+	{TABLE_FAULTS, COLUMN_COUNT, "faults", "page faults"},
+	{TABLE_FAULTS, COLUMN_TIME, "faults-time", "time in page faults"},
+	{TABLE_RECLAIM, COLUMN_TIME, "reclaim", "time in direct reclaim"},
+	{TABLE_SPAN_TIME, COLUMN_TIME, "spans", "time in the measured calls"},
+};
+
 static const char *key_of(struct arena *a, const struct view *v, const struct view_picture *pic)
 {
 	size_t n = strlen(pic->suffix) - strlen(".svg");
@@ -318,43 +339,88 @@ static const char *title_of(struct arena *a, const struct view *v, const struct 
 	return v == views_at(VIEW_CPU) ? view_title(a, sel) : v->title;
 }
 
+static struct page_stream stream_of(struct maker *m, const struct view *v,
+				    const struct view_picture *pic, const struct selection *sel)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct arena *a = &m->page->arena;
+	/* The view of everything draws thread time. */
+	if (sel->id == TABLE_THREAD_TIME)
+		v = views_at(VIEW_THREAD_TIME);
+	return (struct page_stream){
+		.key = key_of(a, v, pic),
+		.title = arena_strdup(a, title_of(&scratch, v, pic, sel)),
+		/* A row of span time is the part of calls with one reason. */
+		.noun = sel->id == TABLE_SPAN_TIME ? "parts of calls"
+						   : arena_strdup(a, select_noun(sel)),
+		.count_name = arena_strdup(a, view_amount(sel)),
+		.report = report_options(a, pic),
+		.unit = sel->unit,
+		.flags = (has_times(m->page, v, m->p, sel) ? PAGE_HAS_TIMES : 0u) |
+			 (is_of_waits(sel) ? PAGE_HAS_STATES : 0u) |
+			 (m->page->code.has_places && !m->page->streams.n ? PAGE_HAS_PLACES : 0u),
+		.slice_ms = slice_of(sel),
+		.n = sel->nr_rows,
+	};
+}
+
+/* Rows have the weights of a column of their table. */
+static void weigh_by(struct maker *m, struct page_stream *s, struct selection *sel, uint32_t column)
+{
+	const struct table *t = &m->p->tables.p[sel->table];
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		int64_t v = t->values[sel->rows[i].source * t->nr_columns + column];
+		sel->rows[i].weight = (uint64_t)MAX(v, (int64_t)0);
+	}
+	s->unit = t->columns[column].unit;
+	if (column != t->weight_column)
+		s->report = arena_fmt(&m->page->arena, "%s --weight %s", s->report,
+				      profile_text(m->p, t->columns[column].name));
+}
+
+static void fill_stream(struct maker *m, struct page_stream *s, const struct selection *sel)
+{
+	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, sel->nr_rows, sizeof(*nodes));
+	CLEANUP(free_p) struct place *places = xreallocarray(NULL, sel->nr_rows, sizeof(*places));
+	allocate(&m->page->arena, s);
+	place_rows(m, s, sel, places);
+	calltree_add_placed(m->tree, sel, nodes);
+	for (size_t i = 0; i < s->n; i++) {
+		fill_row(m, s, sel, i, &places[i]);
+		s->node[i] = nodes[places[i].row];
+	}
+	vec_push(&m->page->streams, *s);
+}
+
 static int add_stream(struct maker *m, const struct view *v, const struct view_picture *pic,
 		      struct err *err)
 {
 	CLEANUP(arena_release) struct arena scratch = {0};
-	struct arena *a = &m->page->arena;
 	struct select_spec spec = pic->spec;
 	struct selection sel;
+	bool is_weighed = false;
 	/* As in the tables of `report`, allocations are of the function that has them made. */
 	spec.flags |= SELECT_SINGLE_ROWS | SELECT_IDLE | SELECT_CUT_STACKS;
 	TRY(views_select(&scratch, m->p, &spec, &sel, err));
 	if (!sel.nr_rows)
 		return 0;
-	struct page_stream s = {
-		.key = key_of(a, v, pic),
-		.title = arena_strdup(a, title_of(&scratch, v, pic, &sel)),
-		/* A row of span time is the part of calls with one reason. */
-		.noun = sel.id == TABLE_SPAN_TIME ? "parts of calls"
-						  : arena_strdup(a, select_noun(&sel)),
-		.count_name = arena_strdup(a, view_amount(&sel)),
-		.report = report_options(a, pic),
-		.unit = sel.unit,
-		.flags = (has_times(m->page, v, m->p, &sel) ? PAGE_HAS_TIMES : 0u) |
-			 (is_of_waits(&sel) ? PAGE_HAS_STATES : 0u) |
-			 (m->page->code.has_places && !m->page->streams.n ? PAGE_HAS_PLACES : 0u),
-		.slice_ms = slice_of(&sel),
-	};
-	CLEANUP(free_p) uint32_t *nodes = xreallocarray(NULL, sel.nr_rows, sizeof(*nodes));
-	CLEANUP(free_p) struct place *places = xreallocarray(NULL, sel.nr_rows, sizeof(*places));
-	s.n = sel.nr_rows;
-	allocate(a, &s);
-	place_rows(m, &s, &sel, places);
-	calltree_add_placed(m->tree, &sel, nodes);
-	for (size_t i = 0; i < s.n; i++) {
-		fill_row(m, &s, &sel, i, &places[i]);
-		s.node[i] = nodes[places[i].row];
+	for (size_t i = 0; i < ARRAY_LEN(weighings); i++) {
+		const struct weighing *w = &weighings[i];
+		int column =
+			w->table == sel.id ? table_column(&m->p->tables.p[sel.table], w->role) : -1;
+		if (column < 0)
+			continue;
+		struct page_stream s = stream_of(m, v, pic, &sel);
+		s.key = w->key;
+		s.title = w->title;
+		weigh_by(m, &s, &sel, (uint32_t)column);
+		fill_stream(m, &s, &sel);
+		is_weighed = true;
 	}
-	vec_push(&m->page->streams, s);
+	if (!is_weighed) {
+		struct page_stream s = stream_of(m, v, pic, &sel);
+		fill_stream(m, &s, &sel);
+	}
 	return 0;
 }
 
@@ -509,13 +575,13 @@ struct job {
 	const struct profile *p;
 	const char *input;
 	const struct code_access *code;
-	struct err err[2]; /* of the items */
-	int rc[2];
+	struct err err[3]; /* of the items */
+	int rc[3];
 };
 
 static int add_pages(struct job *job, struct err *err)
 {
-	const struct view_limits limits = {.max_rows = 20};
+	const struct view_limits limits = {.max_rows = PAGE_TABLE_ROWS};
 	const struct select_spec spec = {0};
 	struct page *page = job->page;
 	struct report *first = page->first;
@@ -550,12 +616,25 @@ static int add_rows(struct job *job, struct err *err)
 	return 0;
 }
 
-/* The two write different members of the page. */
+static int add_diagnosis(struct job *job, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	const struct select_spec spec = {0};
+	(void)err;
+	rules_add_builtin(&rules, &a);
+	diagnosis_report(job->page->diagnosis, job->p, &spec, &rules, job->input, 0);
+	return 0;
+}
+
+/* They write different members of the page. */
 static void run_item(void *ctx, size_t item, unsigned worker)
 {
+	static int (*const items[])(struct job *, struct err *) = {add_rows, add_pages,
+								   add_diagnosis};
 	struct job *job = ctx;
 	(void)worker;
-	job->rc[item] = (item ? add_pages : add_rows)(job, &job->err[item]);
+	job->rc[item] = items[item](job, &job->err[item]);
 }
 
 int page_make(struct page *page, const struct profile *p, const char *input,
@@ -563,6 +642,7 @@ int page_make(struct page *page, const struct profile *p, const char *input,
 {
 	*page = (struct page){.wall_start_ns = p->wall_start_ns, .is_incomplete = p->is_incomplete};
 	page->first = report_new();
+	page->diagnosis = report_new();
 	page->tree_report = report_new();
 	struct window all = window_of_profile(p);
 	page->start_ns = all.from_ns;
@@ -585,6 +665,7 @@ void page_release(struct page *page)
 {
 	waitbins_free(page->bins);
 	report_free(page->first);
+	report_free(page->diagnosis);
 	report_free(page->tree_report);
 	vec_release(&page->sentences);
 	vec_release(&page->threads);

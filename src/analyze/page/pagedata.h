@@ -76,6 +76,7 @@ struct page_stream {
 };
 
 #define PAGE_SERIES_MAX 4
+#define PAGE_TABLE_ROWS 50 /* of each table of the first page */
 
 struct page_series {
 	const char *key;
@@ -104,6 +105,7 @@ struct page {
 	struct report *first; /* first page of the default view: title, notes, losses, facts */
 	const char *title;    /* of the target and the default view */
 	VEC(const char *) sentences; /* findings of the first pages, the most important first */
+	struct report *diagnosis;    /* diagnose/diagnosis.h */
 	struct report *tree_report;  /* owns the tree and the names */
 	const struct report_tree *tree;
 	uint64_t start_ns;     /* time 0 of the page, on the profile's clock */

@@ -40,6 +40,15 @@ static void add_picture(struct buf *to, const struct profile *p, const char *inp
 		buf_clear(to);
 }
 
+/* For the same: the first page and what proves the findings of the diagnosis. */
+static void add_text(struct buf *to, const struct page *page)
+{
+	text_render(to, page->first,
+		    &(struct text_style){.has_details = true, .add_hint = hint_add_words});
+	buf_add_str(to, "\n");
+	text_render(to, page->diagnosis, &(struct text_style){0});
+}
+
 static int add_recording(struct buf *to, const struct maker *m, struct err *err)
 {
 	CLEANUP(buf_release) struct buf recording = {0};
@@ -82,8 +91,7 @@ static void make_part(void *ctx, size_t item, unsigned worker)
 		add_picture(to, m->p, m->input);
 		break;
 	case PART_TEXT:
-		text_render(to, m->page->first,
-			    &(struct text_style){.has_details = true, .add_hint = hint_add_words});
+		add_text(to, m->page);
 		break;
 	case PART_NR:
 		break;

@@ -10,6 +10,7 @@
 #include "model/facts.h"
 #include "model/wait.h"
 #include "render/flame.h"
+#include "render/page/pagetables.h"
 #include "render/palette.h"
 #include "render/text_table.h"
 
@@ -77,6 +78,8 @@ static void add_about(struct packer *k)
 	}
 	json_end(j);
 	add_losses(j, r);
+	pagetables_add(j, r);
+	pagetables_add_diagnosis(j, k->page->diagnosis);
 }
 
 static void add_threads(struct packer *k)

@@ -42,8 +42,9 @@ async function summed(changes) {
 	a.root = changes.root < 0 ? null : changes.root;
 	await a.whenDrawn();
 	const { tree: d, weights } = a.model, out = {}, paths = [''];
-	for (let i = 1; i < d.n; i++) {
-		paths.push(`${paths[d.parent[i]]};${a.P.tree.name[d.sym[i]]}`);
+	for (let i = 0; i < d.n; i++) {
+		if (i)
+			paths.push(`${paths[d.parent[i]]};${a.P.tree.name[d.sym[i]]}`);
 		if (weights.self[i])
 			out[paths[i]] = (out[paths[i]] || 0) + weights.self[i];
 	}
@@ -178,6 +179,8 @@ await compareSums(path.join(fixtures, 'waits/hotcold.assay'), 'hotcold', 60 * sh
 await compareSums(path.join(fixtures, 'waits/service.assay'), 'service', 40 * share);
 await compareSums(path.join(fixtures, 'recording/waits.assay'), 'waits', 40 * share);
 await compareSums(path.join(dir, 'threads.txt'), 'threads', 60 * share);
+await compareSums(path.join(fixtures, 'calls/io.assay'), 'io', 20 * share);
+await compareSums(path.join(fixtures, 'calls/faults.assay'), 'faults', 20 * share);
 await compareCommands(path.join(fixtures, 'waits/service.assay'), [
 	['all', { of: 'fsync' }], ['a range of threads', { range: [0, 1000], group: 1, of: 'log_append' }],
 	['a function hidden', { hidden: 'fsync', of: 'log_append' }],
@@ -211,6 +214,48 @@ await page.keyboard.type('keccak');
 await page.keyboard.press('Enter');
 await drawn(page);
 check(/keccak/.test(await page.textContent('.offscreen')), 'Enter goes to the widest match');
+
+/* ---- merging: a frame taken out of the stacks, and the functions of what remains ---- */
+await page.locator('.search input').blur();
+await page.evaluate(() => window.assay.set({ search: '', folds: false, zoom: 0 }));
+const merged = ['main', ...names.filter((n, i) => i % 40 === 3)], left = new Map(), selfOf = new Map(), totalOf = new Map();
+const addTo = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
+for (const [key, v] of stacks) {
+	const frames = key.split(';').filter((f) => !merged.includes(f));
+	addTo(left, frames.map((f) => `;${f}`).join(''), v);
+	addTo(selfOf, frames.at(-1), v);
+	new Set(frames).forEach((f) => addTo(totalOf, f, v));
+}
+for (const name of merged) {
+	await page.evaluate((n) => window.assay.set({ selected: window.assay.P.tree.name.indexOf(n) }), name);
+	await drawn(page);
+	await page.keyboard.press('m');
+	await drawn(page);
+}
+const mergedSums = (p) => p.evaluate(async () => {
+	const a = window.assay, { tree: d, weights } = a.model, out = {}, paths = [''];
+	for (let i = 0; i < d.n; i++) {
+		if (i)
+			paths.push(`${paths[d.parent[i]]};${a.symName(d.sym[i])}`);
+		if (weights.self[i])
+			out[paths[i]] = weights.self[i];
+	}
+	a.set({ view: 'functions' });
+	await a.whenDrawn();
+	const { self, total } = a.model.functions;
+	return { out, functions: a.P.tree.name.map((n, s) => [n, self[s], total[s]]).filter((f) => f[2]) };
+});
+const now = await mergedSums(page);
+check(!difference(now.out, Object.fromEntries(left)), `${merged.length} functions merged: the stacks without them (${left.size})`);
+check(now.functions.length > 100 && now.functions.every(([n, s, t]) => s === (selfOf.get(n) || 0) && t === totalOf.get(n)) &&
+	now.functions.length === [...totalOf.keys()].filter((k) => k).length, 'and self and total of the other functions');
+check(await page.locator('.selection .chip').count() === merged.length, 'each can be removed');
+const again = await ready(await open(await page.evaluate(() => location.href)));
+check(!difference((await mergedSums(again)).out, Object.fromEntries(left)), 'the address keeps them');
+await again.locator('.selection .chip').first().click();
+await drawn(again);
+check(await again.evaluate(() => window.assay.merged.size) === merged.length - 1, 'and a click removes one');
+await again.close();
 await page.close();
 
 /* ---- source lines ---- */
@@ -233,6 +278,39 @@ for (const row of byLine.slice(0, 5)) {
 	`line ${name}: ${shown}`);
 }
 await page.close();
+
+/* ---- I/O, faults, spans: their metrics, the axis, the tables of the report, the diagnosis ---- */
+
+const json = (args) => JSON.parse(execFileSync(assay, [...args, '-q', '--json'], { encoding: 'utf8' }));
+for (const [name, metrics, strip] of [
+	['io', 'time in I/O calls, bytes of I/O calls, bytes of block requests', 'time in I/O calls'],
+	['faults', 'page faults, time in page faults', 'page faults'], ['spans', 'time in the measured calls', '']]) {
+	const input = path.join(fixtures, `calls/${name}.assay`), tables = json(['report', '--details', input]).tables;
+	page = await ready(await open(view(input, `${name}.html`)));
+	await page.waitForFunction(() => !document.querySelector('.layers') || document.querySelector('.layers canvas').height > 40);
+	const shown = await page.evaluate(() => [window.assay.P.metrics.map((m) => m.title).join(', '),
+		document.querySelector('.axis').textContent]);
+	check(shown[0].startsWith(metrics), `${name}: it adds up ${shown[0]}`);
+	check(!/no times/.test(shown[1]) && (!strip || await page.evaluate((title) =>
+		window.assay.P.head.streams[0].title === title, strip)), 'and has a time axis');
+	await page.keyboard.press('5');
+	await drawn(page);
+	const text = (await page.textContent('.tables:not([hidden])')).replace(/\s+/g, ' ');
+	const missing = tables.filter((t) => t.rows.length && !(text.includes(t.title) && t.columns.every((c) =>
+		c.kind !== 'text' || text.includes(String(t.rows[0][c.key]).split('/').pop().slice(0, 20)))));
+	check(tables.length > 1 && !missing.length, `${name}: the report's ${tables.length} tables ${missing.map((t) => t.key)}`);
+	const d = json(['diagnose', input]), said = await page.textContent('.diagnosis');
+	check(await page.evaluate(() => !document.querySelector('.diagnosis').open), 'the diagnosis is closed');
+	/* Commands name the page there. */
+	const parts = (d.tables[0] ? d.tables[0].rows : []).filter((r) => !r.text.includes(input)).map((r) => r.text);
+	check(d.findings.length && [...d.findings, ...d.notes, ...parts].every((t) => said.includes(t)),
+		`${name}: and has what assay diagnose says (${d.findings.length} sentences, ${parts.length} parts)`);
+	await page.close();
+	page = await open('file://' + path.join(dir, `${name}.html`), { javaScriptEnabled: false });
+	const plain = (await page.textContent('#static pre')).replace(/\s+/g, ' ');
+	check(d.findings.every((t) => plain.includes(t.replace(/\s+/g, ' '))), 'also without scripts');
+	await page.close();
+}
 
 /* ---- print: light, whole, and back ---- */
 
@@ -402,7 +480,7 @@ await page.close();
 
 page = await ready(await open(view(path.join(fixtures, 'cut/heap.assay'), 'heap.html')));
 check(await page.evaluate(() => [...document.querySelectorAll('[role=tab]')].filter((b) => !b.hidden)
-	.map((b) => b.textContent).join(' ')) === 'Flame Functions Memory About', 'a heap has no view of waits');
+	.map((b) => b.textContent).join(' ')) === 'Flame Functions Memory Tables About', 'a heap has no view of waits');
 await page.close();
 
 /* ---- hostile names ---- */
@@ -435,7 +513,7 @@ url = view(path.join(dir, 'fuzz.folded'), 'fuzz.html');
 const scripts = (file) => fs.readFileSync(path.join(dir, file), 'utf8').match(/<script/g).length;
 check(scripts('fuzz.html') === scripts('tasks.html'), '100,000 hostile names add no script');
 page = await ready(await open(url));
-for (const key of ['2', '5', '1']) {
+for (const key of ['2', '5', '6', '1']) {
 	await page.keyboard.press(key);
 	await drawn(page);
 }

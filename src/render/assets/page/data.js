@@ -140,14 +140,14 @@ async function readPage(text64) {
 	for (const s of streams) /* they follow all streams */
 		if (s.head.has_places)
 			s.place = r.column(new Uint32Array(s.n));
-	const hasRows = threadsOf(head, streams);
+	const hasRows = threadsOf(head, streams), ofAxis = axisStream({head: head});
 	if (!streams.length) { /* readings of memory only */
 		head.streams.push({key: 'none', title: 'stacks', noun: 'samples', count_name: 'samples', report: '',
 			unit: 'count', slice_ms: 0, rows: 0, has_times: false, has_states: false});
 		streams.push(Object.assign(emptyStream(), {head: head.streams[0]}));
 	}
 	return {head: head, tree: tree, streams: streams, metrics: metricsOf(head, streams),
-		groups: groupsOf(head, hasRows), hasRows: hasRows,
+		groups: groupsOf(head, ofAxis < 0 ? hasRows : threadsOf(head, [streams[ofAxis]])), hasRows: hasRows,
 		rowsOf: streams.map((s) => threadsOf(head, [s]))};
 }
 
@@ -177,10 +177,10 @@ function metricsOf(head, streams) {
 			out.push(Object.assign({}, base, {key: key, title: title}, more));
 		};
 		if (!h.has_states) {
-			add(h.key, h.title.toLowerCase(), {});
+			add(h.key, h.title, {});
 			return;
 		}
-		add(h.key, h.key === 'thread-time' ? 'thread time' : h.title.toLowerCase(), {});
+		add(h.key, h.key === 'thread-time' ? 'thread time' : h.title, {});
 		if (h.key === 'thread-time') {
 			add('on-cpu', 'time on CPU', {states: 'cpu', noun: 'samples', isSampled: true});
 			add('waits', 'waiting time', {states: 'waits', noun: 'waits', report: '-e off-cpu'});

@@ -41,7 +41,7 @@ Details.prototype.draw = function () {
 	const isSym = sym >= 0 && sym < app.P.tree.nrSyms;
 	if (isSym ? !d || d.sym !== sym : !app.model.functions)
 		return; /* the answer comes */
-	this.box.hidden = !app.P.summary.nrRows;
+	this.box.hidden = !app.P.summary.nrRows || /tables|about/.test(app.view);
 	this.box.parentNode.classList.toggle('wide', this.box.hidden);
 	this.box.classList.toggle('picked', isSym);
 	const top = this.shown === sym ? this.box.scrollTop : 0;
@@ -72,8 +72,8 @@ Details.prototype.drawSelection = function () {
 		rows.length = Math.min(rows.length, 8);
 	}
 	const m = app.metricNow(), title = m.isMemory ? 'Allocating functions' : m.unit === 'bytes' ?
-		'Functions by bytes' : m.unit === 'ns' && !m.isSampled && !m.hasStates ? 'Functions by time' :
-		'Hottest functions (self)';
+		'Functions by bytes' : m.isSampled || m.hasStates ?
+		'Hottest functions (self)' : 'Functions by ' + (m.unit === 'ns' ? 'time' : m.unit === 'bytes' ? 'bytes' : m.noun);
 	const parts = [() => this.list(title, rows, all, nr)];
 	if (w && w.reason.length)
 		parts.push(() => this.drawWaits(w.reason, w.object));
@@ -105,6 +105,8 @@ Details.prototype.drawFunction = function (f) {
 		() => app.set({root: app.root === sym ? null : sym, around: null, view: 'flame', zoom: 0}));
 	this.button(actions, 'Hide', 'Leave out stacks with this function (x)', () =>
 		app.set({hidden: new Set(app.hidden).add(sym), selected: -1}));
+	this.button(actions, 'Merge', 'Take the function out of all stacks: what it calls joins its callers, its own part is theirs (m)',
+		() => app.set({merged: new Set(app.merged).add(sym), selected: -1}));
 	this.button(actions, '×', 'Close (Escape)', () => app.set({selected: -1}));
 	if (f.bins)
 		this.drawTime(f.bins);
@@ -205,6 +207,8 @@ Details.prototype.drawCommand = function (sym) {
 		'In a terminal: whole seconds, ' + range.map(time).join(' to ') + ' s';
 	if (cut)
 		this.line('Waits are recorded by second, so figures of parts of a second are estimates.', 'quiet');
+	if (app.merged.size)
+		this.line('The command has no option that merges functions.', 'quiet');
 	const pre = el('pre', {'class': 'command'}, this.box);
 	pre.textContent = text;
 	const actions = el('div', {'class': 'actions'}, this.box);

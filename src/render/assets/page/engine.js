@@ -22,7 +22,7 @@ Engine.prototype.open = async function (text) {
 
 /* What the page asks for first, unless its address says otherwise; while the page is built. */
 Engine.prototype.prepare = function () {
-	const q = {metric: 0, range: null, groups: null, state: null, showsIdle: false, hidden: [], root: null, opened: []};
+	const q = {metric: 0, range: null, groups: null, state: null, showsIdle: false, hidden: [], merged: [], root: null, opened: []};
 	this.sumsOf(q);
 	this.treeOf(q, this.P.foldKinds.some(Boolean));
 };
@@ -123,7 +123,7 @@ Engine.prototype.selection = function (q) {
 
 /* Trees do not depend on weights: those of the last ways of drawing are kept. */
 Engine.prototype.treeOf = function (q, folds) {
-	const how = {folds: folds, hidden: q.hidden, root: q.root, opened: folds ? q.opened : []};
+	const how = {folds: folds, hidden: q.hidden, merged: q.merged, root: q.root, opened: folds ? q.opened : []};
 	const key = JSON.stringify(how);
 	let t = this.trees.get(key);
 	if (!t) {
@@ -146,9 +146,9 @@ Engine.prototype.sumsOf = function (q) {
 };
 
 Engine.prototype.functionsOf = function (q) {
-	const isWhole = !q.hidden.length && q.root === null, P = this.P;
-	const w = this.sumsOf(q);
-	return byFunction(P, w, isWhole ? null : this.treeOf(q, false).of);
+	const isWhole = !q.hidden.length && q.root === null, P = this.P, isMerged = flagsOf(P.tree, q.merged.filter((s) => !q.hidden.includes(s)));
+	const w = q.merged.length ? mergeWeights(P, this.sumsOf(q), isMerged) : this.sumsOf(q);
+	return byFunction(P, w, isWhole ? null : this.treeOf(q, false).of, isMerged);
 };
 
 /* @wants: {drawn, functions, details: symbol, waits, memory, heat}; @treeId: what the asker has. */
@@ -204,7 +204,7 @@ Engine.prototype.foldedIn = function (node) {
 };
 
 Engine.prototype.details = function (q, f, sym) {
-	const P = this.P, near = neighbours(P, f.treeTotal, sym), isIn = below(P, sym);
+	const P = this.P, near = neighbours(P, f.treeTotal, sym, flagsOf(P.tree, q.merged)), isIn = below(P, sym);
 	const nr = 120, metric = P.metrics[q.metric], s = P.streams[metric.stream];
 	const out = {sym: sym, self: f.self[sym], total: f.total[sym], count: f.count[sym],
 		totalCount: f.totalCount[sym], callers: near.callers.slice(0, 50),

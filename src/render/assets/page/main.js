@@ -107,13 +107,13 @@ function Head(app, parent) {
 	const line = el('div', {'class': 'title'}, box);
 	el('h1', {}, line).textContent = h.title;
 	const facts = new Map(h.facts), parts = [];
-	for (const key of ['host', 'duration'])
-		if (facts.get(key))
-			parts.push(facts.get(key));
+	for (const text of [facts.get('host'), facts.get('duration') || h.duration_ms && timeText(h.duration_ms * 1e6)])
+		if (text)
+			parts.push(text);
 	if (h.is_incomplete)
 		parts.push('incomplete: parts of the recording are missing');
 	const lost = h.losses.filter((l) => l[2] === 'lost').reduce((sum, l) => sum + l[0], 0);
-	parts.push(lost ? countText(lost, 'samples') + ' lost, see About' : 'no samples lost');
+	parts.push(lost ? grouped(lost) + ' lost, see About' : 'nothing lost');
 	el('span', {'class': 'quiet'}, line).textContent = parts.join(' · ');
 	const theme = el('button', {type: 'button', title: 'Light or dark'}, line);
 	theme.textContent = '◐';
@@ -125,6 +125,24 @@ function Head(app, parent) {
 	const said = h.sentences.slice(0, 3);
 	for (const s of said.concat(said.length < 3 ? [summary(app)] : []))
 		el('p', {'class': 'sentence'}, box).textContent = s + (/[.!?]$/.test(s) ? '' : '.');
+	drawDiagnosis(h.diagnosis, box);
+}
+
+/* The findings of assay diagnose, each with what proves it; closed, as it is long. */
+function drawDiagnosis({findings, notes}, parent) {
+	const nr = findings.filter((f) => f[1]).length, box = el('details', {'class': 'diagnosis'}, parent);
+	el('summary', {}, box).textContent = 'Diagnosis: ' + (nr ? countText(nr, 'findings') +
+		', with measured values, tests, remedies and what would refute them' : 'inconclusive');
+	for (const [sentence, rule, ...parts] of findings) {
+		el('h3', {}, box).textContent = sentence;
+		const dl = el('dl', {}, box);
+		for (const [title, text] of rule ? [['rule', rule], ...parts] : []) {
+			el('dt', {}, dl).textContent = title;
+			el('dd', {}, dl).textContent = text;
+		}
+	}
+	for (const text of notes)
+		el('p', {'class': 'quiet'}, box).textContent = text;
 }
 
 /* ---- the line that says what is shown ----------------------------------------------------------------- */
@@ -209,6 +227,12 @@ SelectionLine.prototype.draw = function () {
 			next.delete(s);
 			app.set({hidden: next});
 		});
+	for (const s of app.merged)
+		this.chip('merged ' + shortName(P.tree.name[s], 30), () => {
+			const next = new Set(app.merged);
+			next.delete(s);
+			app.set({merged: next});
+		});
 	if (app.root !== null)
 		this.chip('below ' + shortName(P.tree.name[app.root], 30), () => app.set({root: null, zoom: 0}));
 	if (app.around !== null)
@@ -264,10 +288,10 @@ Bar.prototype.draw = function () {
 	const app = this.app, hits = this.flame.hitsNow(), m = app.metricNow();
 	const isOfMemory = !app.P.summary.nrRows;
 	const isEmpty = {memory: !app.P.head.series.length && !app.P.metrics.some((x) => x.isMemory),
-		waits: waitMetric(app.P) < 0};
+		waits: waitMetric(app.P) < 0, tables: !app.P.head.tables.length};
 	VIEWS.forEach(([key], i) => {
 		this.tabs[i].setAttribute('aria-selected', String(app.view === key));
-		this.tabs[i].hidden = isEmpty[key] || isOfMemory && !/memory|about/.test(key);
+		this.tabs[i].hidden = isEmpty[key] || isOfMemory && !/memory|tables|about/.test(key);
 	});
 	this.input.hidden = isOfMemory;
 	if (this.input.value !== app.search)
@@ -280,12 +304,12 @@ Bar.prototype.draw = function () {
 /* ---- keys --------------------------------------------------------------------------------------------- */
 
 const KEYS = [['/', 'search; Enter goes to the widest match'], ['n N', 'next, previous match'],
-	['1 – 5', 'Flame, Functions, Waits, Memory, About'], ['← ↑ ↓ →', 'move in the graph, move the range'],
+	['1 – 6', 'Flame, Functions, Waits, Memory, Tables, About'], ['← ↑ ↓ →', 'move in the graph, move the range'],
 	['Enter', 'zoom into the frame'], ['Esc', 'up, end the search, close, remove the range'],
 	['i', 'show or hide idle time'], ['r', 'show or fold frames of runtimes, allocators, system calls'],
 	['t', 'order of time'], ['b', 'inverted: what ran or waited (self), callers below'],
 	['c', 'sandwich: callers and callees of the function'], ['f', 'focus: only below the function'],
-	['x', 'hide stacks with the function'], ['z', 'stretch the range over the time axis'],
+	['x', 'hide stacks with the function'], ['m', 'merge the function into its callers'], ['z', 'stretch the range over the time axis'],
 	['h', 'heat map'], ['0', 'show everything'], ['?', 'this list']];
 
 function Help(parent) {
@@ -328,6 +352,7 @@ function listenKeys(app, bar, flame, axis, help) {
 		c: ofSelected((s) => ({view: 'flame', zoom: 0, around: app.around === s ? null : s})),
 		f: ofSelected((s) => ({view: 'flame', zoom: 0, around: null, root: app.root === s ? null : s})),
 		x: ofSelected((s) => ({hidden: new Set(app.hidden).add(s), selected: -1})),
+		m: ofSelected((s) => ({merged: new Set(app.merged).add(s), selected: -1})),
 		0: () => {
 			app.reset();
 			app.set({});
@@ -392,7 +417,7 @@ function build(P, engine) {
 	const details = new Details(app, main), help = new Help(root);
 	const views = {flame: new FlameView(app, left, pick), functions: new FunctionsView(app, left, pick),
 		waits: new WaitsView(app, left), memory: new MemoryView(app, left),
-		about: new AboutView(app, left)};
+		tables: new TablesView(app, left), about: new AboutView(app, left)};
 	const bar = new Bar(app, barBox, views.flame, help);
 	app.listeners.push(() => {
 		for (const key in views)

@@ -3,7 +3,7 @@
  * All parts of the page are drawn from the answer to it (model), so that no two parts show different
  * selections. It is kept in the URL's fragment.
  */
-const VIEW_KEYS = ['flame', 'functions', 'waits', 'memory', 'about'];
+const VIEW_KEYS = ['flame', 'functions', 'waits', 'memory', 'tables', 'about'];
 
 function App(P, engine) {
 	this.P = P;
@@ -17,7 +17,7 @@ function App(P, engine) {
 
 App.prototype.reset = function () {
 	Object.assign(this, {metric: 0, range: null, groups: null, state: null, showsIdle: false,
-		folds: this.hasFolds, hidden: new Set(), root: null, around: null, opened: new Set(),
+		folds: this.hasFolds, hidden: new Set(), merged: new Set(), root: null, around: null, opened: new Set(),
 		search: '', view: this.firstView(), selected: -1, zoom: 0, heat: false, order: ''});
 	if (this.onReset)
 		this.onReset();
@@ -41,7 +41,7 @@ App.prototype.set = function (changes) {
 App.prototype.question = function () {
 	const sorted = (set) => Array.from(set).sort((a, b) => a - b);
 	return {metric: this.metric, range: this.range, groups: this.groups && sorted(this.groups),
-		state: this.state, showsIdle: this.showsIdle, folds: this.folds, hidden: sorted(this.hidden),
+		state: this.state, showsIdle: this.showsIdle, folds: this.folds, hidden: sorted(this.hidden), merged: sorted(this.merged),
 		root: this.root, around: this.around, order: this.isTimed() || this.order === 'up' ? this.order : '', opened: sorted(new Set([...this.opened, ...this.foldedHits()]))};
 };
 
@@ -231,6 +231,8 @@ App.prototype.save = function () {
 		put('heat', 1);
 	if (this.hidden.size)
 		put('hide', names(this.hidden));
+	if (this.merged.size)
+		put('merge', names(this.merged));
 	if (this.root !== null)
 		put('in', T.name[this.root]);
 	if (this.around !== null)
@@ -282,6 +284,7 @@ App.prototype.load = function () {
 	this.folds = this.folds && got.all !== '1';
 	this.heat = got.heat === '1';
 	this.hidden = new Set(syms(got.hide));
+	this.merged = new Set(syms(got.merge));
 	this.root = sym(got['in']) < 0 ? null : sym(got['in']);
 	this.around = sym(got.around) < 0 ? null : sym(got.around);
 	this.search = got.s || '';

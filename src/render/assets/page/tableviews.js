@@ -303,6 +303,64 @@ MemoryView.prototype.drawMetric = function (part) {
 			grouped(part.nrRows - part.rows.length) + ' more, in Functions';
 };
 
+/* ---- tables of the first page ------------------------------------------------------------------- */
+
+const FEW_ROWS = 10;
+/* The report's tables as they are: files, devices, mappings, latencies. Cells are text; one unit a column. */
+function TablesView(app, parent) {
+	this.app = app;
+	this.box = el('div', {'class': 'tables'}, parent);
+}
+
+TablesView.prototype.draw = function () {
+	const app = this.app;
+	if (this.search === app.search)
+		return;
+	this.search = app.search;
+	this.box.textContent = '';
+	el('p', {'class': 'quiet'}, this.box).textContent = 'Of the whole recording, whatever is selected above.';
+	const links = el('p', {'class': 'legend'}, this.box);
+	for (const t of app.P.head.tables) {
+		const box = this.drawTable(t);
+		if (!box)
+			continue;
+		const b = el('button', {type: 'button', 'class': 'chip'}, links);
+		b.textContent = t.title;
+		b.addEventListener('click', () => box.scrollIntoView());
+	}
+};
+
+TablesView.prototype.drawTable = function (t) {
+	const re = this.search ? compileSearch(this.search) : null;
+	const rows = t.rows.filter((r) => !re || r.some((text, i) => !t.columns[i][1] && re.test(text)));
+	const number = (text) => {
+		const v = parseFloat(text.replace(/[<,]/g, ''));
+		return isNaN(v) ? -Infinity : v;
+	};
+	if (!rows.length)
+		return null;
+	const box = el('section', {}, this.box), nr = t.rows_total, shown = rows.length - (re ? 0 : t.nr_sums);
+	el('h3', {}, box).textContent = t.title + (shown < nr && (re || rows.length < nr) ? ': ' + grouped(shown) + ' of ' + grouped(nr) : '');
+	if (t.note)
+		el('p', {'class': 'quiet'}, box).textContent = t.note;
+	const table = new Table(box, t.columns.map(([title, isNumber, isProse, help], i) => ({title: title || 'of',
+		isNumber: isNumber, help: help, value: (r) => isNumber ? number(r[i]) : r[i], title_of: (r) => r[i],
+		text: (r) => isNumber || isProse ? r[i] : /^\/|\/.*\//.test(r[i]) && !/::/.test(r[i]) ? shortPath(r[i], 70) :
+			shortName(r[i], 70)})));
+	table.table.className = 'own';
+	const few = rows.length > FEW_ROWS + 3 && !re;
+	table.fill(few ? rows.slice(0, FEW_ROWS) : rows);
+	if (few) {
+		const more = el('button', {type: 'button'}, box);
+		more.textContent = 'All ' + rows.length + ' rows';
+		more.addEventListener('click', () => {
+			more.remove();
+			table.fill(rows);
+		});
+	}
+	return box;
+};
+
 /* ---- about ---------------------------------------------------------------------------------------- */
 
 function AboutView(app, parent) {

@@ -5,22 +5,23 @@
  */
 const STRIPS_MAX = 15, STRIP_PX = 16, GRAPH_PX = 44, LABEL_PX = 150, AXIS_PX = 20, AXIS_BINS = 600, HEAT_PX = 3;
 
-/* The stream of which the strips are: thread time, else samples; -1: the recording has neither. */
+/* The stream of which the strips are: thread time, else samples, else any; -1: none has times. */
 function axisStream(P) {
-	const streams = P.head.streams, best = streams.findIndex((s) => s.has_states && s.has_times);
-	return best >= 0 ? best : streams.findIndex((s) => s.has_times && s.noun === 'samples');
+	const find = (is) => P.head.streams.findIndex((s) => s.has_times && is(s));
+	return [(s) => s.has_states, (s) => s.noun === 'samples', () => true].map(find).find((i) => i >= 0) ?? -1;
 }
 
 function TimeAxis(app, parent) {
 	const P = app.P;
 	this.app = app;
 	this.stream = axisStream(P);
-	this.unit = this.stream >= 0 ? P.head.streams[this.stream].unit : '';
+	this.of = this.stream >= 0 ? P.head.streams[this.stream] : {};
+	this.unit = this.of.unit;
+	this.isOther = this.stream >= 0 && !this.of.has_states && this.of.noun !== 'samples'; /* of I/O, faults, events */
 	this.nrGroups = this.stream < 0 ? 0 :
 		P.groups.list.filter((g) => g.threads.some((t) => P.hasRows[t])).length;
 	/* Waits alone have no time on a CPU. */
-	this.hasCpu = this.stream >= 0 && (!P.head.streams[this.stream].has_states ||
-		P.head.streams[this.stream].key === 'thread-time');
+	this.hasCpu = this.stream >= 0 && (!this.of.has_states || this.of.key === 'thread-time');
 	this.view = [0, P.head.duration_ms];
 	this.isShown = (this.stream >= 0 || P.head.series.length > 0) && P.head.duration_ms > 0;
 	this.box = el('section', {'class': 'axis', 'aria-label': 'Time axis'}, parent);
@@ -83,7 +84,7 @@ TimeAxis.prototype.show = function (view) {
 
 TimeAxis.prototype.drawLegend = function () {
 	const P = this.app.P, d = this.data, used = new Set();
-	for (const b of this.stream >= 0 && P.head.streams[this.stream].has_states ? d.bins : [])
+	for (const b of this.of.has_states ? d.bins : [])
 		for (let i = 0; i < b.length; i++)
 			if (b[i])
 				used.add(i % d.nrStates);
@@ -105,6 +106,8 @@ TimeAxis.prototype.drawLegend = function () {
 
 TimeAxis.prototype.colorOf = function (state) {
 	const s = this.app.P.head.states[state], isDark = darkMode();
+	if (this.isOther)
+		return isDark ? '#5b8fd6' : '#5a8fd8';
 	if (this.app.P.kinds.isCpu[state])
 		return isDark ? '#4fae68' : '#3f9a58';
 	if (s[2])
@@ -184,7 +187,7 @@ TimeAxis.prototype.drawBase = function () {
 		this.label(c, '+ ' + this.data.nrRest + ' more', y, false);
 		c.fillStyle = this.soft;
 		c.fillText(amountText(this.data.restActive, this.unit) +
-			(this.unit === 'count' ? ' samples' : ' active'), this.x0 + 4, y);
+			(this.unit === 'count' ? ' ' + this.of.count_name : this.isOther ? '' : ' active'), this.x0 + 4, y);
 	}
 	if (app.P.head.spans.length)
 		this.drawSpans(c);
@@ -229,8 +232,8 @@ TimeAxis.prototype.cpuAt = function (k) {
 
 TimeAxis.prototype.drawCpu = function (c) {
 	const values = Array.from(this.data.cpu, (v, k) => this.cpuAt(k));
-	const isCpus = this.unit === 'ns', peak = Math.max(...values);
-	const max = Math.max(isCpus ? 1 : 0, peak) || 1;
+	const isCpus = this.unit === 'ns' && !this.isOther, peak = Math.max(...values);
+	const max = Math.max(this.unit === 'ns' ? 1 : 0, peak) || 1;
 	const h = GRAPH_PX - 8, y = 2, n = values.length;
 	c.fillStyle = this.colorOf(0);
 	c.beginPath();
@@ -244,8 +247,10 @@ TimeAxis.prototype.drawCpu = function (c) {
 	c.fill();
 	c.fillStyle = this.line;
 	c.fillRect(this.x0, y + h, this.w, 1);
-	this.label(c, isCpus ? 'CPUs in use' : 'samples a ms', y + 10, true);
-	this.label(c, 'up to ' + (peak < 10 ? peak.toFixed(2) : peak.toFixed(0)), y + 25, false);
+	const text = (v) => v < 10 ? v.toFixed(2) : grouped(v);
+	this.label(c, isCpus ? 'CPUs in use' : this.isOther ? this.of.title : 'samples a ms', y + 10, true);
+	this.label(c, 'up to ' + (!this.isOther ? text(peak) : this.unit === 'ns' ? text(peak) + ' threads' :
+		amountText(1000 * peak, this.unit) + '/s'), y + 25, false);
 };
 
 /* Of memory over time, in the order of the page's series. */
@@ -300,14 +305,15 @@ TimeAxis.prototype.drawStrip = function (c, i, colors, order) {
 	c.globalAlpha = isOn ? 1 : 0.3;
 	const px = this.w / d.nrBins;
 	for (let k = 0; k < d.nrBins; k++) {
-		const x = this.x0 + k * px, scale = sums[k] ? h / Math.max(sums[k], full) : 0;
+		const x = Math.round(this.x0 + k * px), scale = sums[k] ? h / Math.max(sums[k], full) : 0;
+		const w = Math.max(1, Math.round(this.x0 + (k + 1) * px) - x);
 		let at = y + h;
 		for (const s of scale ? order : []) {
 			const v = b[k * n + s] * scale;
 			if (!v)
 				continue;
 			c.fillStyle = colors[s];
-			c.fillRect(x, at - v, px + 0.4, v);
+			c.fillRect(x, at - v, w, v);
 			at -= v;
 		}
 	}

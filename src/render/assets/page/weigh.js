@@ -301,19 +301,20 @@ function wholeTree(T) {
 }
 
 /*
- * Makes a tree from that of the page: runtime frames folded, stacks without hidden functions, or only
- * the part below one function.
+ * Makes a tree from that of the page: runtime frames folded, merged functions taken out, stacks without
+ * hidden functions, or only the part below one function.
  *
  * of[i]: node of the new tree that node i belongs to, -1: left out.
  */
 function derive(P, how) {
 	const T = P.tree, n = T.n, kinds = how.folds ? P.foldKinds : null;
-	if (!how.hidden.length && how.root === null && !(kinds && kinds.some(Boolean)))
+	if (!how.hidden.length && !how.merged.length && how.root === null && !(kinds && kinds.some(Boolean)))
 		return wholeTree(T);
 	const made = new TreeMaker(n), of = new Int32Array(n), open = new Set(how.opened);
 	const isHidden = new Uint8Array(T.nrSyms), OUTSIDE = -2; /* above the function that the tree begins with */
 	for (const s of how.hidden)
 		isHidden[s] = 1;
+	const isMerged = flagsOf(T, how.merged);
 	of[0] = how.root === null ? 0 : OUTSIDE;
 	for (let i = 1; i < n; i++) {
 		const s = T.sym[i];
@@ -329,6 +330,10 @@ function derive(P, how) {
 			}
 			p = 0;
 		}
+		if (isMerged[s]) {
+			of[i] = p;
+			continue;
+		}
 		const kind = kinds && s !== how.root ? kinds[s] : 0;
 		if (!kind || open.has(s)) {
 			of[i] = made.child(p, s);
@@ -341,6 +346,26 @@ function derive(P, how) {
 		if (of[i] === OUTSIDE)
 			of[i] = -1;
 	return Object.assign(made.finish(), {of: of});
+}
+
+/* By symbol: 1 if it is one of @syms. */
+function flagsOf(T, syms) {
+	const is = new Uint8Array(T.nrSyms);
+	for (const s of syms)
+		is[s] = 1;
+	return is;
+}
+
+/* Sums by node where the merged functions' own part is their callers'. */
+function mergeWeights(P, w, isMerged) {
+	const T = P.tree, out = {self: w.self.slice(), count: w.count.slice()};
+	for (let i = T.n - 1; i > 0; i--)
+		if (isMerged[T.sym[i]])
+			for (const column of [out.self, out.count]) {
+				column[T.parent[i]] += column[i];
+				column[i] = 0;
+			}
+	return out;
 }
 
 /* Sums of a derived tree. */
@@ -549,8 +574,8 @@ function ownOf(total, parent) {
 
 /* ---- by function -------------------------------------------------------------------------------- */
 
-/* Self and total of each symbol; a recursive function counts once. */
-function byFunction(P, w, skips) {
+/* Self and total of each symbol, without merged ones; a recursive function counts once. */
+function byFunction(P, w, skips, isMerged) {
 	const T = P.tree, n = T.n, nr = T.nrSyms;
 	const f = {self: new Float64Array(nr), total: new Float64Array(nr), count: new Float64Array(nr),
 		totalCount: new Float64Array(nr)};
@@ -572,7 +597,7 @@ function byFunction(P, w, skips) {
 		const s = T.sym[i];
 		f.self[s] += self[i];
 		f.count[s] += counts[i];
-		if (!onPath[s]) {
+		if (!onPath[s] && !(isMerged && isMerged[s])) {
 			f.total[s] += total[i];
 			f.totalCount[s] += totalCount[i];
 		}
@@ -585,19 +610,26 @@ function byFunction(P, w, skips) {
 }
 
 /* Callers and callees of a symbol, by symbol, with their part of its total. */
-function neighbours(P, total, sym) {
+function neighbours(P, total, sym, isMerged) {
 	const T = P.tree, up = new Map(), down = new Map();
+	const addCallees = (i) => {
+		for (let c = i + 1; c < T.end[i]; c = T.end[c])
+			if (isMerged[T.sym[c]])
+				addCallees(c);
+			else if (total[c] && T.sym[c] !== sym)
+				down.set(T.sym[c], (down.get(T.sym[c]) || 0) + total[c]);
+	};
 	let skip = 0;
 	for (let i = 1; i < T.n; i++) {
 		if (T.sym[i] !== sym || !total[i])
 			continue;
-		for (let c = i + 1; c < T.end[i]; c = T.end[c])
-			if (total[c] && T.sym[c] !== sym)
-				down.set(T.sym[c], (down.get(T.sym[c]) || 0) + total[c]);
+		addCallees(i);
 		if (i < skip)
 			continue;
 		skip = T.end[i];
-		const p = T.parent[i];
+		let p = T.parent[i];
+		while (p && isMerged[T.sym[p]])
+			p = T.parent[p];
 		up.set(p ? T.sym[p] : -1, (up.get(p ? T.sym[p] : -1) || 0) + total[i]);
 	}
 	const sorted = function (m) {
