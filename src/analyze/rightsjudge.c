@@ -223,7 +223,7 @@ static void judge_perf(struct rights_result *r, const struct features *f,
 			find(r, RIGHTS_DEGRADES, "polls /proc, wait reasons estimated");
 			return;
 		}
-		find(r, RIGHTS_REFUSED, "perf events are not permitted");
+		find(r, RIGHTS_REFUSED, "perf events are refused");
 		if (rc == -ENOSYS && f->seccomp != 2)
 			buf_add_str(&r->why, " (not in this kernel)");
 		else if (f->seccomp == 2 && rights_permit(f->caps, HOST_CAP_PERFMON))
@@ -233,7 +233,7 @@ static void judge_perf(struct rights_result *r, const struct features *f,
 				 f->paranoid);
 		return;
 	}
-	if (f->bpf) {
+	if (f->bpf && !(n->bits & RIGHTS_ONLY_COUNTS)) {
 		find(r, RIGHTS_DEGRADES,
 		     n->bits & RIGHTS_FALLS_TO_COUNTS ? "counts, no stacks"
 		     : n->bits & RIGHTS_FALLS_TO_PROC ? "no wakers, no --blame"
@@ -305,7 +305,7 @@ static void judge_use(struct rights_result *r, const struct features *f,
 {
 	uint64_t caps = rights_least_caps(n, w);
 	if (n->bits & RIGHTS_BPF && f->bpf) {
-		find(r, RIGHTS_REFUSED, "BPF programs are not permitted");
+		find(r, RIGHTS_REFUSED, "BPF programs are refused");
 		if (!f->has_btf || f->bpf_lacks)
 			buf_add_str(&r->why, " (not in this kernel)");
 		remedy_bpf(r, f, caps);
@@ -325,7 +325,7 @@ static void judge_use(struct rights_result *r, const struct features *f,
 		r->remedies |= BIT(RIGHTS_DELEGATE);
 	}
 	judge_memory(r, f, n, w);
-	if (n->bits & (RIGHTS_PERF | RIGHTS_BPF))
+	if (n->bits & (RIGHTS_PERF | RIGHTS_BPF) && !(n->bits & RIGHTS_ONLY_COUNTS))
 		judge_names(r, f, n, w);
 }
 

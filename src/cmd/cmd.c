@@ -39,7 +39,8 @@ const struct cmd cmd_table[] = {
 	{"top", CMD_GROUP_CPU, "hottest functions and waits now, refreshed each second", cmd_top,
 	 NEEDS(RIGHTS_PERF, RIGHTS_STACKS), .is_live = true},
 	{"stat", CMD_GROUP_CPU, "counters of a program: CPU time, switches, faults, instructions",
-	 cmd_stat, NEEDS(RIGHTS_PERF, 0), .is_live = true},
+	 cmd_stat, NEEDS(RIGHTS_PERF | RIGHTS_ONLY_COUNTS, CAP_BIT(HOST_CAP_PERFMON)),
+	 .is_live = true},
 
 	{"offcpu", CMD_GROUP_WAIT, "what threads wait for: locks, I/O, timers, a free CPU",
 	 cmd_offcpu, NEEDS(RIGHTS_PERF | RIGHTS_FALLS_TO_PROC, RIGHTS_STACKS)},

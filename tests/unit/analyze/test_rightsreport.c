@@ -128,6 +128,7 @@ TEST(rightsreport_a_container_gets_flags_not_sudo)
 	CHECK(has_words(&b, "start the container with --cap-add BPF --cap-add PERFMON"));
 	CHECK(has_words(&b, "--pid=host"));
 	CHECK(!has_words(&b, "setcap"));
+	CHECK(!has_words(&b, "stat stacks"));
 }
 
 TEST(rightsreport_a_kernel_without_something_is_told_what)
