@@ -44,7 +44,7 @@ LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lncursesw -ltinfo -lpcre2-8
 TEST_LIBS   = -ljansson
 
 # Sources that need our BPF programs; BPF=0 replaces them by engine_none.c.
-BPF_SRCS := $(addprefix src/capture/,bpf/btfhas.c bpf/coretypes.c bpf/deferclose.c bpf/engine.c \
+BPF_SRCS := $(addprefix src/capture/,bpf/btfhas.c bpf/coretypes.c bpf/cputime.c bpf/deferclose.c bpf/engine.c \
             bpf/syscallprobe.c events/counts.c heap/growth.c heap/probes.c io/faults.c io/io.c \
             wait/spans.c wait/waitsource.c)
 SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/bpf/engine_none.c),$(sort $(wildcard src/*/*.c src/*/*/*.c)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * CPU samples. The program runs at each overflow of a sampling perf event (PERF_EVENT_IOC_SET_BPF)
+ * CPU samples and CPU time. The program cpu_sample runs at each overflow of a sampling perf event (PERF_EVENT_IOC_SET_BPF)
  * and returns 0, so that perf writes no record of its own. The leaf is sent in the sample and the
  * callers as a stack, since callers repeat more often.
  */
@@ -12,6 +12,41 @@
 
 /* Set before loading: most frames of a sample's user stack. */
 const volatile __u32 sample_depth = WALK_FRAMES_MAX - 1;
+
+DEFINE_MAP(PERCPU_ARRAY, cpu_times, 1, __u32, struct kernel_cpu_time);
+/* Set when the programs are attached: threads that run since then count from this time on. */
+__u64 cpu_from_ns;
+
+static __always_inline struct kernel_cpu_time *cpu_time(void)
+{
+	__u32 key = 0;
+	return bpf_map_lookup_elem(&cpu_times, &key);
+}
+
+/* Counts a thread that runs since before its CPU's first switch, or since before it became a target. */
+static __always_inline void cpu_time_found(void)
+{
+	struct kernel_cpu_time *c = cpu_time();
+	if (c && !c->since_ns && cpu_from_ns)
+		c->since_ns = c->nr_switches ? bpf_ktime_get_ns() : cpu_from_ns;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(cpu_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
+{
+	struct kernel_cpu_time *c = cpu_time();
+	if (!c)
+		return 0;
+	__u64 since = c->since_ns;
+	bool is_next = next->pid && is_target(next);
+	c->nr_switches++;
+	if (!since && !is_next)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	c->since_ns = is_next ? now : 0;
+	c->sum_ns += since ? now - since : 0;
+	return 0;
+}
 
 SEC("perf_event")
 int cpu_sample(struct bpf_perf_event_data *ctx)
@@ -27,6 +62,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	if (watch_system ? (__u32)t->tgid == own_tgid : !watch_threads && !is_target(t))
 		return 0;
 	COST_BEGIN(COST_SAMPLE);
+	cpu_time_found();
 	if (t->pid)
 		user_ref = user_stack_of_sample(is_user, sample_depth);
 	if (!is_user)

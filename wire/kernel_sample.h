@@ -20,7 +20,15 @@ struct kernel_sample {
 	wire_u64 period;     /* of the perf event: ns for a clock, else counted units */
 };
 
+/* CPU time of the targets on one CPU: the element of the per-CPU array "cpu_times". */
+struct kernel_cpu_time {
+	wire_u64 since_ns; /* since when the target thread runs that runs now; 0: none does */
+	wire_u64 sum_ns;   /* of those that ran before */
+	wire_u64 nr_switches;
+};
+
 #ifndef __bpf__
+_Static_assert(sizeof(struct kernel_cpu_time) == 24, "CPU time");
 _Static_assert(sizeof(struct kernel_sample) == 64, "sample record");
 #endif
 

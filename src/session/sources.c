@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "capture/bpf/cputime.h"
 #include "capture/events/counts.h"
 #include "capture/bpf/engine.h"
 #include "capture/heap/probes.h"
@@ -115,7 +116,12 @@ static int open_engine(struct sources *s, const struct target *target, table_set
 			excluded[spec.nr_excluded++] = all[i]->bpf_prefix;
 	if (!(tables & TABLE_SET(SAMPLES)))
 		excluded[spec.nr_excluded++] = ENGINE_SAMPLES;
-	return engine_open(&s->env.engine, &spec, err);
+	TRY(engine_open(&s->env.engine, &spec, err));
+	/* With table ON_CPU, CPU time is taken from it. */
+	bool counts_cpu_time =
+		!(tables & TABLE_SET(ON_CPU)) && !target->is_system && !target->tids.pids.n;
+	cputime_choose(s->env.engine, counts_cpu_time);
+	return 0;
 }
 
 static int load_list(struct sources *s, size_t first, struct err *err)
@@ -388,14 +394,19 @@ int sources_attach(struct sources *s, struct err *err)
 {
 	TRY(s->sampler ? sampler_start(s->sampler, &s->sink, err) : 0);
 	builder_emit_spaces(s->builder);
-	return s->env.engine ? engine_start(s->env.engine, err) : 0;
+	TRY(s->env.engine ? engine_start(s->env.engine, err) : 0);
+	if (s->env.engine)
+		cputime_begin(s->env.engine);
+	return 0;
 }
 
 int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 {
 	s->env.start_ns = start_ns;
-	if (s->sampler && s->list.n)
+	if (s->sampler && s->list.n) {
 		sampler_begin(s->sampler);
+		s->cpu_before_ns = cputime_ns(s->env.engine);
+	}
 	size_t nr = s->list.n; /* sources added meanwhile are started already */
 	for (size_t i = 0; i < nr; i++) {
 		struct open_source *one = &s->list.p[i];
@@ -457,6 +468,7 @@ int sources_losses(struct sources *s, struct err *err)
 int sources_stop(struct sources *s, struct err *err)
 {
 	int rc = stop_list(s, err);
+	s->cpu_ns = cputime_ns(s->env.engine) - s->cpu_before_ns;
 	if (s->env.engine)
 		engine_stop(s->env.engine);
 	if (!rc && s->sampler)
@@ -512,6 +524,7 @@ void sources_early_facts(const struct sources *s)
 static void add_sampler_result(const struct sources *s, struct capture_result *r)
 {
 	r->info = sampler_info(s->sampler);
+	r->info.cpu_ns += s->cpu_ns;
 	s->profile->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
 	/*
 	 * The sampling event also counts the time that BPF programs take at switches; off-CPU

@@ -41,6 +41,8 @@ struct sources {
 	struct event_sink
 		rows_sink; /* of the sources: emits the name of an unknown process first */
 	struct source_env env;
+	uint64_t cpu_before_ns,
+		cpu_ns;          /* CPU time (capture/bpf/cputime.h) at the start, of the capture */
 	struct sampler *sampler; /* NULL: a source emits mappings and names itself */
 	VEC(struct open_source) list;
 	/* Target of the engine that is loaded during the capture for TABLE_GROWTH. */

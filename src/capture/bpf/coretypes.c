@@ -24,7 +24,6 @@ struct copier {
 
 static void copier_release(struct copier *c)
 {
-	btf__free((struct btf *)c->from);
 	btf__free(c->to);
 	free(c->ids);
 	map_release(&c->names);
@@ -154,16 +153,15 @@ static int to_file(const struct btf *btf)
 	return fd;
 }
 
-int coretypes_open(const void *elf, size_t nr_bytes)
+int coretypes_open(const void *elf, size_t nr_bytes, const struct btf *kernel)
 {
 	struct bpf_object *o = bpf_object__open_mem(elf, nr_bytes, NULL);
-	CLEANUP(copier_release) struct copier c = {0};
+	CLEANUP(copier_release) struct copier c = {.from = kernel};
 	if (!o)
 		return -1;
 	if (bpf_object__btf(o))
 		collect_names(&c, bpf_object__btf(o));
 	bpf_object__close(o);
-	c.from = btf__load_vmlinux_btf();
 	c.to = btf__new_empty();
 	if (!c.from || !c.to)
 		return -1;

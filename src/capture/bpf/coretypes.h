@@ -8,10 +8,13 @@
 
 #include <stddef.h>
 
+struct btf;
+
 /*
  * Returns the descriptor of a memfd with the reduced BTF, which the caller closes, or -1 on
- * failure: then libbpf has to use the complete BTF. @elf: the BPF object.
+ * failure: then libbpf has to use the complete BTF. @elf: the BPF object. @kernel: the kernel's types,
+ * NULL if it has no BTF.
  */
-int coretypes_open(const void *elf, size_t nr_bytes);
+int coretypes_open(const void *elf, size_t nr_bytes, const struct btf *kernel);
 
 #endif

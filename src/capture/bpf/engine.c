@@ -3,6 +3,7 @@
 #include "capture/bpf/engine.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -42,7 +43,8 @@ struct handler {
 struct engine {
 	const struct target *target;
 	struct assay_bpf *skel;
-	int types_fd; /* of coretypes_open, until the programs are loaded */
+	struct btf *types; /* of the kernel, until the programs are loaded */
+	int types_fd;      /* of coretypes_open, until the programs are loaded */
 	bool is_loaded;
 	bool has_tables;
 	struct recordqueue *queue;
@@ -146,13 +148,19 @@ static uint32_t ring_bytes(void)
 	return nr_cpus <= 4 ? 8u << 20 : nr_cpus <= 16 ? 16u << 20 : 64u << 20;
 }
 
+static void free_types(struct engine *e)
+{
+	btf__free(e->types);
+	e->types = NULL;
+}
+
 /* libbpf reads the BTF when it loads the object, so the descriptor stays open until then. */
-static struct assay_bpf *open_skeleton(int *ret_types_fd)
+static struct assay_bpf *open_skeleton(const struct btf *kernel, int *ret_types_fd)
 {
 	size_t nr_bytes;
 	const void *elf = assay_bpf__elf_bytes(&nr_bytes);
 	char path[64];
-	*ret_types_fd = coretypes_open(elf, nr_bytes);
+	*ret_types_fd = coretypes_open(elf, nr_bytes, kernel);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *ret_types_fd);
 	struct bpf_object_open_opts opts = {.sz = sizeof(opts),
 					    .btf_custom_path = *ret_types_fd >= 0 ? path : NULL};
@@ -166,7 +174,8 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
 	e->target = spec->target;
 	e->types_fd = -1;
-	e->skel = open_skeleton(&e->types_fd);
+	e->types = btf__load_vmlinux_btf();
+	e->skel = open_skeleton(e->types, &e->types_fd);
 	if (!e->skel)
 		return err_sys(err, "cannot open the BPF programs");
 	disable_excluded(e->skel->obj, spec);
@@ -369,6 +378,7 @@ int engine_load(struct engine *e, struct err *err)
 	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
 	rc = rc ? rc : bpf_map__set_max_entries(e->skel->maps.ring, ring_bytes());
 	e->skel->rodata->ring_wake_bytes = ring_bytes() / 4;
+	free_types(e);
 	rc = rc ? rc : assay_bpf__load(e->skel);
 	close_p(&e->types_fd);
 	if (rc)
@@ -424,6 +434,7 @@ void engine_free(struct engine *e)
 	if (e->memory)
 		munmap(e->memory, e->memory_bytes);
 	assay_bpf__destroy(e->skel);
+	free_types(e);
 	close_p(&e->types_fd);
 	free(e);
 }
@@ -436,6 +447,11 @@ void engine_free_p(struct engine **e)
 int engine_sample_prog(const struct engine *e)
 {
 	return bpf_program__fd(e->skel->progs.cpu_sample);
+}
+
+const struct btf *engine_kernel_types(const struct engine *e)
+{
+	return e->types;
 }
 
 struct assay_bpf *engine_skel(const struct engine *e)

@@ -113,6 +113,12 @@ int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr);
 int engine_emit_losses(struct engine *e, const struct event_sink *sink, struct err *err);
 struct engine_info engine_info(const struct engine *e);
 
+/*
+ * The types of the kernel (BTF), from engine_open until engine_load, for what a source decides by
+ * them. They are read once, since that takes about 50 ms. NULL: the kernel has none.
+ */
+struct btf;
+const struct btf *engine_kernel_types(const struct engine *e);
 /* For sources: the object's libbpf skeleton (gen/assay.skel.h). */
 struct assay_bpf;
 struct assay_bpf *engine_skel(const struct engine *e);

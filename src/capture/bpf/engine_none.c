@@ -1,5 +1,6 @@
 /* Replaces engine.c and all sources with BPF programs in a build without BPF (BPF=0). */
 #include "base/base.h"
+#include "capture/bpf/cputime.h"
 #include "capture/bpf/engine.h"
 
 #include <errno.h>
@@ -77,6 +78,19 @@ bool engine_take_wakeups(struct engine *e UNUSED)
 
 void engine_rest(struct engine *e UNUSED, bool is_resting UNUSED)
 {
+}
+
+void cputime_choose(struct engine *e UNUSED, bool is_wanted UNUSED)
+{
+}
+
+void cputime_begin(struct engine *e UNUSED)
+{
+}
+
+uint64_t cputime_ns(const struct engine *e UNUSED)
+{
+	return 0;
 }
 
 void engine_stop(struct engine *e UNUSED)

@@ -23,11 +23,11 @@ struct heapgrowth {
 /* Programs at the start of a fault and at its allocation; both are needed. */
 static const char *const exact[] = {"page_fault_user", "page_fault_kernel", "mm_page_alloc", NULL};
 
-bool heapgrowth_choose(struct assay_bpf *skel, unsigned flags)
+bool heapgrowth_choose(struct assay_bpf *skel, const struct btf *types, unsigned flags)
 {
 	bool is_wanted = flags & HEAPGROWTH_FAULTS;
 	bool has_calls = flags & HEAPGROWTH_CALLS;
-	bool is_exact = is_wanted && btf_has_tracepoints(exact);
+	bool is_exact = is_wanted && btf_has_tracepoints(types, exact);
 	(void)bpf_program__set_autoload(skel->progs.io_growth_fault, is_wanted);
 	(void)bpf_program__set_autoload(skel->progs.io_map_enter, has_calls);
 	(void)bpf_program__set_autoload(skel->progs.io_map_exit, has_calls);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 struct assay_bpf;
+struct btf;
 struct heapgrowth;
 
 enum heapgrowth_flags {
@@ -19,11 +20,12 @@ enum heapgrowth_flags {
 };
 
 /*
- * @flags: enum heapgrowth_flags. Call between engine_open and engine_load: disables programs that are not wanted or not supported.
+ * @flags: enum heapgrowth_flags. Call between engine_open and engine_load: disables programs that are
+ * not wanted or not supported. @types: engine_kernel_types.
  * Returns whether the kernel reports the size of each fault's allocation; if not, a fault counts as
  * one page.
  */
-bool heapgrowth_choose(struct assay_bpf *skel, unsigned flags);
+bool heapgrowth_choose(struct assay_bpf *skel, const struct btf *types, unsigned flags);
 /*
  * Attaches the programs, after engine_load. *ret_g must be freed also after an error. Without access
  * to tracefs page faults are recorded, but no calls.

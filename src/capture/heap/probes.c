@@ -86,18 +86,16 @@ struct heapprobes {
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static bool has_sessions(void)
+static bool has_sessions(const struct btf *types)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, "bpf_attach_type", BTF_KIND_ENUM) : -1;
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (unsigned)id) : NULL;
+	int id = types ? btf__find_by_name_kind(types, "bpf_attach_type", BTF_KIND_ENUM) : -1;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(types, (unsigned)id) : NULL;
 	bool has = false;
 	for (unsigned i = 0; t && i < btf_vlen(t) && !has; i++) {
 		const struct btf_enum *e = &btf_enum(t)[i];
-		const char *name = btf__name_by_offset(btf, e->name_off);
+		const char *name = btf__name_by_offset(types, e->name_off);
 		has = e->val == UPROBE_SESSION && name && !strcmp(name, "BPF_TRACE_UPROBE_SESSION");
 	}
-	btf__free(btf);
 	return has;
 }
 
@@ -122,7 +120,7 @@ static int probes_open(void **ret_h UNUSED, const struct source_env *env UNUSED,
 	h->spec = *env->heap;
 	h->target = env->target;
 	h->child = env->target->child;
-	h->has_sessions = has_sessions();
+	h->has_sessions = has_sessions(engine_kernel_types(env->engine));
 	if (h->has_sessions)
 		(void)bpf_program__set_expected_attach_type(h->skel->progs.heap_probe,
 							    (enum bpf_attach_type)UPROBE_SESSION);

@@ -23,9 +23,9 @@ struct faults {
 /* Tracepoints of x86 only. */
 static const char *const begins[] = {"page_fault_user", "page_fault_kernel", NULL};
 
-void faults_choose(struct assay_bpf *skel, enum faults_which which)
+void faults_choose(struct assay_bpf *skel, const struct btf *types, enum faults_which which)
 {
-	bool has_begin = which && btf_has_tracepoints(begins);
+	bool has_begin = which && btf_has_tracepoints(types, begins);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_major, which != FAULTS_NONE);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_minor, which == FAULTS_ALL);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_user, has_begin);

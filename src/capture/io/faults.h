@@ -9,14 +9,16 @@
 #include "base/err.h"
 
 struct assay_bpf;
+struct btf;
 struct faults;
 
 /*
  * Called between engine_open and engine_load: disables the programs that are not wanted or not
- * supported. Where the kernel has tracepoints at the start of faults, their duration is measured.
+ * supported. Where the kernel (@types: engine_kernel_types) has tracepoints at the start of faults,
+ * their duration is measured.
  */
 enum faults_which { FAULTS_NONE = 0, FAULTS_MAJOR, FAULTS_ALL };
-void faults_choose(struct assay_bpf *skel, enum faults_which which);
+void faults_choose(struct assay_bpf *skel, const struct btf *types, enum faults_which which);
 struct bpf_link;
 struct bpf_program;
 

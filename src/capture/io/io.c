@@ -131,7 +131,7 @@ static enum faults_which faults_of(const struct io *s)
 	return s->has_syncs_only ? FAULTS_MAJOR : FAULTS_ALL;
 }
 
-static void choose_programs(struct io *s)
+static void choose_programs(struct io *s, const struct btf *types)
 {
 	bool has_calls = s->tables & TABLE_SET(IO);
 	bool has_reclaim = s->tables & TABLE_SET(RECLAIM);
@@ -143,17 +143,18 @@ static void choose_programs(struct io *s)
 	disable_unless(s->skel->progs.io_reclaim_node_end, has_reclaim);
 	disable_unless(s->skel->progs.io_reclaim_kswapd, has_reclaim);
 	bool has_uring = has_calls && !s->has_syncs_only &&
-			 btf_has_tracepoint_with_args("io_uring_submit_req", 1) &&
-			 btf_has_tracepoint_with_args("io_uring_complete", 3);
+			 btf_has_tracepoint_with_args(types, "io_uring_submit_req", 1) &&
+			 btf_has_tracepoint_with_args(types, "io_uring_complete", 3);
 	disable_unless(s->skel->progs.io_uring_begin, has_uring);
 	disable_unless(s->skel->progs.io_uring_end, has_uring);
 	bool has_block = s->tables & TABLE_SET(BLOCK);
 	static const char *const starts[] = {"block_io_start", NULL};
-	disable_unless(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
+	disable_unless(s->skel->progs.io_block_start,
+		       has_block && btf_has_tracepoints(types, starts));
 	disable_unless(s->skel->progs.io_block_issue, has_block);
 	disable_unless(s->skel->progs.io_block_complete, has_block);
-	faults_choose(s->skel, faults_of(s));
-	s->has_fault_pages = heapgrowth_choose(s->skel, growth_flags(s));
+	faults_choose(s->skel, types, faults_of(s));
+	s->has_fault_pages = heapgrowth_choose(s->skel, types, growth_flags(s));
 }
 
 /* The calls of table "mapped" are recorded beside growth; else by the heap's source. */
@@ -175,7 +176,7 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_hooks;
 	s->has_heap = env->tables & TABLE_SET(LIVE);
 	s->why = env->heap ? env->heap->why : NULL;
-	choose_programs(s);
+	choose_programs(s, engine_kernel_types(env->engine));
 	*ret_s = s;
 	return 0;
 }

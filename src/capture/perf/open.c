@@ -214,19 +214,6 @@ int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t 
 	return fd;
 }
 
-int perfopen_clock(int32_t tid, unsigned flags)
-{
-	bool is_on_exec = flags & PERFOPEN_ON_EXEC;
-	struct perf_event_attr attr = {.size = sizeof(attr),
-				       .type = PERF_TYPE_SOFTWARE,
-				       .config = PERF_COUNT_SW_TASK_CLOCK,
-				       .inherit = 1,
-				       .disabled = is_on_exec,
-				       .enable_on_exec = is_on_exec};
-	int fd = perf_event_open(&attr, tid, -1);
-	return fd < 0 ? -errno : fd;
-}
-
 struct perfopen_counts perfopen_read(int fd)
 {
 	uint64_t v[2] = {0}; /* value, and lost if the kernel reports it */

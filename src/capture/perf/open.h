@@ -52,11 +52,6 @@ const char *perfopen_event_name(size_t i);
  */
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
 		   struct err *err);
-/*
- * Opens a counter of the CPU time of a thread and of all that it creates, without samples. @flags:
- * PERFOPEN_ON_EXEC or 0, which counts at once. Returns the descriptor or -errno.
- */
-int perfopen_clock(int32_t tid, unsigned flags);
 /* The value of an event, and the number of its records that the kernel dropped. */
 struct perfopen_counts {
 	uint64_t value;   /* ns for clocks */

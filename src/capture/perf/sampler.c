@@ -21,7 +21,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "capture/perf/cputime.h"
 #include "capture/perf/pending.h"
 #include "capture/perf/record.h"
 #include "capture/perf/ring.h"
@@ -61,8 +60,7 @@ struct sampler {
 	uint64_t nr_events;  /* open descriptors of groups */
 	uint64_t max_events; /* limit, by the limit of open files */
 	struct sampler_info info;
-	uint64_t before_ns;      /* CPU time before sampler_begin */
-	struct cputime cpu_time; /* if events are per CPU */
+	uint64_t before_ns; /* CPU time before sampler_begin */
 	bool is_started;
 	const struct event_sink *outer; /* of sampler_sink() */
 	uint64_t nr_lost_counted;       /* by the events */
@@ -343,8 +341,6 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 	TRY(choose(s, flags, err));
 	TRY(open_rings(s, err));
 	TRY(open_targets(s, err));
-	if (s->info.is_filtering && s->spec.flags & PERFOPEN_PROG)
-		cputime_open(&s->cpu_time, s->target, s->max_events);
 	s->info.event = s->how.event;
 	s->info.is_software = s->how.is_software;
 	s->info.is_user_only = s->how.is_user_only;
@@ -387,7 +383,6 @@ int sampler_add(struct sampler *s, int32_t pid, const struct event_sink *sink, s
 	bool is_new;
 	(void)map_put(&s->known, (uint32_t)pid, &is_new);
 	(void)map_put(&s->wanted, (uint32_t)pid, NULL); /* used if the sampler is filtering */
-	cputime_add(&s->cpu_time, pid, s->max_events);
 	TRY(s->info.is_filtering ? 0 : add_process(s, pid, err));
 	return is_new ? synth_process(pid, clock_mono_ns(), sink, err) : 0;
 }
@@ -603,7 +598,6 @@ static void read_counts(struct sampler *s, const struct group *g, size_t nr)
 void sampler_begin(struct sampler *s)
 {
 	s->before_ns = 0;
-	cputime_begin(&s->cpu_time);
 	if (!counts_time(s))
 		return;
 	vec_foreach(g, &s->groups)
@@ -620,7 +614,6 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 	vec_foreach(g, &s->groups)
 		read_counts(s, g, g->fds.n);
 	s->info.cpu_ns -= MIN(s->before_ns, s->info.cpu_ns);
-	s->info.cpu_ns += cputime_ns(&s->cpu_time);
 	s->is_started = false;
 	int rc = -EAGAIN;
 	for (unsigned i = 0; i < STOP_TRIES && rc == -EAGAIN; i++) {
@@ -786,7 +779,6 @@ void sampler_free(struct sampler *s)
 	vec_release(&s->ring_fds);
 	vec_release(&s->next_ns);
 	vec_release(&s->cpus);
-	cputime_release(&s->cpu_time);
 	map_release(&s->group_of);
 	map_release(&s->wanted);
 	map_release(&s->known);

@@ -333,10 +333,10 @@ static int size_rings(struct waits *w, struct err *err)
 }
 
 /* Without these tracepoints of io_uring its waits are polls. */
-static void choose_programs(struct assay_bpf *skel)
+static void choose_programs(struct assay_bpf *skel, const struct btf *types)
 {
-	if (btf_has_tracepoint_with_args("io_uring_submit_req", 1) &&
-	    btf_has_tracepoint_with_args("io_uring_complete", 3))
+	if (btf_has_tracepoint_with_args(types, "io_uring_submit_req", 1) &&
+	    btf_has_tracepoint_with_args(types, "io_uring_complete", 3))
 		return;
 	(void)bpf_program__set_autoload(skel->progs.wait_uring_begin, false);
 	(void)bpf_program__set_autoload(skel->progs.wait_uring_end, false);
@@ -349,7 +349,7 @@ static int waits_open(void **ret_w, const struct source_env *env, struct err *er
 	w->engine = env->engine;
 	w->skel = engine_skel(env->engine);
 	w->names = fdnames_new();
-	choose_programs(w->skel);
+	choose_programs(w->skel, engine_kernel_types(env->engine));
 	w->skel->rodata->wait_has_stacks = !env->has_no_stacks;
 	w->skel->rodata->wait_has_wakers = !env->has_no_stacks && env->tables & TABLE_SET(BLAME);
 	TRY(size_rings(w, err));
