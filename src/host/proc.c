@@ -192,6 +192,14 @@ uint64_t proc_start_ticks(int32_t pid)
 	return start;
 }
 
+uint64_t proc_now_ticks(void)
+{
+	struct timespec ts;
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	uint64_t per_second = (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1);
+	return (uint64_t)ts.tv_sec * per_second + (uint64_t)ts.tv_nsec / (1000000000u / per_second);
+}
+
 bool proc_zombie_status(int32_t pid, uint64_t *ret_status)
 {
 	CLEANUP(buf_release) struct buf stat = {0};

@@ -53,6 +53,8 @@ uint64_t proc_exec_id(int32_t pid);
 bool proc_is_32bit(int32_t pid);
 /* When the process was started, in clock ticks after boot; 0: it has ended, or that is not known. */
 uint64_t proc_start_ticks(int32_t pid);
+/* The time of now in the same unit. */
+uint64_t proc_now_ticks(void);
 /*
  * CPU time of a process with that of its ended threads, in ns, and of the children that it waited for,
  * in clock ticks. 0: not known.

@@ -460,6 +460,7 @@ int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		return err_set(
 			err, -EINVAL,
 			"-a selects the whole system and cannot be combined with other targets");
+	t.resolved_ticks = proc_now_ticks();
 	TRY(proc_list(&r.all, err));
 	TRY(resolve_all(&r, spec, err));
 	t.name = target_name(&t, spec);
@@ -510,6 +511,19 @@ size_t target_list_joined(struct target *t)
 	for (size_t i = nr_before; i < t->pids.pids.n; i++)
 		vec_push(&t->starts, proc_start_ticks(t->pids.pids.p[i]));
 	return nr_before;
+}
+
+void target_list_early_forks(const struct target *t, struct pid_list *ret)
+{
+	CLEANUP(pid_list_release) struct pid_list all = {0};
+	CLEANUP(pid_list_release) struct pid_list found = {0};
+	ret->pids.n = 0;
+	if (proc_list(&all, NULL))
+		return;
+	find_descendants(&found, &t->pids, &all);
+	vec_foreach(pid, &found.pids)
+		if (proc_start_ticks(*pid) >= t->resolved_ticks)
+			vec_push(&ret->pids, *pid);
 }
 
 static bool has_filter(const struct pid_list *l)

@@ -46,6 +46,7 @@ struct target {
 	bool is_system;
 	bool takes_children;        /* those that are forked later belong to it, too */
 	uint32_t nr_children;       /* running descendants that are not in pids */
+	uint64_t resolved_ticks;    /* when it was resolved, clock ticks after boot */
 	VEC(uint64_t) starts;       /* of each of pids, clock ticks after boot; 0: not known */
 	VEC(struct members) groups; /* processes that join them belong to the target, too */
 	VEC(struct target_container) containers;
@@ -86,6 +87,12 @@ bool target_is_same(const struct target *t, int32_t pid);
  * those from the returned index on. Groups are listed so rarely that it takes 1/50 of the time.
  */
 size_t target_list_joined(struct target *t);
+
+/*
+ * Lists the descendants that were started since the target was resolved, without assay: those that were
+ * forked before anything followed forks.
+ */
+void target_list_early_forks(const struct target *t, struct pid_list *ret);
 
 /* Processes with all their descendants, also those that are forked later. */
 struct target_family {

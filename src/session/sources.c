@@ -390,9 +390,32 @@ unsigned sources_late_calls(const struct sources *s)
 	return caps & HOST_CAP_BIT(HOST_CAP_PERFMON) ? calls | HOST_CALLS_LOAD : calls;
 }
 
+/*
+ * Adds the processes that the targets forked after they were listed and before the BPF programs followed
+ * forks; until no new one is found, since those may fork as well. Only in a container are there more
+ * (add_joined of capture.c).
+ */
+static int add_early_forks(struct sources *s, struct err *err)
+{
+	const struct target *t = s->target;
+	CLEANUP(pid_list_release) struct pid_list forked = {0};
+	if (!s->env.engine || t->is_system || !t->pids.pids.n)
+		return 0;
+	for (size_t nr_before = SIZE_MAX; forked.pids.n != nr_before;) {
+		nr_before = forked.pids.n;
+		target_list_early_forks(t, &forked);
+		vec_foreach(pid, &forked.pids) {
+			TRY(engine_add(s->env.engine, *pid, err));
+			TRY(s->sampler ? sampler_add(s->sampler, *pid, &s->sink, err) : 0);
+		}
+	}
+	return 0;
+}
+
 int sources_attach(struct sources *s, struct err *err)
 {
 	TRY(s->sampler ? sampler_start(s->sampler, &s->sink, err) : 0);
+	TRY(add_early_forks(s, err));
 	builder_emit_spaces(s->builder);
 	TRY(s->env.engine ? engine_start(s->env.engine, err) : 0);
 	if (s->env.engine)

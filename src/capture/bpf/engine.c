@@ -29,11 +29,6 @@
 #define ROWS_SPARE (1u << 19)
 /* Large binaries have 4 to 17 rows a KiB of code; the few denser ones are small. */
 #define CODE_BYTES_PER_ROW 96
-/*
- * How long after the start add_early_fork() adds children that targets forked before the programs
- * ran.
- */
-#define EARLY_FORK_NS 1000000000u
 
 struct handler {
 	engine_record_fn fn;
@@ -58,7 +53,6 @@ struct engine {
 	struct handler handlers[NR_KINDS];
 	engine_span_fn on_span; /* NULL: nobody uses them */
 	void *on_span_ctx;
-	uint64_t start_ns;
 	uint64_t nr_bad;
 	uint64_t nr_losses_reported;
 };
@@ -258,50 +252,13 @@ static int add_targets(struct engine *e, struct err *err)
 	return 0;
 }
 
-static bool is_target(const struct engine *e, int32_t pid)
-{
-	uint32_t key = (uint32_t)pid;
-	struct kproc proc;
-	return !bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc) &&
-	       proc.flags & KPROC_TARGET;
-}
-
-#define ANCESTORS_MAX 32
-
-static bool is_below_target(const struct engine *e, int32_t pid)
-{
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-		if (proc_parent(pid, &pid, NULL))
-			return false;
-		if (is_target(e, pid))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Adds a process of which mappings are known here but which the BPF programs do not know, if a target
- * forked it before the programs ran; they add later forks themselves. Other processes have mappings
- * here as well: those whose block requests or wake-ups were recorded. Not with single threads as
- * targets, whose forks are not targets.
- */
-static bool add_early_fork(struct engine *e, int32_t pid)
-{
-	if (e->target->is_system || e->target->tids.pids.n ||
-	    (e->start_ns && clock_mono_ns() > e->start_ns + EARLY_FORK_NS) ||
-	    !is_below_target(e, pid))
-		return false;
-	return add_process(e, pid, KPROC_TARGET, 0, NULL) == 0;
-}
-
 static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 {
 	struct engine *e = ctx;
 	uint32_t key = (uint32_t)pid;
 	struct kproc proc;
 	int fd = bpf_map__fd(e->skel->maps.procs);
-	if (bpf_map_lookup_elem(fd, &key, &proc) &&
-	    (!add_early_fork(e, pid) || bpf_map_lookup_elem(fd, &key, &proc)))
+	if (bpf_map_lookup_elem(fd, &key, &proc))
 		return false;
 	*ret_idx = proc.space_idx;
 	return true;
@@ -389,11 +346,8 @@ int engine_load(struct engine *e, struct err *err)
 			 bpf_map__max_entries(e->skel->maps.wakeups), err));
 	TRY(map_tables(e, err));
 	TRY(add_targets(e, err));
-	/*
-	 * Forks and exits of targets are followed from now on; earlier forks are added by
-	 * add_early_fork().
-	 */
-	TRY(attach(e, "life_", err));
+	/* Forks and exits of targets are followed from now on; the caller adds those before. */
+	TRY(attach(e, "target_", err));
 	e->is_loaded = true;
 	return 0;
 }
@@ -413,7 +367,6 @@ bool engine_works_without_caps(struct engine *e)
 
 int engine_start(struct engine *e, struct err *err)
 {
-	e->start_ns = clock_mono_ns();
 	return attach(e, "", err);
 }
 
