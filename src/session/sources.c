@@ -118,8 +118,8 @@ static int open_engine(struct sources *s, const struct target *target, table_set
 		excluded[spec.nr_excluded++] = ENGINE_SAMPLES;
 	TRY(engine_open(&s->env.engine, &spec, err));
 	/* With table ON_CPU, CPU time is taken from it. */
-	bool counts_cpu_time =
-		!(tables & TABLE_SET(ON_CPU)) && !target->is_system && !target->tids.pids.n;
+	bool counts_cpu_time = tables & TABLE_SET(SAMPLES) && !(tables & TABLE_SET(ON_CPU)) &&
+			       !target->is_system && !target->tids.pids.n;
 	cputime_choose(s->env.engine, counts_cpu_time);
 	return 0;
 }
