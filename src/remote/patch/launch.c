@@ -146,6 +146,9 @@ static enum registers try_registers(const struct heaplaunch *l)
 	(void)set_register(l, 7, 0);
 	(void)set_register(l, 0, 0);
 	(void)set_register(l, 6, 0);
+	/* Run again what was run: it may be the entry of a static program, where a breakpoint follows. */
+	if (!hit && after.rip != before.rip)
+		(void)tracee_set_regs(l->pid, &before);
 	return hit ? REGISTERS_WORK : REGISTERS_FAIL;
 }
 
