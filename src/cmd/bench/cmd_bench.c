@@ -83,7 +83,8 @@ static const struct opt_group run_group = {"Runs", run_table};
 
 #define WORDS(field) words.field
 static const struct opt command_table[] = {
-	OPT_STR(0, "vs", struct bench_opts, WORDS(versus), "CMD", "compare with this command"),
+	OPT_STR(0, "vs", struct bench_opts, WORDS(versus), "CMD",
+		"compare this command with the one after --, which is the base; both without a shell"),
 	OPT_STR(0, "against", struct bench_opts, against, "FILE",
 		"compare with the runs in FILE, which --save wrote"),
 	OPT_STR(0, "profile", struct bench_opts, profile_dir, "DIR",
