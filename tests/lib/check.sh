@@ -113,19 +113,19 @@ part() { # NAME SECONDS COMMAND...
 }
 
 make="$make --no-print-directory"
-part build 300 $make $jobs builds
-begin unit 180 $make unit
-begin golden 120 $make golden
-begin lint 120 $make lint
+part build 900 $make $jobs builds
+begin unit 600 $make unit
+begin golden 600 $make golden
+begin lint 600 $make lint
 for part in lint golden unit; do finish $part; done
 start_builds
-part e2e 1200 $make e2e
+part e2e 3000 $make e2e
 end_builds
-part clang 300 $make $jobs clang
-begin san-thread 600 $make $jobs san-thread
-begin san-address 600 $make $jobs san-address
+part clang 600 $make $jobs clang
+begin san-thread 1200 $make $jobs san-thread
+begin san-address 1200 $make $jobs san-address
 for part in san-thread san-address; do finish $part; done
-part fuzz-replay 180 $make $jobs fuzz-replay
+part fuzz-replay 600 $make $jobs fuzz-replay
 [ $total_bad = 0 ] || head -n 60 "$dir/bad"
 echo "== $(($(date +%s) - start)) s in all"
 awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$dir/sum"
