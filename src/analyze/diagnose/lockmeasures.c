@@ -286,29 +286,17 @@ NUMBER(cause_chain)
 	return w ? w->lockcause.chain_pct : (double)NAN;
 }
 
-TEXT(cause_call)
-{
-	const struct waitmeasures *w = cause_of(m);
-	return w ? w->lockcause.call : NULL;
-}
-
-TEXT(cause_where)
-{
-	const struct waitmeasures *w = cause_of(m);
-	return w ? w->lockcause.where : NULL;
-}
-
-TEXT(cause_who)
-{
-	const struct waitmeasures *w = cause_of(m);
-	return w ? w->lockcause.who : NULL;
-}
-
-TEXT(cause_waiters)
-{
-	const struct waitmeasures *w = cause_of(m);
-	return w ? w->lockcause.waiters : NULL;
-}
+/* A text of the cause. */
+#define CAUSE_TEXT(field)                                   \
+	TEXT(cause_##field)                                 \
+	{                                                   \
+		const struct waitmeasures *w = cause_of(m); \
+		return w ? w->lockcause.field : NULL;       \
+	}
+CAUSE_TEXT(call)
+CAUSE_TEXT(where)
+CAUSE_TEXT(who)
+CAUSE_TEXT(waiters)
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
