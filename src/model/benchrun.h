@@ -10,9 +10,13 @@ enum bench_metric {
 	BENCH_WALL,
 	BENCH_USER,
 	BENCH_SYSTEM,
-	BENCH_RUN_QUEUE, /* of the process's main thread; UINT64_MAX: the kernel does not count it */
-	BENCH_STOLEN,    /* by the hypervisor from all CPUs, in ticks of the kernel's account */
-	BENCH_PEAK_RSS,  /* of the largest process of the command */
+	/*
+	 * Of the process's main thread. UINT64_MAX: the kernel does not count it, or other threads and
+	 * processes had part of the CPU time.
+	 */
+	BENCH_RUN_QUEUE,
+	BENCH_STOLEN,   /* by the hypervisor from all CPUs, in ticks of the kernel's account */
+	BENCH_PEAK_RSS, /* of the largest process of the command */
 	BENCH_MINOR_FAULTS,
 	BENCH_MAJOR_FAULTS,
 	BENCH_VOLUNTARY_SWITCHES,

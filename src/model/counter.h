@@ -52,9 +52,9 @@ struct counter_row {
 	bool is_own;  /* of assay, not of perf */
 	double value;
 	double spread_pct; /* of repeated runs: standard error of the mean, % of it; NAN: one run */
-	uint64_t running_ns;
-	double running_pct; /* of the time enabled */
-	double metric;      /* NAN: none */
+	uint64_t running_ns; /* of run queue: CPU time of the threads whose waits are known */
+	double running_pct;  /* of the time enabled */
+	double metric;       /* NAN: none */
 	const char *metric_unit;
 };
 

@@ -33,6 +33,12 @@ static double drift(const struct bench_session *s)
 		    : 0;
 }
 
+double bench_busy(const struct bench_sums *s)
+{
+	double queue = isnan(s->queue) ? MAX(s->wall - s->cpu - s->stolen, 0.0) : s->queue;
+	return s->wall > 0 ? (queue + s->stolen) / s->wall : 0;
+}
+
 /* By how much the runs would have been faster without waiting, as a logarithm. */
 static double waiting(const struct bench_session *s)
 {
@@ -83,6 +89,11 @@ static void add_difference(struct report *r, const char *what, const char *then,
 		report_note(r, "the baseline has another %s: %s, now %s", what, then, now);
 }
 
+static const char *at_most(const struct bench_session *s)
+{
+	return s->busy_is_bound ? "at most " : "";
+}
+
 void bench_against_report(struct report *r, const char *name, const struct bench_against *a,
 			  const struct bench_session *base, const struct bench_session *now)
 {
@@ -97,10 +108,14 @@ void bench_against_report(struct report *r, const char *name, const struct bench
 	if (waiting(base) + waiting(now) > log1p(BENCH_BUSY))
 		report_note(
 			r,
-			"other programs ran meanwhile: the runs waited for a CPU for %s %% of their "
-			"time, those of the baseline for %s %%; the floor is higher by that",
-			num_pct(100 * MAX(now->busy, 0.0)).s,
-			num_pct(100 * MAX(base->busy, 0.0)).s);
+			"the runs waited for a CPU for %s%s %% of their time, those of the baseline for "
+			"%s%s %%; the floor is higher by that%s",
+			at_most(now), num_pct(100 * now->busy).s, at_most(base),
+			num_pct(100 * base->busy).s,
+			now->busy_is_bound || base->busy_is_bound
+				? " (not known of children and further threads: the time without a "
+				  "CPU)"
+				: "");
 	const char *when = base->machine.when[0] ? base->machine.when : "an unknown time";
 	if (a->verdict == BENCH_SLOWER || a->verdict == BENCH_FASTER)
 		report_finding(r, "'%s' is %.1f %% %s than in the baseline of %s (%s)", name,

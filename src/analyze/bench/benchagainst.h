@@ -25,10 +25,23 @@
 struct bench_session {
 	const double *values; /* in the order of the runs */
 	size_t nr;
-	double busy; /* share of the runs' time in the run queue, or stolen; NAN: not known */
+	double busy;         /* bench_busy */
 	double instructions; /* median; NAN: not counted */
 	struct bench_machine machine;
+	bool busy_is_bound; /* busy is at most that: bench_sums.queue is not known */
 };
+
+/* Sums of a series of runs, in ns. */
+struct bench_sums {
+	double wall, cpu, stolen;
+	double queue; /* NAN: not known of some run */
+};
+
+/*
+ * The share of the runs' time in which they waited for a CPU, or the hypervisor had it; 0: no runs. If the
+ * time in the run queue is not known, it is at most the time without a CPU.
+ */
+double bench_busy(const struct bench_sums *s);
 
 struct bench_against {
 	enum bench_verdict verdict;

@@ -136,18 +136,19 @@ static void session_of(struct bench_session *ret, const struct bench_data *d, si
 		       double *values, size_t nr)
 {
 	const struct bench_subject_data *s = &d->subjects[subject];
-	double wall = 0;
-	double lost = 0;
+	struct bench_sums sum = {0};
 	for (size_t i = 0; i < s->nr_runs; i++) {
 		const uint64_t *v = s->runs[i].v;
-		wall += (double)v[BENCH_WALL];
-		lost += (double)v[BENCH_STOLEN];
-		lost += v[BENCH_RUN_QUEUE] == UINT64_MAX ? 0 : (double)v[BENCH_RUN_QUEUE];
+		sum.wall += (double)v[BENCH_WALL];
+		sum.cpu += (double)(v[BENCH_USER] + v[BENCH_SYSTEM]);
+		sum.stolen += (double)v[BENCH_STOLEN];
+		sum.queue += v[BENCH_RUN_QUEUE] == UINT64_MAX ? NAN : (double)v[BENCH_RUN_QUEUE];
 	}
 	*ret = (struct bench_session){
 		.values = values,
 		.nr = nr,
-		.busy = wall > 0 ? lost / wall : NAN,
+		.busy = bench_busy(&sum),
+		.busy_is_bound = isnan(sum.queue),
 		.instructions = bench_counter_median(d, s, COUNTER_INSTRUCTIONS),
 		.machine = *s->machine,
 	};
@@ -369,8 +370,9 @@ static void add_metric(struct report *r, struct report_table *t, const struct be
 {
 	CLEANUP(free_p) double *v = xmalloc(s->nr_runs * sizeof(*v));
 	bench_metric_values(v, s, row->metric);
-	if (isnan(v[0]))
-		return;
+	for (size_t i = 0; i < s->nr_runs; i++)
+		if (isnan(v[i])) /* not known of each run */
+			return;
 	struct bench_summary sum;
 	bench_summarize(&sum, v, s->nr_runs);
 	const double shown[] = {sum.mean, sum.stddev, sum.mad, sum.min, sum.median, sum.max};

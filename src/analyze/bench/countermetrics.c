@@ -50,15 +50,15 @@ static void set_rate(struct counter_row *r, double per_s)
 	r->metric_unit = units[i].unit;
 }
 
-static void set_own(struct counter_row *r, double clock_ns, double elapsed_ns)
+static void set_own(struct counter_row *r, double elapsed_ns)
 {
-	if (r->role == COUNTER_RUN_QUEUE && clock_ns + r->value > 0) {
-		r->metric = 100 * r->value / (clock_ns + r->value);
+	if (r->role == COUNTER_RUN_QUEUE && (double)r->running_ns + r->value > 0) {
+		r->metric = 100 * r->value / ((double)r->running_ns + r->value);
 		r->metric_unit = "of runnable time";
 	}
 	if (r->role == COUNTER_STOLEN && elapsed_ns > 0) {
 		r->metric = r->value / elapsed_ns;
-		r->metric_unit = "CPUs, by the hypervisor";
+		r->metric_unit = "CPUs by the hypervisor";
 	}
 }
 
@@ -88,7 +88,7 @@ void counter_metrics(struct counter_row *rows, size_t nr, double elapsed_ns)
 		if (r->state != COUNTER_COUNTED)
 			continue;
 		if (r->is_own) {
-			set_own(r, clock_ns, elapsed_ns);
+			set_own(r, elapsed_ns);
 		} else if (r->role == COUNTER_CLOCK) {
 			r->metric = elapsed_ns > 0 ? r->value / elapsed_ns : NAN;
 			r->metric_unit = "CPUs utilized";

@@ -25,6 +25,8 @@ void bench_baseline_release(struct bench_baseline *b)
 		vec_release(&r->times);
 		vec_release(&r->each);
 		vec_release(&r->wall_ns);
+		vec_release(&r->user_ns);
+		vec_release(&r->system_ns);
 		vec_release(&r->queue_ns);
 		vec_release(&r->stolen_ns);
 		vec_release(&r->instructions);
@@ -77,6 +79,10 @@ static void read_runs(struct jsonread *j, struct bench_baseline_row *r)
 	while (jsonread_key(j, &key)) {
 		if (!strcmp(buf_str(&key), "wall_ns"))
 			read_numbers(j, &r->wall_ns, 1);
+		else if (!strcmp(buf_str(&key), "user_ns"))
+			read_numbers(j, &r->user_ns, 1);
+		else if (!strcmp(buf_str(&key), "system_ns"))
+			read_numbers(j, &r->system_ns, 1);
 		else if (!strcmp(buf_str(&key), "run_queue_ns"))
 			read_numbers(j, &r->queue_ns, 1);
 		else if (!strcmp(buf_str(&key), "stolen_ns"))
@@ -156,9 +162,14 @@ static double sum_of(const double *v, size_t n)
 
 static void finish_row(struct bench_baseline_row *r)
 {
-	double wall = sum_of(r->wall_ns.p, r->wall_ns.n);
-	double lost = sum_of(r->queue_ns.p, r->queue_ns.n) + sum_of(r->stolen_ns.p, r->stolen_ns.n);
-	r->session.busy = wall > 0 ? lost / wall : NAN;
+	struct bench_sums sum = {
+		.wall = sum_of(r->wall_ns.p, r->wall_ns.n),
+		.cpu = sum_of(r->user_ns.p, r->user_ns.n) + sum_of(r->system_ns.p, r->system_ns.n),
+		.stolen = sum_of(r->stolen_ns.p, r->stolen_ns.n),
+		.queue = r->queue_ns.n < r->wall_ns.n ? NAN : sum_of(r->queue_ns.p, r->queue_ns.n),
+	};
+	r->session.busy = bench_busy(&sum);
+	r->session.busy_is_bound = isnan(sum.queue);
 	r->session.values = r->each.n ? r->each.p : r->times.p;
 	r->session.nr = r->each.n ? r->each.n : r->times.n;
 	bench_sort(r->instructions.p, r->instructions.n);

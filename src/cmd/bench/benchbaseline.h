@@ -16,6 +16,8 @@ struct bench_baseline_row {
 	VEC(double) times; /* ns */
 	VEC(double) each;  /* ns, or plain numbers */
 	VEC(double) wall_ns;
+	VEC(double) user_ns;
+	VEC(double) system_ns;
 	VEC(double) queue_ns;
 	VEC(double) stolen_ns;
 	VEC(double) instructions;

@@ -57,7 +57,7 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		ret->governor.p[--ret->governor.n] = 0;
 	static const struct counter_value none[COUNTERS_MAX];
 	size_t nr_counters =
-		countrun_rows(ret->counters, r->counters, none, UINT64_MAX, UINT64_MAX);
+		countrun_rows(ret->counters, r->counters, none, UINT64_MAX, 0, UINT64_MAX);
 	ret->d = (struct bench_data){
 		.counters = ret->counters,
 		.nr_counters = nr_counters,

@@ -152,7 +152,8 @@ static void print_interval(struct job *j, const struct countrun_part *p)
 	struct counter_reading reading = {.at_s = (double)(p->at_ns - j->start_ns) / 1e9,
 					  .rows = rows};
 	CLEANUP(buf_release) struct buf b = {0};
-	reading.nr_rows = countrun_rows(rows, &j->set, p->values, queue_of(p), p->stolen_ns);
+	reading.nr_rows =
+		countrun_rows(rows, &j->set, p->values, queue_of(p), p->ran_ns, p->stolen_ns);
 	counter_metrics(rows, reading.nr_rows, (double)p->elapsed_ns);
 	statlines_add_reading(&b, &j->lines, &reading, j->is_first_line);
 	j->is_first_line = false;
@@ -185,8 +186,9 @@ static void print_threads(struct job *j, const struct countrun_part *p)
 						  .subject = subject,
 						  .rows = rows};
 		(void)snprintf(subject, sizeof(subject), "%s-%d", tasks[i]->name, tasks[i]->tid);
-		reading.nr_rows = countrun_rows(rows, &j->set, tasks[i]->values,
-						tasks[i]->part_queue_ns, UINT64_MAX);
+		reading.nr_rows =
+			countrun_rows(rows, &j->set, tasks[i]->values, tasks[i]->part_queue_ns,
+				      tasks[i]->part_ran_ns, UINT64_MAX);
 		counter_metrics(rows, reading.nr_rows, (double)p->elapsed_ns);
 		statlines_add_reading(&b, &j->lines, &reading, j->is_first_line);
 		j->is_first_line = false;
@@ -306,6 +308,9 @@ static int run_all(struct job *j, struct err *err)
 		j->total = (struct countrun_part){0};
 		TRY(run_once(j, err));
 		vec_push(&j->runs, j->total);
+		if (j->o->nr_runs > 1 && j->child.is_reaped && spawn_exit_code(&j->child))
+			log_warn("run %" PRIu64 " exited with status %d", i + 1,
+				 spawn_exit_code(&j->child));
 		if (j->has_child && !j->child.is_reaped)
 			return 0;
 		if (j->has_child) {
@@ -350,7 +355,8 @@ static size_t mean_rows(const struct job *j, struct counter_row *rows)
 	struct countrun_part sum = {0};
 	for (size_t i = 0; i < j->runs.n; i++)
 		add_part(&sum, &j->runs.p[i]);
-	size_t nr = countrun_rows(rows, &j->set, sum.values, queue_of(&sum), sum.stolen_ns);
+	size_t nr =
+		countrun_rows(rows, &j->set, sum.values, queue_of(&sum), sum.ran_ns, sum.stolen_ns);
 	for (size_t k = 0; k < nr; k++) {
 		for (size_t i = 0; i < j->runs.n; i++) {
 			const struct countrun_part *p = &j->runs.p[i];
@@ -442,14 +448,16 @@ static void print_notes(struct job *j)
 	struct counter_row rows[COUNTRUN_ROWS_MAX];
 	const char *notes[COUNTER_NOTES_MAX];
 	static const struct counter_value none[COUNTERS_MAX];
-	size_t nr = countrun_rows(rows, &j->set, none, UINT64_MAX, UINT64_MAX);
+	size_t nr = countrun_rows(rows, &j->set, none, UINT64_MAX, 0, UINT64_MAX);
 	nr = counter_notes(notes, &j->arena, rows, nr, counter_set_has_hardware(&j->set));
 	for (size_t i = 0; i < nr; i++)
 		log_note("%s", notes[i]);
 	if (j->o->has_threads)
 		log_note(
-			"threads that begin meanwhile are counted from when they are first seen, which "
-			"is every 20 ms at most");
+			"each thread is counted by itself: one that begins meanwhile from when it is "
+			"seen, after 20 ms or more%s",
+			j->target->has_target ? "; child processes of the target are not counted"
+					      : "; processes that end before that are not counted");
 }
 
 /* ---- the command ------------------------------------------------------------------------------------- */

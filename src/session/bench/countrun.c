@@ -206,10 +206,12 @@ static void read_queue(struct countrun *r, struct countrun_task *t)
 		return;
 	}
 	uint64_t more_ns = queue_ns - MIN(t->queue_ns, queue_ns);
+	uint64_t ran_more_ns = ran_ns - MIN(t->ran_ns, ran_ns);
 	r->part.has_queue = true;
 	r->part.queue_ns += more_ns;
-	r->part.ran_ns += ran_ns - MIN(t->ran_ns, ran_ns);
+	r->part.ran_ns += ran_more_ns;
 	t->new_queue_ns += more_ns;
+	t->new_ran_ns += ran_more_ns;
 	t->queue_ns = queue_ns;
 	t->ran_ns = ran_ns;
 	if (r->flags & COUNTRUN_THREADS)
@@ -244,7 +246,8 @@ void countrun_read(struct countrun *r, struct countrun_part *ret)
 		struct countrun_task *t = r->tasks.p[i];
 		memset(t->values, 0, sizeof(t->values));
 		t->part_queue_ns = t->new_queue_ns;
-		t->new_queue_ns = 0;
+		t->part_ran_ns = t->new_ran_ns;
+		t->new_queue_ns = t->new_ran_ns = 0;
 		if (!t->has_counters)
 			continue;
 		counter_fds_read(&t->fds, r->set, t->values);
@@ -287,13 +290,15 @@ static struct counter_row event_row(const struct counter_set *set, size_t i,
 	};
 }
 
-static struct counter_row own_row(const char *name, enum counter_role role, uint64_t ns)
+static struct counter_row own_row(const char *name, enum counter_role role, uint64_t ns,
+				  uint64_t ran_ns)
 {
 	return (struct counter_row){.name = name,
 				    .role = role,
 				    .is_time = true,
 				    .is_own = true,
 				    .value = (double)ns,
+				    .running_ns = ran_ns,
 				    .spread_pct = NAN,
 				    .running_pct = 100,
 				    .metric = NAN,
@@ -301,14 +306,15 @@ static struct counter_row own_row(const char *name, enum counter_role role, uint
 }
 
 size_t countrun_rows(struct counter_row *ret, const struct counter_set *set,
-		     const struct counter_value *values, uint64_t queue_ns, uint64_t stolen_ns)
+		     const struct counter_value *values, uint64_t queue_ns, uint64_t ran_ns,
+		     uint64_t stolen_ns)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < set->events.n; i++)
 		ret[n++] = event_row(set, i, &values[i]);
 	if (queue_ns != UINT64_MAX)
-		ret[n++] = own_row("run-queue", COUNTER_RUN_QUEUE, queue_ns);
+		ret[n++] = own_row("run-queue", COUNTER_RUN_QUEUE, queue_ns, ran_ns);
 	if (stolen_ns != UINT64_MAX)
-		ret[n++] = own_row("stolen", COUNTER_STOLEN, stolen_ns);
+		ret[n++] = own_row("stolen", COUNTER_STOLEN, stolen_ns, 0);
 	return n;
 }

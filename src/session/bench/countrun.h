@@ -32,7 +32,9 @@ struct countrun_task {
 	uint64_t queue_ns; /* as last read */
 	uint64_t ran_ns;
 	uint64_t new_queue_ns;  /* since the last countrun_read */
+	uint64_t new_ran_ns;    /* likewise */
 	uint64_t part_queue_ns; /* of the last countrun_read, as are values */
+	uint64_t part_ran_ns;
 	char name[16];
 	struct counter_fds fds;
 	struct counter_value values[COUNTERS_MAX];
@@ -78,9 +80,10 @@ void countrun_read(struct countrun *r, struct countrun_part *ret);
 #define COUNTRUN_ROWS_MAX (COUNTERS_MAX + 2)
 /*
  * Rows of the events of the set, then, if known, those of run queue and stolen time. Without metrics.
- * @queue_ns, @stolen_ns: UINT64_MAX: no row. Returns their number; names belong to the set.
+ * @queue_ns, @stolen_ns: UINT64_MAX: no row; @ran_ns: CPU time of the threads of @queue_ns. Returns their number; names belong to the set.
  */
 size_t countrun_rows(struct counter_row *ret, const struct counter_set *set,
-		     const struct counter_value *values, uint64_t queue_ns, uint64_t stolen_ns);
+		     const struct counter_value *values, uint64_t queue_ns, uint64_t ran_ns,
+		     uint64_t stolen_ns);
 
 #endif

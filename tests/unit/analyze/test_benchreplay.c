@@ -343,3 +343,14 @@ TEST(bench_against_a_baseline_takes_waiting_into_the_floor)
 	bench_against(&a, &base, &now, 0.01);
 	CHECK(a.verdict == BENCH_SAME);
 }
+
+TEST(against_unknown_waiting_for_a_cpu_is_at_most_the_time_without_one)
+{
+	struct bench_sums s = {.wall = 100, .cpu = 40, .stolen = 10, .queue = 5};
+	CHECK(fabs(bench_busy(&s) - 0.15) < 1e-12);
+	s.queue = NAN; /* of children of a shell */
+	CHECK(fabs(bench_busy(&s) - 0.6) < 1e-12);
+	s.cpu = 250; /* of several threads at once */
+	CHECK(fabs(bench_busy(&s) - 0.1) < 1e-12);
+	CHECK(bench_busy(&(struct bench_sums){0}) == 0);
+}

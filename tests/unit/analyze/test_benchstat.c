@@ -259,7 +259,8 @@ static const struct counter_row made[] = {
 	 .role = COUNTER_RUN_QUEUE,
 	 .is_time = true,
 	 .is_own = true,
-	 .value = 0.5e9},
+	 .value = 0.5e9,
+	 .running_ns = 500000000},
 	{.name = "stolen",
 	 .role = COUNTER_STOLEN,
 	 .is_time = true,
@@ -291,7 +292,7 @@ TEST(countermetrics_are_those_of_perf_stat)
 		{800, "M/sec"},
 		{5, "of all L1-dcache accesses"},
 		{50, "of runnable time"},
-		{0.25, "CPUs, by the hypervisor"},
+		{0.25, "CPUs by the hypervisor"},
 	};
 	struct counter_row rows[ARRAY_LEN(made)];
 	copy(rows);

@@ -53,7 +53,7 @@ TEST(counters_that_took_turns_are_scaled_by_the_time_they_counted)
 static struct counter_row row_of(struct counter_set *set, const struct counter_value *v)
 {
 	struct counter_row rows[COUNTRUN_ROWS_MAX];
-	CHECK_U64(countrun_rows(rows, set, v, UINT64_MAX, UINT64_MAX), 1);
+	CHECK_U64(countrun_rows(rows, set, v, UINT64_MAX, 0, UINT64_MAX), 1);
 	return rows[0];
 }
 
