@@ -16,10 +16,11 @@ passed=0 failed=0 skipped=0
 capture() {
 	name=san_captures_$1
 	shift
-	timeout 60 "$assay" "$@" > log 2>&1 < /dev/null
+	timeout 200 "$assay" "$@" > log 2>&1 < /dev/null
 	status=$?
 	if grep -q 'WARNING: ThreadSanitizer' log || [ $status = 66 ] || [ $status = 124 ]; then
 		echo "not ok - $name"
+		echo "# exit $status"
 		grep -A 14 'WARNING: ThreadSanitizer' log | head -n 40 | sed 's/^/# /'
 		failed=$((failed + 1))
 	elif [ $status != 0 ]; then

@@ -70,7 +70,7 @@ static void start(struct run *r)
 	ASSERT(r->pid >= 0);
 	if (r->pid)
 		return;
-	alarm(120);
+	alarm(400); /* for hangs only: a virtual machine may run the sanitizers ten times slower */
 	ASSERT(dup2(fileno(r->output), STDOUT_FILENO) >= 0);
 	ASSERT(dup2(fileno(r->output), STDERR_FILENO) >= 0);
 	r->t->fn();

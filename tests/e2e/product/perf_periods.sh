@@ -13,7 +13,7 @@ record() {
 }
 record vary.data -e page-faults:u -F 200
 record fixed.data -e page-faults:u -c 500
-record every.data -e page-faults:u,cpu-clock:u -c 1000
+record every.data -e page-faults/period=1000/u,cpu-clock/period=1000000/u
 record several.data -e cpu-clock:u,page-faults:u,minor-faults:u -F 999
 record group.data -e '{page-faults:u,minor-faults:u}:S' -c 500
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "capture/perf/counters.h"
@@ -125,13 +126,15 @@ TEST(counters_count_the_page_faults_of_this_process)
 	CHECK(!counter_set_probe(&set, false, NULL));
 	CHECK(!counter_fds_open(&fds, &set, 0, -1, COUNTERS_INHERIT, NULL));
 	counter_fds_enable(&fds, &set);
-	size_t size = (size_t)PAGES * 4096;
-	volatile char *p = xmalloc(size + (64 << 20)); /* mapped anew */
+	const size_t size = (size_t)PAGES * 4096;
+	volatile char *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(p != MAP_FAILED);
 	for (size_t i = 0; i < size; i += 4096)
 		p[i] = 1;
 	counter_fds_read(&fds, &set, v);
 	counter_fds_close(&fds);
-	free((void *)p);
+	munmap((void *)p, size);
 	CHECK(v[1].value >= 1 && v[1].value <= PAGES + 50); /* 1 with huge pages */
 	CHECK(v[0].value > 0);
 }
