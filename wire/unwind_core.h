@@ -36,7 +36,7 @@
 
 /*
  * Whether a CFA is possible: aligned and above sp. It may equal sp in a leaf whose return address
- * is in a register.
+ * is in a register (unwind_step_special).
  */
 STEP_INLINE bool unwind_is_cfa_good(const struct walk *w, wire_u64 cfa)
 {
@@ -167,7 +167,10 @@ STEP_INLINE int unwind_step_special(struct walk *w, const struct unwind_special 
 			return end;
 		cfa += (wire_u64)(wire_s64)s->cfa_off2;
 	}
-	if (s->flags & SPECIAL_OTHER_STACK ? cfa & 7 : !unwind_is_cfa_good(w, cfa))
+	/* A leaf in a system call has is_call set, as vfork of the C library, which keeps its return
+	 * address in a register because the child overwrites the stack. */
+	bool is_popped = s->ra_kind == SPECIAL_IN_REG && cfa == w->sp && !(cfa & 7);
+	if (s->flags & SPECIAL_OTHER_STACK ? cfa & 7 : !is_popped && !unwind_is_cfa_good(w, cfa))
 		return WALK_BAD_FRAME;
 	int end = unwind_saved(w, cfa, s->ra_kind, s->ra_reg, s->ra_off, &ra);
 	if (end == STEP_OK)

@@ -51,6 +51,8 @@ $ASSAY cpu -F 1999 -o young.assay -- sh -c 'for i in $(seq 100); do "$0" burn 0.
 got=$(total young.folded 'main;just_burn')
 [ "$got" -ge 1000 ] || fail "young: $got samples in just_burn: $(tail -5 young.out)"
 at_least "$(whole young.folded)" 99 || fail "young: whole stacks $(whole young.folded) %"
+# The return address of vfork is in a register: the child overwrites the stack.
+! grep -q 'truncated\];vfork' young.folded || fail "young: $(grep -m 1 'truncated\];vfork' young.folded)"
 
 # A running target executes another program: what was published of the first one must not be used.
 mkfifo go && { sh -c 'read x < go; exec "$0" burn 0.5' "$TARGETS/lives" & changer=$!; } || exit 1
