@@ -8,7 +8,7 @@
  *	threads N   N threads that live at the same time, each burning a little, for 2 s
  *	churn       threads of 5 milliseconds, 200 of them, one after the other
  *	deep N      recursion N deep, burning at the bottom for 1.5 s
- *	idle        sleeps 30 s
+ *	idle        sleeps 300 s
  *	dlopen LIB  opens LIB and burns in its plugin_burn for 1 s
  *	unlink      removes its own file, burns 1.5 s in after_unlink
  *	burn S      S seconds in just_burn
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "doze"))
 		return run_doze(n);
 	if (!strcmp(what, "idle"))
-		return (int)sleep(30);
+		return (int)sleep(300);
 	if (!strcmp(what, "exec")) {
 		before_exec(0.3);
 		execl("/proc/self/exe", "after", "after", (char *)NULL);
