@@ -94,7 +94,8 @@ LIB=$(dirname "$self")
 ROOT=$(readlink -f "$LIB/../..")
 lanes=${E2E_LANES:-$(nproc)}
 [ "$lanes" -le 2 ] || lanes=2
-limit=${E2E_LIMIT:-300}
+# For hangs only: downloads and page faults may be slow.
+limit=${E2E_LIMIT:-600}
 tmp=$(mktemp -d)
 umask 022
 export ASSAY TARGETS LIB ROOT ASSAY_PROGRESS=never LC_ALL=C dir tmp limit

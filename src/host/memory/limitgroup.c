@@ -12,7 +12,9 @@
 
 #define POINTS_MAX    400
 #define SPACING_NS    10000000u /* between points at first */
-#define KILL_FREES_NS 100000000u
+#define KILL_FREES_NS (100 * NS_PER_MS) /* that a killed process needs to free its memory, at least */
+#define KILL_ENDS_NS  (5 * NS_PER_SEC)
+#define KILL_SHARE    0.8
 #define DATA_NS       5000000 /* between readings without a cgroup */
 
 struct limitgroup {
@@ -26,6 +28,8 @@ struct limitgroup {
 	uint64_t next_ns;
 	uint64_t nr_oom_kill; /* at the last sample */
 	struct limit_point last;
+	uint64_t kill_ends_ns; /* until then a killed process may be freeing its memory */
+	double kill_share;     /* of the sum, that the parts had before */
 	struct memgroup_numbers before;
 	struct limit_outcome outcome;
 };
@@ -135,6 +139,12 @@ static void add_point(struct limitgroup *l, const struct limit_point *p)
 	l->next_ns = p->time_ns + l->spacing_ns;
 }
 
+/* Which share of what is in use the parts add up to; the rest is the kernel's. */
+static double share_of_parts(const struct limit_point *p)
+{
+	return p->usage_bytes ? (double)(p->anon_bytes + p->file_bytes) / (double)p->usage_bytes : 0;
+}
+
 /*
  * Of a reading during a kill, one number is of before and one of after. The killed process frees for a
  * while, in which the parts fall before their sum does.
@@ -143,7 +153,14 @@ static void on_kill(struct limitgroup *l, const struct limit_point *p)
 {
 	/* the killed process may have freed memory since: the larger of two samples is used */
 	l->outcome.at_kill = p->usage_bytes > l->last.usage_bytes ? *p : l->last;
+	l->kill_share = share_of_parts(&l->last);
+	l->kill_ends_ns = p->time_ns + KILL_ENDS_NS;
 	l->next_ns = MAX(l->next_ns, p->time_ns + KILL_FREES_NS);
+}
+
+static bool is_during_kill(const struct limitgroup *l, const struct limit_point *p)
+{
+	return p->time_ns < l->kill_ends_ns && share_of_parts(p) < KILL_SHARE * l->kill_share;
 }
 
 /* Reads the pending events. Their content is not used: they only say that something happened. */
@@ -175,7 +192,7 @@ static void sample_group(struct limitgroup *l, uint64_t now)
 	if (l->outcome.numbers.nr_oom_kill > l->nr_oom_kill)
 		on_kill(l, &p);
 	/* What the kernel still counts in an empty group is not the command's use of memory. */
-	if (memgroup_has_processes(&l->group))
+	if (memgroup_has_processes(&l->group) && !is_during_kill(l, &p))
 		add_point(l, &p);
 	l->nr_oom_kill = l->outcome.numbers.nr_oom_kill;
 	l->last = p;
