@@ -32,6 +32,7 @@ enum bench_metric {
 struct bench_run {
 	uint64_t v[BENCH_METRIC_NR];                       /* times in ns, memory in bytes */
 	struct counter_value counters[BENCH_COUNTERS_MAX]; /* of the runner's events */
+	uint64_t end_ns;                                   /* CLOCK_MONOTONIC */
 	int exit_code;                                     /* as a shell reports it: 128 + signal */
 	bool peak_is_bound; /* the peak is at most the value (benchrunner.h) */
 };

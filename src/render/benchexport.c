@@ -102,6 +102,35 @@ static void put_change(struct json *j, const char *key, const struct bench_expor
 	json_end(j);
 }
 
+static void put_phases(struct json *j, const struct bench_export *e)
+{
+	if (!e->nr_phases)
+		return;
+	json_put_arr(j, "phases");
+	for (size_t i = 0; i < e->nr_phases; i++) {
+		const struct bench_export_phase *p = &e->phases[i];
+		json_obj(j);
+		json_put_str(j, "name", p->name);
+		if (p->nr) {
+			json_put_double(j, "share", p->share, 6);
+			put_seconds(j, "mean", p->mean_s);
+			put_seconds(j, "stddev", p->stddev_s);
+			put_seconds(j, "min", p->min_s);
+			put_seconds(j, "median", p->median_s);
+			put_seconds(j, "median_low", p->median_low_s);
+			put_seconds(j, "median_high", p->median_high_s);
+			put_seconds(j, "max", p->max_s);
+		}
+		put_change(j, "comparison", p->change);
+		json_put_arr(j, "times");
+		for (size_t k = 0; k < p->nr; k++)
+			json_double(j, p->values_s[k], DIGITS);
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void put_own(struct json *j, const struct bench_export *e)
 {
 	static const struct {
@@ -130,6 +159,7 @@ static void put_own(struct json *j, const struct bench_export *e)
 	put_seconds(j, "p99", e->p99_s);
 	put_seconds(j, "cold", e->cold_s);
 	put_each(j, e);
+	put_phases(j, e);
 	put_change(j, "comparison", e->change);
 	put_change(j, "baseline", e->against);
 	put_machine(j, e->machine);
@@ -212,14 +242,38 @@ void bench_export_csv(struct buf *to, const struct bench_export *e, size_t nr)
 	}
 }
 
-/* The unit in which the fastest command has a number of at least 1. */
+/* The unit in which the shortest time has a number of at least 1. */
 static double unit_of(const struct bench_export *e, size_t nr, const char **ret_name)
 {
 	double least = INFINITY;
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		least = MIN(least, e[i].mean_s);
+		for (size_t k = 0; k < e[i].nr_phases; k++)
+			if (e[i].phases[k].mean_s > 0)
+				least = MIN(least, e[i].phases[k].mean_s);
+	}
 	*ret_name = least < 1e-3 ? "us" : least < 1 ? "ms" : "s";
 	return least < 1e-3 ? 1e6 : least < 1 ? 1e3 : 1;
+}
+
+/* @times: mean, stddev, median, min, max; @without: what stands where there is no comparison. */
+static void add_times(struct buf *to, const double times[5], double factor,
+		      const struct bench_export_change *c, const char *without)
+{
+	buf_add_str(to, " | ");
+	num_add_double(to, times[0] * factor, 1);
+	if (isfinite(times[1]))
+		buf_addf(to, " \xc2\xb1 %s", num_double(times[1] * factor, 1).s);
+	for (size_t i = 2; i < 5; i++)
+		buf_addf(to, " | %s", num_double(times[i] * factor, 1).s);
+	buf_add_str(to, " | ");
+	if (!c)
+		buf_add_str(to, without);
+	else
+		buf_addf(to, "%s, %s", num_double(c->ratio, 3).s, c->verdict);
+	if (c && isfinite(c->low))
+		buf_addf(to, " [%s, %s]", num_double(c->low, 3).s, num_double(c->high, 3).s);
+	buf_add_str(to, " |\n");
 }
 
 void bench_export_markdown(struct buf *to, const struct bench_export *e, size_t nr)
@@ -231,23 +285,23 @@ void bench_export_markdown(struct buf *to, const struct bench_export *e, size_t 
 		 "|:---|---:|---:|---:|---:|---:|\n",
 		 unit, unit, unit, unit, nr && e[0].against ? "baseline" : "first");
 	for (size_t i = 0; i < nr; i++) {
-		const struct bench_export_change *c = e[i].change ?: e[i].against;
+		const struct bench_export *x = &e[i];
 		buf_add_str(to, "| ");
-		markdown_add_code(to, sv_from_str(e[i].command));
-		buf_add_str(to, " | ");
-		num_add_double(to, e[i].mean_s * factor, 1);
-		if (isfinite(e[i].stddev_s))
-			buf_addf(to, " \xc2\xb1 %s", num_double(e[i].stddev_s * factor, 1).s);
-		buf_addf(to, " | %s", num_double(e[i].median_s * factor, 1).s);
-		buf_addf(to, " | %s", num_double(e[i].min_s * factor, 1).s);
-		buf_addf(to, " | %s | ", num_double(e[i].max_s * factor, 1).s);
-		if (!c)
-			buf_add_str(to, i || e[0].against ? "" : "1");
-		else
-			buf_addf(to, "%s, %s", num_double(c->ratio, 3).s, c->verdict);
-		if (c && isfinite(c->low))
-			buf_addf(to, " [%s, %s]", num_double(c->low, 3).s,
-				 num_double(c->high, 3).s);
-		buf_add_str(to, " |\n");
+		markdown_add_code(to, sv_from_str(x->command));
+		add_times(to, (double[]){x->mean_s, x->stddev_s, x->median_s, x->min_s, x->max_s},
+			  factor, x->change ?: x->against, i || e[0].against ? "" : "1");
+		for (size_t k = 0; k < x->nr_phases; k++) {
+			const struct bench_export_phase *p = &x->phases[k];
+			if (!p->nr)
+				continue;
+			buf_add_str(to, "| ");
+			markdown_add_code(to, sv_from_str(x->command));
+			buf_add_str(to, ": ");
+			markdown_add_code(to, sv_from_str(p->name));
+			add_times(to,
+				  (double[]){p->mean_s, p->stddev_s, p->median_s, p->min_s,
+					     p->max_s},
+				  factor, p->change, i ? "" : "1");
+		}
 	}
 }

@@ -25,6 +25,15 @@ struct bench_export_change {
 	uint64_t nr_runs;
 };
 
+struct bench_export_phase {
+	const char *name;
+	double *values_s; /* of runs or repeats */
+	size_t nr;
+	double share; /* of the run; NAN: not known */
+	double mean_s, stddev_s, min_s, median_s, median_low_s, median_high_s, max_s;
+	const struct bench_export_change *change; /* NULL: not compared */
+};
+
 struct bench_export {
 	const char *command;
 	double mean_s, stddev_s, median_s, mad_s, min_s, max_s, user_s, system_s;
@@ -39,6 +48,8 @@ struct bench_export {
 	const double *each; /* values of --each; NULL: none */
 	size_t nr_each;
 	bool each_is_time;
+	const struct bench_export_phase *phases;
+	size_t nr_phases;
 	const struct bench_export_parameter *parameters;
 	size_t nr_parameters;
 	const struct bench_machine *machine;

@@ -6,6 +6,7 @@
 
 #include "analyze/bench/benchcounters.h"
 #include "analyze/bench/benchnoise.h"
+#include "analyze/bench/benchphases.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/num.h"
@@ -30,42 +31,21 @@ void bench_metric_values(double *to, const struct bench_subject_data *s, enum be
 size_t bench_series(double **ret, const struct bench_data *d, size_t subject)
 {
 	const struct bench_subject_data *s = &d->subjects[subject];
-	double *v = xmalloc(MAX(MAX(s->nr_runs, s->nr_each), (size_t)1) * sizeof(*v));
-	size_t n = 0;
+	double *v = xmalloc(MAX(MAX(s->nr_runs, s->each.n), (size_t)1) * sizeof(*v));
 	*ret = v;
-	if (!d->has_each) {
-		bench_metric_values(v, s, BENCH_WALL);
-		return s->nr_runs;
-	}
-	for (size_t i = 0; i < s->nr_each; i++) {
-		bool is_first = !i || s->each_run[i] != s->each_run[i - 1];
-		bool has_next = i + 1 < s->nr_each && s->each_run[i + 1] == s->each_run[i];
-		if (!is_first || !has_next) /* the only value of its run is kept */
-			v[n++] = s->each[i];
-	}
-	return n;
+	if (d->has_each)
+		return bench_printed_series(v, &s->each);
+	bench_metric_values(v, s, BENCH_WALL);
+	return s->nr_runs;
 }
 
-/* One value for each run: of several that it printed, their median without the first; NAN: none. */
 static void run_values(double *to, const struct bench_data *d, size_t subject)
 {
 	const struct bench_subject_data *s = &d->subjects[subject];
-	if (!d->has_each) {
+	if (d->has_each)
+		bench_printed_medians(to, s->nr_runs, &s->each);
+	else
 		bench_metric_values(to, s, BENCH_WALL);
-		return;
-	}
-	CLEANUP(free_p) double *scratch = xmalloc(MAX(s->nr_each, (size_t)1) * sizeof(*scratch));
-	size_t at = 0;
-	for (size_t i = 0; i < s->nr_runs; i++) {
-		size_t first = at;
-		while (at < s->nr_each && s->each_run[at] == i)
-			at++;
-		first += at - first > 1;
-		size_t n = at - first;
-		memcpy(scratch, s->each + first, n * sizeof(*scratch));
-		bench_sort(scratch, n);
-		to[i] = n ? bench_quantile_sorted(scratch, n, 0.5) : NAN;
-	}
 }
 
 const char *bench_invalid(struct arena *a, const struct bench_data *d)
@@ -86,7 +66,7 @@ const char *bench_invalid(struct arena *a, const struct bench_data *d)
 		return arena_fmt(a, "'%s' takes no longer than the shell that starts it (%s)",
 				 s->name, num_ns(s->shell->v[BENCH_WALL]).s);
 	}
-	return NULL;
+	return bench_phases_invalid(a, d);
 }
 
 /* ---- comparison ------------------------------------------------------------------------------- */
@@ -98,19 +78,13 @@ const char *bench_verdict_name(enum bench_verdict v)
 	return names[v];
 }
 
-void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
-		   size_t nr_blocks)
+void bench_outcome_of(struct bench_outcome *ret, const struct bench_data *d, const double *base,
+		      const double *other, size_t nr_blocks, size_t nr_comparisons)
 {
 	*ret = (struct bench_outcome){BENCH_INCONCLUSIVE, {0}};
-	size_t fit = MIN(d->subjects[0].nr_runs, d->subjects[subject].nr_runs) / 2;
-	nr_blocks = MIN(nr_blocks, fit);
 	if (!nr_blocks)
 		return;
-	CLEANUP(free_p) double *base = xmalloc(d->subjects[0].nr_runs * sizeof(*base));
-	CLEANUP(free_p) double *other = xmalloc(d->subjects[subject].nr_runs * sizeof(*other));
 	CLEANUP(free_p) struct bench_block *blocks = xmalloc(nr_blocks * sizeof(*blocks));
-	run_values(base, d, 0);
-	run_values(other, d, subject);
 	double least = d->has_each ? 1e-300 : 1; /* ns */
 	for (size_t i = 0; i < nr_blocks; i++) {
 		for (size_t k = 0; k < 2; k++) { /* a run may take less than the shell's median */
@@ -119,10 +93,10 @@ void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t
 		}
 	}
 	struct bench_plan plan;
-	bench_plan_init(&plan, MAX(d->nr_blocks, nr_blocks), d->nr_subjects - 1);
+	bench_plan_init(&plan, MAX(d->nr_blocks, nr_blocks), nr_comparisons);
 	if (!d->has_early_looks) {
 		plan.blocks[0] = plan.blocks[plan.nr_looks - 1];
-		plan.alpha[0] = 0.05 / (double)(d->nr_subjects - 1);
+		plan.alpha[0] = 0.05 / (double)nr_comparisons;
 		plan.nr_looks = 1;
 	}
 	bool is_over;
@@ -130,6 +104,18 @@ void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t
 	if (ret->verdict == BENCH_INCONCLUSIVE && !is_over) /* stopped between two looks */
 		bench_compare(&ret->ratio, blocks, nr_blocks, plan.alpha[plan.nr_looks - 1],
 			      d->least);
+}
+
+void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
+		   size_t nr_blocks)
+{
+	size_t nr[] = {d->subjects[0].nr_runs, d->subjects[subject].nr_runs};
+	CLEANUP(free_p) double *base = xmalloc(MAX(nr[0], (size_t)1) * sizeof(*base));
+	CLEANUP(free_p) double *other = xmalloc(MAX(nr[1], (size_t)1) * sizeof(*other));
+	run_values(base, d, 0);
+	run_values(other, d, subject);
+	bench_outcome_of(ret, d, base, other, MIN(nr_blocks, MIN(nr[0], nr[1]) / 2),
+			 d->nr_subjects - 1);
 }
 
 static void session_of(struct bench_session *ret, const struct bench_data *d, size_t subject,
@@ -236,8 +222,8 @@ static void add_cold(struct report *r, const struct bench_data *d, size_t subjec
 {
 	const struct bench_subject_data *s = &d->subjects[subject];
 	double cold = NAN;
-	if (d->has_each && s->nr_each > 1 && s->each_run[1] == s->each_run[0])
-		cold = s->each[0];
+	if (d->has_each && s->each.n > 1 && s->each.run[1] == s->each.run[0])
+		cold = s->each.v[0];
 	else if (!d->has_each && s->cold)
 		cold = MAX((double)s->cold->v[BENCH_WALL] -
 				   (s->shell ? (double)s->shell->v[BENCH_WALL] : 0),
@@ -528,6 +514,7 @@ struct report *bench_report(const struct bench_data *d)
 	for (size_t i = 0; i < d->nr_subjects && !invalid; i++)
 		if (d->subjects[i].baseline)
 			add_against(r, d, i);
+	bench_phases(r, d);
 	add_metrics(r, d, CELL_NS, "times", "time", time_columns);
 	add_metrics(r, d, CELL_BYTES, "memory", "memory", memory_columns);
 	add_metrics(r, d, CELL_FLOAT, "counts", "counts", count_columns);

@@ -12,6 +12,15 @@
 #include "base/base.h"
 #include "model/benchrun.h"
 
+/* Values that a program printed, of all runs in order. */
+struct bench_printed {
+	const double *v;   /* times in ns, or plain numbers */
+	const size_t *run; /* of each value: index of the run */
+	size_t n;
+	bool has_plain;      /* numbers without a unit of time */
+	uint64_t nr_at_once; /* phases whose start and end were read together */
+};
+
 struct bench_subject_data {
 	const char *name;
 	const struct bench_run *runs;
@@ -21,18 +30,18 @@ struct bench_subject_data {
 	uint64_t nr_failed;
 	const struct bench_machine *machine;
 	const struct bench_session *baseline; /* NULL: none */
-	/* Values that the program printed, of all runs in order; each_run: index of the run. */
-	const double *each;
-	const size_t *each_run;
-	size_t nr_each;
+	struct bench_printed each;
+	const struct bench_printed *phases; /* bench_data.nr_phases */
 };
 
 struct bench_data {
 	const struct bench_subject_data *subjects;
 	size_t nr_subjects;
 	bool has_each;
-	bool each_is_time; /* values in ns; else plain numbers */
-	double work;       /* units done by a run; 0: not given */
+	bool each_is_time;         /* values in ns; else plain numbers */
+	const char *const *phases; /* their names */
+	size_t nr_phases;
+	double work; /* units done by a run; 0: not given */
 	const char *unit;
 	double least;                       /* the smallest change of interest, 0.01 */
 	size_t nr_blocks;                   /* planned; 0: one command */
@@ -58,6 +67,9 @@ struct bench_outcome {
 /* The verdict on @subject against the first one by the blocks so far. */
 void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
 		   size_t nr_blocks);
+/* The same by values of the runs of the first command and another, with @nr_comparisons in all. */
+void bench_outcome_of(struct bench_outcome *ret, const struct bench_data *d, const double *base,
+		      const double *other, size_t nr_blocks, size_t nr_comparisons);
 /* The same against its baseline, which it must have. */
 void bench_outcome_against(struct bench_against *ret, const struct bench_data *d, size_t subject);
 const char *bench_verdict_name(enum bench_verdict v);

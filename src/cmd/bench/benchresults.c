@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/bench/benchphases.h"
 #include "base/file/file.h"
 #include "base/mem.h"
 
@@ -12,6 +13,8 @@
 struct data {
 	struct bench_data d;
 	struct bench_subject_data *subjects;
+	struct bench_printed *printed; /* of each command, by each pattern */
+	const char **phases;
 	struct buf governor;
 	struct counter_row counters[COUNTRUN_ROWS_MAX];
 };
@@ -19,14 +22,45 @@ struct data {
 static void data_release(struct data *d)
 {
 	free(d->subjects);
+	free(d->printed);
+	free(d->phases);
 	buf_release(&d->governor);
+}
+
+/* Of complete runs only: a stop may have come in the middle. */
+static struct bench_printed printed_of(const struct bench_values *v, size_t nr_runs)
+{
+	struct bench_printed ret = {
+		.v = v->values.p,
+		.run = v->runs.p,
+		.has_plain = v->has_plain,
+		.nr_at_once = v->nr_at_once,
+	};
+	while (ret.n < v->values.n && ret.run[ret.n] < nr_runs)
+		ret.n++;
+	return ret;
+}
+
+static void read_governor(struct buf *to)
+{
+	if (!file_read(to, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", 64, NULL) &&
+	    to->n && to->p[to->n - 1] == '\n')
+		to->p[--to->n] = 0;
 }
 
 static void data_init(struct data *ret, const struct bench_results *r)
 {
 	size_t nr = r->commands->subjects.n;
+	const struct bench_patterns *patterns = r->lines[0].patterns;
+	size_t nr_phases = patterns->n - r->has_each;
 	bool has_time = true;
-	*ret = (struct data){.subjects = xcalloc(nr, sizeof(*ret->subjects))};
+	*ret = (struct data){
+		.subjects = xcalloc(nr, sizeof(*ret->subjects)),
+		.printed = xcalloc(nr * patterns->n, sizeof(*ret->printed)),
+		.phases = xcalloc(nr_phases, sizeof(*ret->phases)),
+	};
+	for (size_t k = 0; k < nr_phases; k++)
+		ret->phases[k] = patterns->p[k].name;
 	for (size_t i = 0; i < nr; i++) {
 		const struct bench_subject *s = &r->commands->subjects.p[i];
 		struct bench_subject_data *to = &ret->subjects[i];
@@ -42,19 +76,16 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		const struct bench_baseline_row *row =
 			r->baseline ? bench_baseline_find(r->baseline, s->name, nr) : NULL;
 		to->baseline = row ? &row->session : NULL;
-		if (!r->lines)
+		struct bench_printed *printed = &ret->printed[i * patterns->n];
+		for (size_t k = 0; k < patterns->n; k++)
+			printed[k] = printed_of(&r->lines[i].values[k], s->runs.n);
+		to->phases = printed;
+		if (!r->has_each)
 			continue;
-		to->each = r->lines[i].values.p;
-		to->each_run = r->lines[i].runs.p;
-		/* of complete runs only: a stop may have come in the middle */
-		while (to->nr_each < r->lines[i].values.n && to->each_run[to->nr_each] < s->runs.n)
-			to->nr_each++;
-		has_time &= !r->lines[i].has_plain;
+		to->each = printed[nr_phases];
+		has_time &= !to->each.has_plain;
 	}
-	if (!file_read(&ret->governor, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", 64,
-		       NULL) &&
-	    ret->governor.n && ret->governor.p[ret->governor.n - 1] == '\n')
-		ret->governor.p[--ret->governor.n] = 0;
+	read_governor(&ret->governor);
 	static const struct counter_value none[COUNTERS_MAX];
 	size_t nr_counters =
 		countrun_rows(ret->counters, r->counters, none, UINT64_MAX, 0, UINT64_MAX);
@@ -63,8 +94,10 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		.nr_counters = nr_counters,
 		.subjects = ret->subjects,
 		.nr_subjects = nr,
-		.has_each = r->lines != NULL,
+		.has_each = r->has_each,
 		.each_is_time = has_time,
+		.phases = ret->phases,
+		.nr_phases = nr_phases,
 		.work = r->work,
 		.unit = r->unit,
 		.least = r->least,
@@ -77,6 +110,15 @@ static void data_init(struct data *ret, const struct bench_results *r)
 	};
 }
 
+/* A phase that cannot be compared waits for nothing. */
+static bool is_phase_open(const struct bench_data *d, size_t subject, size_t phase,
+			  size_t nr_blocks)
+{
+	struct bench_outcome o;
+	bench_phase_outcome(&o, d, subject, phase, nr_blocks);
+	return o.ratio.nr_blocks && o.verdict == BENCH_INCONCLUSIVE;
+}
+
 bool bench_results_decided(const struct bench_results *r, size_t nr_blocks)
 {
 	CLEANUP(data_release) struct data data;
@@ -86,6 +128,9 @@ bool bench_results_decided(const struct bench_results *r, size_t nr_blocks)
 		bench_outcome(&o, &data.d, i, nr_blocks);
 		if (o.verdict == BENCH_INCONCLUSIVE)
 			return false;
+		for (size_t k = 0; k < data.d.nr_phases; k++)
+			if (is_phase_open(&data.d, i, k, nr_blocks))
+				return false;
 	}
 	return true;
 }
@@ -135,7 +180,19 @@ struct row {
 	double *each;
 	struct bench_export_change change;
 	struct bench_export_change against;
+	struct bench_export_phase *phases;
+	struct bench_export_change *phase_changes;
 };
+
+static void row_release(struct row *row, const struct bench_data *d)
+{
+	for (size_t k = 0; k < d->nr_phases; k++)
+		free(row->phases[k].values_s);
+	free(row->phases);
+	free(row->phase_changes);
+	free(row->times_s);
+	free(row->each);
+}
 
 static double mean_s(const struct bench_subject_data *s, enum bench_metric m)
 {
@@ -176,6 +233,46 @@ static void fill_against(struct row *row, struct bench_export *e, const struct b
 	bench_outcome_against(&a, d, i);
 	row->against = change_of(a.verdict, &a.ratio, a.ratio.nr_blocks);
 	e->against = &row->against;
+}
+
+static void fill_phase(struct bench_export_phase *to, struct bench_export_change *change,
+		       const struct bench_data *d, size_t i, size_t k)
+{
+	struct bench_outcome o;
+	struct bench_summary sum;
+	to->name = d->phases[k];
+	to->nr = bench_phase_series(&to->values_s, d, i, k);
+	to->share = bench_phase_share(d, i, k) / 100;
+	if (!to->nr)
+		return;
+	bench_summarize(&sum, to->values_s, to->nr);
+	for (size_t n = 0; n < to->nr; n++)
+		to->values_s[n] /= 1e9;
+	to->mean_s = sum.mean / 1e9;
+	to->stddev_s = sum.stddev / 1e9;
+	to->min_s = sum.min / 1e9;
+	to->median_s = sum.median / 1e9;
+	to->median_low_s = sum.interval.low / 1e9;
+	to->median_high_s = sum.interval.high / 1e9;
+	to->max_s = sum.max / 1e9;
+	if (!i)
+		return;
+	bench_phase_outcome(&o, d, i, k, SIZE_MAX);
+	if (!o.ratio.nr_blocks)
+		return;
+	*change = change_of(o.verdict, &o.ratio, 2 * o.ratio.nr_blocks);
+	to->change = change;
+}
+
+static void fill_phases(struct row *row, struct bench_export *e, const struct bench_data *d,
+			size_t i)
+{
+	row->phases = xcalloc(d->nr_phases, sizeof(*row->phases));
+	row->phase_changes = xcalloc(d->nr_phases, sizeof(*row->phase_changes));
+	for (size_t k = 0; k < d->nr_phases; k++)
+		fill_phase(&row->phases[k], &row->phase_changes[k], d, i, k);
+	e->phases = row->phases;
+	e->nr_phases = d->nr_phases;
 }
 
 static void fill_export(struct bench_export *e, struct row *row, const struct bench_results *r,
@@ -220,6 +317,7 @@ static void fill_export(struct bench_export *e, struct row *row, const struct be
 	e->counters = d->counters;
 	e->nr_counters = d->nr_counters;
 	e->machine = s->machine;
+	fill_phases(row, e, d, i);
 	if (s->baseline)
 		fill_against(row, e, d, i);
 	if (i)
@@ -241,8 +339,6 @@ void bench_results_export(const struct bench_results *r, struct buf *to,
 			nr_filled++;
 		}
 	write(to, e, nr_filled);
-	for (size_t i = 0; i < nr_filled; i++) {
-		free(rows[i].times_s);
-		free(rows[i].each);
-	}
+	for (size_t i = 0; i < nr_filled; i++)
+		row_release(&rows[i], &data.d);
 }

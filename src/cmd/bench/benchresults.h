@@ -12,7 +12,8 @@
 
 struct bench_results {
 	const struct bench_commands *commands;
-	const struct bench_lines *lines; /* of each command; NULL: wall time is what counts */
+	const struct bench_lines *lines; /* of each command */
+	bool has_each;                   /* by the last pattern of lines; the others are phases */
 	const struct counter_set *counters;
 	const struct bench_machine *machines;  /* for each command */
 	const struct bench_baseline *baseline; /* NULL: none */

@@ -46,6 +46,7 @@ struct bench_opts {
 	bool shows_output;
 	const char *each;
 	bool has_metric_lines;
+	struct opt_list phases;
 	double work;
 	const char *unit;
 	struct opt_list events;
@@ -124,6 +125,9 @@ static const struct opt value_table[] = {
 		"SPENT: ([0-9.]+) ms'; the program runs once unless --runs says otherwise"),
 	OPT_FLAG(0, "each-metric", struct bench_opts, has_metric_lines,
 		 "the same for the execution times in [METRIC] lines of ethrex, old and new form"),
+	OPT_LIST(0, "phase", struct bench_opts, phases, "NAME=REGEX",
+		 "times of a part of each run: as --each by a group of the pattern; without a "
+		 "group, from the matching output line to the next such line of another phase"),
 	OPT_LIST('e', "event", struct bench_opts, events, "EVENT,...",
 		 "count these events, too, by the names of perf list (default: cycles, "
 		 "instructions, branches, caches, if there are hardware counters)"),
@@ -166,7 +170,8 @@ static const char examples[] =
 	"assay bench 'old/app in' 'new/app in'\tis the new one slower?\n"
 	"assay bench --vs ./new -- ./old\tthe same without a shell\n"
 	"assay bench -L n 1,2,4,8 './app -j {n}'\tone command for each value\n"
-	"assay bench --each 'took ([0-9.]+) ms' -- ./replay\trepeats inside one process\n";
+	"assay bench --each 'took ([0-9.]+) ms' -- ./replay\trepeats inside one process\n"
+	"assay bench --phase 'load=^loading' --phase 'run=^running' -- ./job\tparts of a run\n";
 
 /* ---- the runs -------------------------------------------------------------------------------- */
 
@@ -174,7 +179,8 @@ struct job {
 	const struct bench_opts *o;
 	struct bench_commands commands;
 	struct bench_lines *lines; /* of each command */
-	struct regex *re;
+	struct bench_patterns patterns;
+	bool has_each;
 	struct bench_run shell;
 	struct progress progress;
 	struct arena arena;
@@ -194,7 +200,7 @@ static void job_release(struct job *j)
 	for (size_t i = 0; j->lines && i < j->commands.subjects.n; i++)
 		bench_lines_release(&j->lines[i]);
 	free(j->lines);
-	regex_free(j->re);
+	bench_patterns_release(&j->patterns);
 	bench_commands_release(&j->commands);
 	bench_profile_release(&j->profile);
 	bench_baseline_release(&j->baseline);
@@ -205,7 +211,8 @@ static void fill_results(struct bench_results *ret, const struct job *j)
 {
 	*ret = (struct bench_results){
 		.commands = &j->commands,
-		.lines = j->re ? j->lines : NULL,
+		.lines = j->lines,
+		.has_each = j->has_each,
 		.counters = &j->counters,
 		.machines = j->machines,
 		.baseline = j->o->against ? &j->baseline : NULL,
@@ -249,23 +256,21 @@ static bool is_decided(void *ctx, size_t nr_blocks)
 	return bench_results_decided(&results, nr_blocks);
 }
 
-/* Begins a run with @p NULL. */
 static void on_output(void *ctx, size_t subject, const char *p, size_t n)
 {
 	struct job *j = ctx;
+	if (j->patterns.n)
+		bench_lines_add(&j->lines[subject], p, n, clock_mono_ns());
+}
+
+static void on_end(void *ctx, size_t subject, uint64_t end_ns)
+{
+	struct job *j = ctx;
 	struct bench_lines *l = &j->lines[subject];
-	if (!j->re)
-		return;
-	if (p) {
-		bench_lines_add(l, p, n);
-		return;
-	}
-	bench_lines_end(l);
+	bench_lines_end(l, end_ns);
 	l->run_idx = j->commands.subjects.p[subject].runs.n;
-	if (!l->run_idx) { /* what warm-up runs printed */
-		vec_clear(&l->values);
-		vec_clear(&l->runs);
-	}
+	if (!l->run_idx) /* it was the cold run, or one to warm up */
+		bench_lines_clear(l);
 }
 
 static int run_all(struct job *j, struct bench_runner *runner, struct err *err)
@@ -276,7 +281,8 @@ static int run_all(struct job *j, struct bench_runner *runner, struct err *err)
 		.subjects = c->subjects.p,
 		.nr_subjects = c->subjects.n,
 		.nr_warmups = o->nr_warmups,
-		.has_no_cold = j->re && c->subjects.n == 1, /* its first value is the cold one */
+		.has_no_cold =
+			j->has_each && c->subjects.n == 1, /* its first value is the cold one */
 		.nr_exact = o->nr_exact,
 		.nr_min = o->nr_min,
 		.nr_max = o->nr_max,
@@ -287,6 +293,7 @@ static int run_all(struct job *j, struct bench_runner *runner, struct err *err)
 		.on_plan = on_plan,
 		.is_decided = is_decided,
 		.on_output = on_output,
+		.on_end = on_end,
 		.ctx = j,
 	};
 	if (loop.has_no_cold && !o->nr_exact && !o->for_ns)
@@ -296,8 +303,6 @@ static int run_all(struct job *j, struct bench_runner *runner, struct err *err)
 	progress_init(&j->progress, "benchmark");
 	int rc = bench_loop_run(&loop, runner, err);
 	progress_release(&j->progress);
-	for (size_t i = 0; j->re && i < c->subjects.n; i++)
-		bench_lines_end(&j->lines[i]);
 	return rc;
 }
 
@@ -309,7 +314,7 @@ static int measure(struct job *j, struct err *err)
 	CLEANUP(cpuquota_release) struct cpuquota quota = {0};
 	if (o->shows_output || (o->output && !strcmp(o->output, "inherit")))
 		io.output = BENCH_OUTPUT_INHERIT;
-	else if (j->re || (o->output && !strcmp(o->output, "pipe")))
+	else if (j->patterns.n || (o->output && !strcmp(o->output, "pipe")))
 		io.output = BENCH_OUTPUT_PIPE;
 	else if (o->output && strcmp(o->output, "null") != 0)
 		io.output = BENCH_OUTPUT_FILE;
@@ -406,8 +411,9 @@ static int check(const struct bench_opts *o, struct err *err)
 {
 	if (o->each && o->has_metric_lines)
 		return err_set(err, -EINVAL, "--each excludes --each-metric");
-	if ((o->each || o->has_metric_lines) && (o->output || o->shows_output))
-		return err_set(err, -EINVAL, "--each reads the output: --output excludes it");
+	if ((o->each || o->has_metric_lines || o->phases.n) && (o->output || o->shows_output))
+		return err_set(err, -EINVAL,
+			       "--each and --phase read the output: --output excludes them");
 	if (o->nr_exact && (o->nr_min != BENCH_MIN_RUNS || o->nr_max || o->for_ns))
 		return err_set(err, -EINVAL, "--runs excludes --min-runs, --max-runs and --for");
 	if (o->nr_max && o->nr_max < o->nr_min && o->nr_min != BENCH_MIN_RUNS)
@@ -435,7 +441,7 @@ static int read_baseline(struct job *j, struct err *err)
 			return err_hint(err, "it has those of '%s'; -n NAME names a command",
 					j->baseline.rows.p[0].command);
 		}
-		if ((row->each.n > 0) != (j->re != NULL))
+		if ((row->each.n > 0) != j->has_each)
 			return err_set(err, -EINVAL, "'%s' was made %s --each", path,
 				       row->each.n ? "with" : "without");
 	}
@@ -474,14 +480,14 @@ static int prepare_job(struct job *j, const struct opt_args *args, struct err *e
 	if (j->counters.events.n > BENCH_COUNTERS_MAX)
 		return err_set(err, -EINVAL, "-e: at most %zu events besides the default ones",
 			       BENCH_COUNTERS_MAX - NR_BENCH_EVENTS);
+	for (size_t i = 0; i < o->phases.n; i++)
+		TRY(bench_patterns_add_phase(&j->patterns, &j->arena, o->phases.p[i], err));
 	if (pattern)
-		TRY(regex_new(&j->re, pattern, 0, err));
-	if (j->re && !regex_has_group(j->re))
-		return err_set(err, -EINVAL, "--each '%s' has no group (...) around the number",
-			       pattern);
+		TRY(bench_patterns_add_each(&j->patterns, pattern, err));
+	j->has_each = pattern != NULL;
 	j->lines = xcalloc(j->commands.subjects.n, sizeof(*j->lines));
 	for (size_t i = 0; i < j->commands.subjects.n; i++)
-		j->lines[i].re = j->re;
+		bench_lines_init(&j->lines[i], &j->patterns);
 	return read_baseline(j, err);
 }
 

@@ -1,10 +1,19 @@
 /*
- * Values that a program prints, one for each line that matches a pattern; the first capturing group is
- * the number, and the unit is what follows it: ns, us, ms, s or min make it a time.
+ * What the lines that a program prints say: values, and when its phases begin.
+ *
+ * A pattern with a group takes a value from each line that matches: the number is the first group, and
+ * the unit is what follows it: ns, us, ms, s or min make it a time. A pattern without a group is a
+ * boundary: its phase begins when such a line is read, and ends when the next line of a boundary is
+ * read, or with the run; the time between is the value.
+ *
+ *	bench_lines_add(l, p, n, now)     the output of a run, in pieces
+ *	bench_lines_end(l, end)           the run has ended
+ *	l->run_idx = ...                  of the next run
  */
 #ifndef ASSAY_SESSION_BENCH_BENCHLINES_H
 #define ASSAY_SESSION_BENCH_BENCHLINES_H
 
+#include "base/arena.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -18,21 +27,50 @@
 
 #define BENCH_LINE_MAX 65536 /* longer lines are cut */
 
-struct bench_lines {
-	struct regex *re;   /* borrowed */
-	struct buf line;    /* begun, not ended yet */
-	size_t run_idx;     /* of the values that come; the caller counts */
+struct bench_pattern {
+	const char *name; /* of the phase; NULL: that of --each */
+	struct regex *re;
+	bool is_boundary;
+};
+
+struct bench_patterns {
+	struct bench_pattern *p;
+	size_t n;
+	size_t cap;
+};
+
+void bench_patterns_release(struct bench_patterns *p);
+/* @text: NAME=REGEX; the name is put into the arena. */
+int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const char *text,
+			     struct err *err);
+int bench_patterns_add_each(struct bench_patterns *p, const char *regex, struct err *err);
+
+/* Of a pattern, in one command's output. */
+struct bench_values {
 	VEC(double) values; /* times in ns */
 	VEC(size_t) runs;   /* of each value: run_idx */
 	bool has_time;      /* a value had a unit of time */
 	bool has_plain;     /* a value had none */
 	uint64_t nr_not_numbers;
+	uint64_t nr_at_once; /* the boundary at the end was read together with that at the start */
 };
 
+struct bench_lines {
+	const struct bench_patterns *patterns; /* borrowed */
+	struct bench_values *values;           /* of each pattern */
+	struct buf line;                       /* begun, not ended yet */
+	size_t run_idx;                        /* of the values that come; the caller counts */
+	size_t open;                           /* the phase that a boundary has begun */
+	uint64_t open_ns;                      /* 0: none */
+};
+
+void bench_lines_init(struct bench_lines *l, const struct bench_patterns *patterns);
 void bench_lines_release(struct bench_lines *l);
-/* Takes a piece of the output, of any size. */
-void bench_lines_add(struct bench_lines *l, const char *p, size_t n);
-/* The output has ended: the last line may have no newline. */
-void bench_lines_end(struct bench_lines *l);
+/* Takes a piece of the output, of any size, read at @at_ns. */
+void bench_lines_add(struct bench_lines *l, const char *p, size_t n, uint64_t at_ns);
+/* The run ended at @end_ns: the last line may have no newline. */
+void bench_lines_end(struct bench_lines *l, uint64_t end_ns);
+/* Forgets all values. */
+void bench_lines_clear(struct bench_lines *l);
 
 #endif

@@ -35,6 +35,12 @@ static void on_output(void *ctx, const char *p, size_t n)
 		st->l->on_output(st->l->ctx, st->subject, p, n);
 }
 
+static void on_end(const struct state *st, size_t i, const struct bench_run *run)
+{
+	if (st->l->on_end)
+		st->l->on_end(st->l->ctx, i, run->end_ns);
+}
+
 static int run_helper_command(struct state *st, const char *what, char *const *argv,
 			      struct err *err)
 {
@@ -57,7 +63,6 @@ static int run_subject(struct state *st, size_t i, uint64_t nr, struct bench_run
 	struct bench_subject *s = &st->l->subjects[i];
 	TRY(run_helper_command(st, "prepare", s->prepare, err));
 	st->subject = i;
-	on_output(st, NULL, 0);
 	TRY(bench_runner_run(st->r, s->argv, st->l->is_padded ? BENCH_RUN_PADDED : 0, iteration,
 			     on_output, st, ret, err));
 	s->nr_failed += ret->exit_code != 0;
@@ -88,6 +93,7 @@ static int run_measured(struct state *st, size_t i, struct err *err)
 	show_progress(st);
 	TRY(run_subject(st, i, s->nr_before + s->runs.n, &run, err));
 	vec_push(&s->runs, run);
+	on_end(st, i, &run);
 	st->nr_done++;
 	return 0;
 }
@@ -101,6 +107,7 @@ static int run_first(struct state *st, struct err *err)
 		for (uint64_t k = 0; k < MAX(l->nr_warmups, (uint64_t)!l->has_no_cold); k++) {
 			show_progress(st);
 			TRY(run_subject(st, i, s->nr_before, &s->cold, err));
+			on_end(st, i, &s->cold);
 			s->nr_before++;
 		}
 		s->has_cold = !l->nr_warmups && !l->has_no_cold;

@@ -43,6 +43,7 @@ struct region {
 	int failure;       /* errno of the exec; 0: it was started */
 	int status;
 	uint64_t wall_ns;
+	uint64_t end_ns;
 	struct rusage used;
 	char schedstat[64];
 	uint64_t helper_bytes;
@@ -162,7 +163,8 @@ static void run_once(struct helper *h)
 	} else {
 		while (waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT) && errno == EINTR)
 			;
-		g->wall_ns = clock_mono_ns() - start - g->opening_ns;
+		g->end_ns = clock_mono_ns();
+		g->wall_ns = g->end_ns - start - g->opening_ns;
 		read_schedstat(g, pid);
 		read_counters(g);
 		while (wait4(pid, &g->status, 0, &g->used) < 0 && errno == EINTR)
@@ -476,6 +478,7 @@ static void fill(struct bench_run *run, const struct region *g, uint64_t stolen_
 		      [BENCH_MIGRATIONS] = nr_migrations(g),
 		      [BENCH_BLOCKS_IN] = (uint64_t)u->ru_inblock,
 		      [BENCH_BLOCKS_OUT] = (uint64_t)u->ru_oublock},
+		.end_ns = g->end_ns,
 		.exit_code =
 			WIFSIGNALED(g->status) ? 128 + WTERMSIG(g->status) : WEXITSTATUS(g->status),
 		.peak_is_bound = peak <= g->helper_bytes,

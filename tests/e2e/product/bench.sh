@@ -61,6 +61,44 @@ says out 'median of the printed values 60.0 ms, .*3 values; throughput at the me
 	says out 'first, cold value: 90.0 ms, 1.50 times' || fail "$(cat out)"
 "$ASSAY" bench --each 'nothing ([0-9]+)' -- cat log > out 2> err
 [ $? = 6 ] && says err 'printed no value that matches' || fail "invalid is 6: $(cat out err)"
+# phases: what is read from lines agrees with the program's clock, and each has a verdict
+cat > phases.py <<'S'
+import sys, time
+def say(text):
+    print(text, flush=True)
+say("loading")
+time.sleep(0.02)
+t = time.monotonic()
+say("running")
+time.sleep(float(sys.argv[1]))
+say("ran %.3f ms" % ((time.monotonic() - t) * 1e3))
+S
+"$ASSAY" bench -r 16 --phase 'load=^loading' --phase 'run=^running' --phase 'clock=^ran ([0-9.]+)' --phase 'end=^ran' \
+	--export-json ph.json --export-markdown ph.md --vs 'python3 phases.py 0.2' -- python3 phases.py 0.02 > out 2> err
+[ $? = 4 ] && says out "phases against 'python3 phases.py 0.02'" && says out 'run +slower' || fail "phases: $(cat out err)"
+python3 - <<'P' || exit 1
+import json, statistics as st, sys
+for x in json.load(open("ph.json"))["results"]:
+    p = {v["name"]: v for v in x["assay"]["phases"]}
+    if list(p) != ["load", "run", "clock", "end"] or any(len(v["times"]) != 16 for v in p.values()):
+        sys.exit("FAIL: %r" % p)
+    far = st.median(abs(a - b) for a, b in zip(p["run"]["times"], p["clock"]["times"]))
+    if far > 0.03:  # on a busy machine assay reads late
+        sys.exit("FAIL: %s s from the program's clock" % far)
+    for a, b, c, whole in zip(*(p[k]["times"] for k in ("load", "run", "end")), x["times"]):
+        if not 0 < a + b + c <= whole:
+            sys.exit("FAIL: phases of %s s in %s s" % (a + b + c, whole))
+    if abs(p["run"]["share"] - sum(p["run"]["times"]) / sum(x["times"])) > 1e-5:
+        sys.exit("FAIL: share")
+if p["run"]["comparison"]["verdict"] != "slower":
+    sys.exit("FAIL: %r" % p["run"]["comparison"])
+if open("ph.md").read().count("\n") != 12:
+    sys.exit("FAIL: Markdown")
+P
+"$ASSAY" bench -r 2 --phase 'a=^loading' --phase 'b=^running' -- sh -c 'printf "loading\nrunning\n"' > out 2> err &&
+	says out 'were read together' || fail "lines that come together: $(cat out err)"
+"$ASSAY" bench -r 2 --phase 'a=^nothing' -- sh -c 'echo x' > out 2> err
+[ $? = 6 ] && says err "no line of a run matches the phase 'a'" || fail "phase without a line: $(cat out err)"
 # parameters, names, prepare, and failures
 "$ASSAY" bench -N -r 2 -L n 1,2 -P m 3 4 --export-json p.json 'echo {n}{m}' --output file > out 2> err || fail "$(cat err)"
 python3 -c 'import json

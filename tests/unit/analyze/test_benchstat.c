@@ -1,12 +1,17 @@
-/* analyze/bench: statistics of repeated runs, against Python's, and their intervals by simulation. */
+/*
+ * analyze/bench: statistics of repeated runs, against Python's, their intervals by
+ * simulation, and phases.
+ */
 #include "base/base.h"
 #include "tap.h"
 
 #include <math.h>
 
 #include "analyze/bench/benchcompare.h"
+#include "analyze/bench/benchphases.h"
 #include "analyze/bench/benchstat.h"
 #include "analyze/bench/countermetrics.h"
+#include "base/mem.h"
 #include "random.h"
 
 /* Expected values: Python 3.11, statistics.fmean, stdev, median, quantiles(n=100, inclusive). */
@@ -348,4 +353,126 @@ TEST(countermetrics_say_what_was_not_counted_and_why)
 	CHECK(note_of(rows, &a, true, "not counted, since"));
 	counter_metrics(rows, ARRAY_LEN(rows), 1e9);
 	CHECK(isnan(rows[3].metric) && isnan(rows[2].metric));
+}
+
+/* ---- phases ------------------------------------------------------------------------------------ */
+
+#define NR_PHASE_RUNS 16
+
+/* Two commands of NR_PHASE_RUNS runs; the phase "run" of the second takes 20 % longer, "load" does not. */
+struct bench {
+	struct bench_run runs[2][NR_PHASE_RUNS];
+	double load[2][NR_PHASE_RUNS];
+	double run[2][NR_PHASE_RUNS];
+	size_t idx[NR_PHASE_RUNS];
+	struct bench_printed phases[2][2];
+	struct bench_subject_data subjects[2];
+	struct bench_data d;
+};
+
+static const char *const names[] = {"load", "run"};
+
+static void bench_init(struct bench *b)
+{
+	*b = (struct bench){0};
+	for (size_t i = 0; i < NR_PHASE_RUNS; i++)
+		b->idx[i] = i;
+	for (size_t s = 0; s < 2; s++) {
+		for (size_t i = 0; i < NR_PHASE_RUNS; i++) {
+			double noise = (double)((i * 7 + s * 3) % 5) * 1e3;
+			b->load[s][i] = 30e6 + noise;
+			b->run[s][i] = (s ? 72e6 : 60e6) + noise;
+			b->runs[s][i].v[BENCH_WALL] = (uint64_t)(b->load[s][i] + b->run[s][i]);
+		}
+		b->phases[s][0] = (struct bench_printed){b->load[s], b->idx, NR_PHASE_RUNS};
+		b->phases[s][1] = (struct bench_printed){b->run[s], b->idx, NR_PHASE_RUNS};
+		b->subjects[s] = (struct bench_subject_data){
+			.name = s ? "b" : "a",
+			.runs = b->runs[s],
+			.nr_runs = NR_PHASE_RUNS,
+			.phases = b->phases[s],
+		};
+	}
+	b->d = (struct bench_data){
+		.subjects = b->subjects,
+		.nr_subjects = 2,
+		.phases = names,
+		.nr_phases = 2,
+		.least = 0.01,
+		.nr_blocks = NR_PHASE_RUNS / 2,
+	};
+}
+
+TEST(bench_phases_have_verdicts_of_their_own)
+{
+	struct bench b;
+	struct bench_outcome o;
+	bench_init(&b);
+	bench_phase_outcome(&o, &b.d, 1, 0, SIZE_MAX);
+	CHECK(o.verdict == BENCH_SAME);
+	bench_phase_outcome(&o, &b.d, 1, 1, SIZE_MAX);
+	CHECK(o.verdict == BENCH_SLOWER && fabs(expm1(o.ratio.median) - 0.2) < 0.001);
+	CHECK(fabs(bench_phase_share(&b.d, 0, 0) - 100.0 / 3) < 0.01);
+	CHECK(fabs(bench_phase_share(&b.d, 1, 1) - 100 * 72 / 102.0) < 0.01);
+}
+
+TEST(bench_phase_verdicts_share_five_percent)
+{
+	struct bench b;
+	struct bench_outcome o;
+	double whole;
+	bench_init(&b);
+	bench_outcome(&o, &b.d, 1, SIZE_MAX);
+	whole = o.ratio.interval.high - o.ratio.interval.low;
+	for (size_t i = 0; i < NR_PHASE_RUNS; i++)
+		for (size_t s = 0; s < 2; s++)
+			b.run[s][i] = (double)b.runs[s][i].v[BENCH_WALL];
+	bench_phase_outcome(&o, &b.d, 1, 1, SIZE_MAX);
+	CHECK(o.ratio.interval.high - o.ratio.interval.low > whole);
+}
+
+TEST(bench_a_phase_that_a_run_has_twice_takes_the_sum)
+{
+	static const double v[] = {1e6, 2e6, 5e6};
+	static const size_t run[] = {0, 0, 2};
+	struct bench b;
+	CLEANUP(free_p) double *series = NULL;
+	bench_init(&b);
+	b.phases[0][0] = (struct bench_printed){v, run, ARRAY_LEN(v)};
+	CHECK(bench_phase_series(&series, &b.d, 0, 0) == 2 && series[0] == 3e6 && series[1] == 5e6);
+	struct bench_outcome o;
+	bench_phase_outcome(&o, &b.d, 1, 0, SIZE_MAX); /* not every run has it */
+	CHECK(o.verdict == BENCH_INCONCLUSIVE && !o.ratio.nr_blocks);
+}
+
+TEST(bench_phases_of_repeats_leave_out_the_cold_first_one)
+{
+	static const double blocks[] = {90e6, 60e6, 60e6};
+	static const double exec[] = {80e6, 40e6, 41e6};
+	static const size_t run[] = {0, 0, 0};
+	struct bench b;
+	CLEANUP(free_p) double *series = NULL;
+	bench_init(&b);
+	b.d.has_each = b.d.each_is_time = true;
+	b.subjects[0].each = (struct bench_printed){blocks, run, ARRAY_LEN(blocks)};
+	b.phases[0][0] = (struct bench_printed){exec, run, ARRAY_LEN(exec)};
+	CHECK(bench_phase_series(&series, &b.d, 0, 0) == 2 && series[0] == 40e6);
+	CHECK(fabs(bench_phase_share(&b.d, 0, 0) - 67.5) < 0.01);
+	b.phases[0][0].n = 1; /* printed once for all repeats: no part of them */
+	CHECK(isnan(bench_phase_share(&b.d, 0, 0)));
+}
+
+TEST(bench_phases_that_no_line_matches_are_invalid)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct bench b;
+	bench_init(&b);
+	b.phases[0][1].n = 0;
+	CHECK(!bench_phases_invalid(&a, &b.d));
+	b.phases[1][1].n = 0;
+	CHECK_STR(bench_phases_invalid(&a, &b.d), "no line of a run matches the phase 'run'");
+	b.phases[0][0].has_plain = true;
+	CHECK_STR(
+		bench_phases_invalid(&a, &b.d),
+		"phase 'load': 'a' prints a number without a unit of time (ns, us, ms, s, min) behind it");
 }

@@ -126,25 +126,35 @@ TEST(bench_a_command_that_cannot_run_is_an_error_and_the_next_one_runs)
 	CHECK(!run_shell(r, "exit 0", NULL, NULL, &run) && run.exit_code == 0);
 }
 
-static void take(struct bench_lines *l, const char *text, size_t piece)
+struct printed {
+	struct bench_patterns patterns;
+	struct bench_lines lines;
+	struct arena names;
+};
+
+static void printed_release(struct printed *p)
+{
+	bench_lines_release(&p->lines);
+	bench_patterns_release(&p->patterns);
+	arena_release(&p->names);
+}
+
+static void take(struct printed *p, const char *text, size_t piece)
 {
 	size_t n = strlen(text);
+	if (!p->lines.patterns)
+		bench_lines_init(&p->lines, &p->patterns);
 	for (size_t i = 0; i < n; i += piece)
-		bench_lines_add(l, text + i, MIN(piece, n - i));
-	bench_lines_end(l);
+		bench_lines_add(&p->lines, text + i, MIN(piece, n - i), 1);
+	bench_lines_end(&p->lines, 2);
 }
 
-static struct bench_lines lines_of(const char *pattern)
+static const struct bench_values *each_of(struct printed *p, const char *pattern, const char *text,
+					  size_t piece)
 {
-	struct bench_lines l = {0};
-	CHECK(!regex_new(&l.re, pattern, 0, NULL) && regex_has_group(l.re));
-	return l;
-}
-
-static void lines_free(struct bench_lines *l)
-{
-	regex_free(l->re);
-	bench_lines_release(l);
+	CHECK(!bench_patterns_add_each(&p->patterns, pattern, NULL));
+	take(p, text, piece);
+	return &p->lines.values[0];
 }
 
 TEST(bench_values_are_found_however_the_output_is_cut)
@@ -153,30 +163,88 @@ TEST(bench_values_are_found_however_the_output_is_cut)
 		"start\nTIME SPENT: 60 ms\nTIME SPENT: 61.5 ms.\nTIME SPENT: x ms\n"
 		"TIME SPENT: 2 s";
 	for (size_t piece = 1; piece < sizeof(text); piece++) {
-		CLEANUP(lines_free) struct bench_lines l = lines_of("TIME SPENT: ([0-9.x]+)");
-		take(&l, text, piece);
-		CHECK(l.values.n == 3 && l.has_time && !l.has_plain && l.nr_not_numbers == 1);
-		CHECK(l.values.p[0] == 60e6 && l.values.p[1] == 61.5e6 && l.values.p[2] == 2e9);
+		CLEANUP(printed_release) struct printed p = {0};
+		const struct bench_values *v = each_of(&p, "TIME SPENT: ([0-9.x]+)", text, piece);
+		CHECK(v->values.n == 3 && v->has_time && !v->has_plain && v->nr_not_numbers == 1);
+		CHECK(v->values.p[0] == 60e6 && v->values.p[1] == 61.5e6 && v->values.p[2] == 2e9);
 	}
 }
 
 TEST(bench_values_without_a_unit_of_time_are_numbers)
 {
-	CLEANUP(lines_free) struct bench_lines l = lines_of("rate ([0-9.]+)");
-	take(&l, "rate 12 s/op\nrate 7\n", 5);
-	CHECK(l.values.n == 2 && l.has_plain && !l.has_time && l.values.p[0] == 12);
+	CLEANUP(printed_release) struct printed p = {0};
+	const struct bench_values *v = each_of(&p, "rate ([0-9.]+)", "rate 12 s/op\nrate 7\n", 5);
+	CHECK(v->values.n == 2 && v->has_plain && !v->has_time && v->values.p[0] == 12);
 }
 
 TEST(bench_metric_lines_of_both_forms_are_read)
 {
-	CLEANUP(lines_free) struct bench_lines l = lines_of(BENCH_METRIC_PATTERN);
-	take(&l,
-	     "INFO [METRIC] BLOCK EXECUTION THROUGHPUT (24443168): 0.63 Ggas/s TIME SPENT: 60 ms. Gas "
-	     "Used: 37500000 (62%), #Txs: 442.\n"
-	     "INFO [METRIC] BLOCK 24443168 | 0.610 Ggas/s | 61.25 ms | 442 txs | 38 Mgas (62%)\n"
-	     "INFO [METRIC] |- exec: 40 ms (66%)\n",
-	     64);
-	CHECK(l.values.n == 2 && l.values.p[0] == 60e6 && l.values.p[1] == 61.25e6);
+	CLEANUP(printed_release) struct printed p = {0};
+	const struct bench_values *v = each_of(
+		&p, BENCH_METRIC_PATTERN,
+		"INFO [METRIC] BLOCK EXECUTION THROUGHPUT (24443168): 0.63 Ggas/s TIME SPENT: 60 ms. Gas "
+		"Used: 37500000 (62%), #Txs: 442.\n"
+		"INFO [METRIC] BLOCK 24443168 | 0.610 Ggas/s | 61.25 ms | 442 txs | 38 Mgas (62%)\n"
+		"INFO [METRIC] |- exec: 40 ms (66%)\n",
+		64);
+	CHECK(v->values.n == 2 && v->values.p[0] == 60e6 && v->values.p[1] == 61.25e6);
+}
+
+static void add_phase(struct printed *p, const char *text)
+{
+	CHECK(!bench_patterns_add_phase(&p->patterns, &p->names, text, NULL));
+}
+
+static void add_line(struct printed *p, const char *line, uint64_t at_ns)
+{
+	bench_lines_add(&p->lines, line, strlen(line), at_ns);
+}
+
+TEST(bench_phases_last_from_their_line_to_the_next_boundary_or_the_end)
+{
+	CLEANUP(printed_release) struct printed p = {0};
+	add_phase(&p, "load=^load");
+	add_phase(&p, "run=^run");
+	add_phase(&p, "inner=inner took ([0-9]+)");
+	bench_lines_init(&p.lines, &p.patterns);
+	const struct bench_values *v = p.lines.values;
+	for (size_t run = 0; run < 2; run++) {
+		p.lines.run_idx = run;
+		add_line(&p, "hello\nlo", 50);
+		add_line(&p, "ading\n", 100);
+		add_line(&p, "inner took 3 us\nnothing\n", 150);
+		add_line(&p, "running\n", 300);
+		add_line(&p, "load again\n", 1000);
+		bench_lines_end(&p.lines, 1700);
+	}
+	CHECK(v[0].values.n == 4 && v[1].values.n == 2 && v[2].values.n == 2);
+	CHECK(v[0].values.p[0] == 200 && v[0].values.p[1] == 700 && v[1].values.p[0] == 700);
+	CHECK(v[0].runs.p[1] == 0 && v[0].runs.p[2] == 1 && v[2].values.p[1] == 3000);
+	CHECK(!v[0].nr_at_once && v[0].has_time && !v[0].has_plain);
+}
+
+TEST(bench_phases_whose_lines_come_together_are_counted)
+{
+	CLEANUP(printed_release) struct printed p = {0};
+	add_phase(&p, "a=^a");
+	add_phase(&p, "b=^b");
+	bench_lines_init(&p.lines, &p.patterns);
+	add_line(&p, "a\nb\n", 500); /* read after the end of the run */
+	bench_lines_end(&p.lines, 400);
+	const struct bench_values *v = p.lines.values;
+	CHECK(v[0].nr_at_once == 1 && v[0].values.p[0] == 0 && v[1].values.p[0] == 0);
+	bench_lines_clear(&p.lines);
+	CHECK(!v[0].values.n && !v[0].nr_at_once && p.patterns.n == 2);
+}
+
+TEST(bench_phases_need_a_name_of_their_own)
+{
+	static const char *const wrong[] = {"^a", "=^a", "ok=x", "a=("};
+	CLEANUP(printed_release) struct printed p = {0};
+	add_phase(&p, "ok=a=b");
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		CHECK(bench_patterns_add_phase(&p.patterns, &p.names, wrong[i], NULL) == -EINVAL);
+	CHECK(p.patterns.n == 1 && p.patterns.p[0].is_boundary);
 }
 
 TEST(bench_blocks_have_two_runs_of_each_command)

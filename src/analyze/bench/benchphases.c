@@ -1,0 +1,256 @@
+/* Values and phases that programs print; see benchphases.h. */
+#include "base/base.h"
+#include "analyze/bench/benchphases.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/text/num.h"
+
+enum { WHEN_SEVERAL = 1 << 0 };
+
+size_t bench_printed_series(double *to, const struct bench_printed *p)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		bool is_first = !i || p->run[i] != p->run[i - 1];
+		bool has_next = i + 1 < p->n && p->run[i + 1] == p->run[i];
+		if (!is_first || !has_next)
+			to[n++] = p->v[i];
+	}
+	return n;
+}
+
+void bench_printed_medians(double *to, size_t nr_runs, const struct bench_printed *p)
+{
+	CLEANUP(free_p) double *scratch = xmalloc(MAX(p->n, (size_t)1) * sizeof(*scratch));
+	size_t at = 0;
+	for (size_t i = 0; i < nr_runs; i++) {
+		size_t first = at;
+		while (at < p->n && p->run[at] == i)
+			at++;
+		first += at - first > 1;
+		size_t n = at - first;
+		if (n)
+			memcpy(scratch, p->v + first, n * sizeof(*scratch));
+		bench_sort(scratch, n);
+		to[i] = n ? bench_quantile_sorted(scratch, n, 0.5) : NAN;
+	}
+}
+
+/* NAN: the run has no value. */
+static void sums(double *to, size_t nr_runs, const struct bench_printed *p)
+{
+	for (size_t i = 0; i < nr_runs; i++)
+		to[i] = NAN;
+	for (size_t i = 0; i < p->n; i++)
+		to[p->run[i]] = isnan(to[p->run[i]]) ? p->v[i] : to[p->run[i]] + p->v[i];
+}
+
+static void run_values(double *to, const struct bench_data *d, size_t subject, size_t phase)
+{
+	const struct bench_subject_data *s = &d->subjects[subject];
+	(d->has_each ? bench_printed_medians : sums)(to, s->nr_runs, &s->phases[phase]);
+}
+
+size_t bench_phase_series(double **ret, const struct bench_data *d, size_t subject, size_t phase)
+{
+	const struct bench_subject_data *s = &d->subjects[subject];
+	const struct bench_printed *p = &s->phases[phase];
+	double *v = *ret = xmalloc(MAX(MAX(s->nr_runs, p->n), (size_t)1) * sizeof(*v));
+	size_t n = 0;
+	if (d->has_each)
+		return bench_printed_series(v, p);
+	sums(v, s->nr_runs, p);
+	for (size_t i = 0; i < s->nr_runs; i++)
+		if (!isnan(v[i]))
+			v[n++] = v[i];
+	return n;
+}
+
+double bench_phase_share(const struct bench_data *d, size_t subject, size_t phase)
+{
+	CLEANUP(free_p) double *part = NULL;
+	CLEANUP(free_p) double *whole = NULL;
+	size_t nr = bench_phase_series(&part, d, subject, phase);
+	size_t nr_whole = bench_series(&whole, d, subject);
+	double all = stat_mean(whole, nr_whole) * (double)nr_whole;
+	if (!nr || !(all > 0) || (d->has_each && (!d->each_is_time || nr != nr_whole)))
+		return NAN;
+	return 100 * stat_mean(part, nr) * (double)nr / all;
+}
+
+void bench_phase_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
+			 size_t phase, size_t nr_blocks)
+{
+	size_t nr[] = {d->subjects[0].nr_runs, d->subjects[subject].nr_runs};
+	CLEANUP(free_p) double *base = xmalloc(MAX(nr[0], (size_t)1) * sizeof(*base));
+	CLEANUP(free_p) double *other = xmalloc(MAX(nr[1], (size_t)1) * sizeof(*other));
+	size_t both = MIN(nr[0], nr[1]);
+	run_values(base, d, 0, phase);
+	run_values(other, d, subject, phase);
+	*ret = (struct bench_outcome){BENCH_INCONCLUSIVE, {0}};
+	for (size_t i = 0; i < both; i++)
+		if (isnan(base[i]) || isnan(other[i]))
+			return;
+	bench_outcome_of(ret, d, base, other, MIN(nr_blocks, both / 2),
+			 (d->nr_subjects - 1) * d->nr_phases);
+}
+
+const char *bench_phases_invalid(struct arena *a, const struct bench_data *d)
+{
+	for (size_t k = 0; k < d->nr_phases; k++) {
+		size_t nr = 0;
+		for (size_t i = 0; i < d->nr_subjects; i++) {
+			const struct bench_printed *p = &d->subjects[i].phases[k];
+			nr += p->n;
+			if (p->has_plain)
+				return arena_fmt(a,
+						 "phase '%s': '%s' prints a number without a unit "
+						 "of time (ns, us, ms, s, min) behind it",
+						 d->phases[k], d->subjects[i].name);
+		}
+		if (!nr)
+			return arena_fmt(a, "no line of a run matches the phase '%s'",
+					 d->phases[k]);
+	}
+	return NULL;
+}
+
+static union cell ns_cell(double v)
+{
+	return (union cell){.u = isnan(v) ? CELL_NS_NONE : (uint64_t)llround(MAX(v, 0.0))};
+}
+
+static void add_times(struct report *r, const struct bench_data *d)
+{
+	static const struct report_column columns[] = {
+		{.key = "command", .title = "command", .kind = CELL_TEXT, .when = WHEN_SEVERAL},
+		{.key = "phase", .title = "phase", .kind = CELL_TEXT},
+		{.key = "share_pct",
+		 .title = "% of run",
+		 .kind = CELL_PERCENT,
+		 .help = "share of the time of the runs, or of the values of --each"},
+		{.key = "mean_ns", .title = "mean", .kind = CELL_NS},
+		{.key = "stddev_ns",
+		 .title = "stddev",
+		 .kind = CELL_NS,
+		 .help = "standard deviation of a sample"},
+		{.key = "min_ns", .title = "min", .kind = CELL_NS},
+		{.key = "median_ns", .title = "median", .kind = CELL_NS},
+		{.key = "median_low_ns",
+		 .title = "95 % from",
+		 .kind = CELL_NS,
+		 .help = "interval of the median"},
+		{.key = "median_high_ns", .title = "to", .kind = CELL_NS},
+		{.key = "max_ns", .title = "max", .kind = CELL_NS},
+		{.key = "n", .title = "times", .kind = CELL_COUNT, .help = "runs or values"},
+	};
+	static const char *const hide_first[] = {"stddev_ns", "mean_ns", "n", NULL};
+	struct report_table *t =
+		report_add_table_of(r, "phases", "phases", columns, ARRAY_LEN(columns),
+				    d->nr_subjects > 1 ? WHEN_SEVERAL : 0);
+	t->hide_first = hide_first;
+	t->nr_first = d->nr_phases * d->nr_subjects;
+	for (size_t k = 0; k < d->nr_phases; k++)
+		for (size_t i = 0; i < d->nr_subjects; i++) {
+			CLEANUP(free_p) double *v = NULL;
+			struct bench_summary s;
+			size_t n = bench_phase_series(&v, d, i, k);
+			if (!n)
+				continue;
+			bench_summarize(&s, v, n);
+			report_add_row(r, t,
+				       (union cell[]){{.text = d->subjects[i].name},
+						      {.text = d->phases[k]},
+						      {.d = bench_phase_share(d, i, k)},
+						      ns_cell(s.mean),
+						      ns_cell(s.stddev),
+						      ns_cell(s.min),
+						      ns_cell(s.median),
+						      ns_cell(s.interval.low),
+						      ns_cell(s.interval.high),
+						      ns_cell(s.max),
+						      {.u = n}});
+		}
+}
+
+static void add_changes(struct report *r, const struct bench_data *d)
+{
+	static const struct report_column columns[] = {
+		{.key = "command", .title = "command", .kind = CELL_TEXT},
+		{.key = "phase", .title = "phase", .kind = CELL_TEXT},
+		{.key = "verdict", .title = "verdict", .kind = CELL_TEXT},
+		{.key = "change_pct", .title = "change %", .kind = CELL_PERCENT},
+		{.key = "low_pct",
+		 .title = "from",
+		 .kind = CELL_PERCENT,
+		 .help = "interval of the change"},
+		{.key = "high_pct", .title = "to", .kind = CELL_PERCENT},
+		{.key = "floor_pct",
+		 .title = "floor %",
+		 .kind = CELL_PERCENT,
+		 .help = "no smaller change is stated"},
+		{.key = "runs", .title = "runs each", .kind = CELL_COUNT},
+	};
+	struct report_table *t =
+		report_add_table(r, "phase_changes",
+				 arena_fmt(&r->arena, "phases against '%s'", d->subjects[0].name),
+				 columns, ARRAY_LEN(columns));
+	t->nr_first = d->nr_phases * (d->nr_subjects - 1);
+	for (size_t k = 0; k < d->nr_phases; k++)
+		for (size_t i = 1; i < d->nr_subjects; i++) {
+			struct bench_outcome o;
+			bench_phase_outcome(&o, d, i, k, SIZE_MAX);
+			if (!o.ratio.nr_blocks) {
+				report_note(r,
+					    "phase '%s' of '%s' is not compared: not every run of "
+					    "both has it",
+					    d->phases[k], d->subjects[i].name);
+				continue;
+			}
+			double floor = 100 * expm1(o.ratio.floor);
+			report_add_row(r, t,
+				       (union cell[]){{.text = d->subjects[i].name},
+						      {.text = d->phases[k]},
+						      {.text = bench_verdict_name(o.verdict)},
+						      {.d = 100 * expm1(o.ratio.median)},
+						      {.d = 100 * expm1(o.ratio.interval.low)},
+						      {.d = 100 * expm1(o.ratio.interval.high)},
+						      {.d = isfinite(floor) ? floor : NAN},
+						      {.u = 2 * o.ratio.nr_blocks}});
+		}
+}
+
+static void add_notes(struct report *r, const struct bench_data *d)
+{
+	for (size_t i = 0; i < d->nr_subjects; i++) {
+		const struct bench_subject_data *s = &d->subjects[i];
+		uint64_t nr_at_once = 0;
+		uint64_t nr = 0;
+		for (size_t k = 0; k < d->nr_phases; k++) {
+			nr_at_once += s->phases[k].nr_at_once;
+			nr += s->phases[k].n;
+			if (!s->phases[k].n)
+				report_note(r, "no line of '%s' matches the phase '%s'", s->name,
+					    d->phases[k]);
+		}
+		if (2 * nr_at_once >= MAX(nr, (uint64_t)1))
+			report_note(
+				r,
+				"lines at start and end of phases of '%s' were read together: "
+				"programs that write to a pipe keep lines back; stdbuf -oL CMD, "
+				"or flushing after each line, prevents it",
+				s->name);
+	}
+}
+
+void bench_phases(struct report *r, const struct bench_data *d)
+{
+	if (!d->nr_phases)
+		return;
+	add_times(r, d);
+	if (d->nr_subjects > 1)
+		add_changes(r, d);
+	add_notes(r, d);
+}
