@@ -251,7 +251,7 @@ struct report {
 		double unnamed;
 		const char *module; /* NULL: none */
 	} frames;
-	bool is_no_load;     /* the first finding is that there was little to do */
+	size_t nr_urgent;    /* first findings that come before any share of time (diagnose.h) */
 	bool has_no_samples; /* about a host, or of readings only: no loss counters are shown */
 };
 

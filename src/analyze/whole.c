@@ -11,7 +11,6 @@
 #include "analyze/memory/timeline.h"
 #include "analyze/stacks/hotcold.h"
 #include "analyze/views.h"
-#include "analyze/wait/frames.h"
 #include "base/mem.h"
 
 /* The tables of the page, in this order; the others are its details. */
@@ -65,49 +64,6 @@ static int add_counts(struct report *r, const struct profile *p, const struct se
 	return 0;
 }
 
-/*
- * Returns ". Of its new pages 92 % were touched first in X", or "" if it is not known: the function that
- * grew the memory, not necessarily the one that does not free it.
- */
-static const char *who_grew(struct report *r, struct arena *a, const struct profile *p)
-{
-	const struct select_spec spec = {.event = table_key(TABLE_GROWTH)};
-	struct selection sel;
-	if (!tables_has_rows(p, TABLE_GROWTH) || select_run(a, p, &spec, &sel, NULL) || !sel.weight)
-		return "";
-	struct waitframes *frames = waitframes_new(a, p);
-	uint64_t *by_name = arena_calloc(a, intern_count(&p->strings) + 1, sizeof(*by_name));
-	str_id most = 0;
-	for (size_t i = 0; i < sel.nr_rows; i++) {
-		str_id name = waitframe_of(frames, sel.rows[i].stack).own;
-		by_name[name] += sel.rows[i].weight;
-		if (name && by_name[name] > by_name[most])
-			most = name;
-	}
-	double pct = 100.0 * (double)by_name[most] / (double)sel.weight;
-	if (!most)
-		return "";
-	return arena_fmt(&r->arena, ". Of its new pages %s %% were touched first in %s",
-			 num_double(pct, 0).s, view_name(r, profile_text(p, most)));
-}
-
-/*
- * What grows is the second sentence, before the hottest path and lesser waits, of which a page may have
- * more than it shows; the first if the program has little to do.
- */
-static void add_memory(struct report *r, const struct profile *p)
-{
-	CLEANUP(arena_release) struct arena a = {0};
-	size_t nr = r->findings.n;
-	memtime_add(r, p);
-	size_t at = r->is_no_load ? 0 : MIN(nr, 1);
-	if (r->findings.n == nr)
-		return;
-	const char *grows = arena_fmt(&r->arena, "%s%s", r->findings.p[nr], who_grew(r, &a, p));
-	memmove(r->findings.p + at + 1, r->findings.p + at, (nr - at) * sizeof(grows));
-	r->findings.p[at] = grows;
-}
-
 static enum view_id first_part(const struct profile *p)
 {
 	if (hotcold_exists(p))
@@ -126,7 +82,7 @@ int whole_page(struct report *r, const struct profile *p, const struct select_sp
 		return 0;
 	r->title = views_at(VIEW_ALL)->title;
 	if (select_scope(spec) == SELECT_ALL) /* readings are of processes */
-		add_memory(r, p);
+		memtime_add(r, p);
 	TRY(add_counts(r, p, spec, limits, err));
 	bool has_heap = heapweights_exist(p) && !tables_has_rows(p, TABLE_GROWTH);
 	if (has_heap) {

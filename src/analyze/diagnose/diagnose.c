@@ -128,6 +128,9 @@ const char *diagnose_sentence(struct arena *a, struct diagnoses *d, const struct
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
+/* What has a larger order is a defect, whatever the shares of time are; their sums may be rounded up. */
+#define URGENT_PCT 100.05
+
 typedef void add_sentence(struct report *r, const char *fmt, ...);
 
 static add_sentence *adder_of(enum rule_answer answer, unsigned flags)
@@ -140,6 +143,17 @@ static add_sentence *adder_of(enum rule_answer answer, unsigned flags)
 	return answer == RULE_INCONCLUSIVE && is_part ? report_detail : report_finding;
 }
 
+/* Of the findings from @place on, puts @nr that follow the first @nr_before of these before them. */
+static void put_before(struct report *r, size_t place, size_t nr_before, size_t nr)
+{
+	const char **at = r->findings.p + place;
+	if (!nr_before || !nr)
+		return;
+	CLEANUP(free_p) const char **before = xmemdup(at, nr_before * sizeof(*before));
+	memmove(at, at + nr_before, nr * sizeof(*before));
+	memcpy(at + nr, before, nr_before * sizeof(*before));
+}
+
 void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct,
 		   unsigned flags)
 {
@@ -148,6 +162,7 @@ void diagnose_page(struct report *r, struct measures *m, uint32_t sections, doub
 	struct diagnoses d;
 	size_t nr_before = r->findings.n;
 	size_t nr_longer = 0;
+	size_t nr_urgent = 0;
 	rules_add_builtin(&rules, &a);
 	measures_confine(m, sections);
 	diagnose_run(&d, &a, &rules, m, sections);
@@ -157,12 +172,12 @@ void diagnose_page(struct report *r, struct measures *m, uint32_t sections, doub
 		if (!add)
 			continue;
 		add(r, "%s", diagnose_sentence(&a, &d, one));
-		nr_longer += !flags && add == report_finding && one->order > before_pct;
+		if (add != report_finding)
+			continue;
+		nr_urgent += one->order > URGENT_PCT;
+		nr_longer += one->order > (flags ? URGENT_PCT : before_pct);
 	}
-	r->is_no_load |= d.nr_fired && d.fired[0]->rule->answer == RULE_NO_LOAD;
-	if (!nr_before || !nr_longer)
-		return;
-	CLEANUP(free_p) const char **before = xmemdup(r->findings.p, nr_before * sizeof(*before));
-	memmove(r->findings.p, r->findings.p + nr_before, nr_longer * sizeof(*before));
-	memcpy(r->findings.p + nr_longer, before, nr_before * sizeof(*before));
+	size_t place = MIN(flags ? r->nr_urgent : 0, nr_before);
+	put_before(r, place, nr_before - place, nr_longer);
+	r->nr_urgent += nr_urgent;
 }

@@ -56,7 +56,8 @@ enum diagnose_flags {
 
 /*
  * Adds the findings of the built-in rules of these sections to a page. Findings that @r has already
- * come behind those with more than @before_pct of the time, without flags.
+ * come behind those with more than @before_pct of the time, without flags; behind those that come
+ * before any share of time (their order is above 100 %: a deadlock, a leak), always.
  */
 void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct,
 		   unsigned flags);

@@ -7,6 +7,8 @@
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/leaktable.h"
 #include "analyze/memory/timeline.h"
+#include "analyze/wait/frames.h"
+#include "base/intern.h"
 #include "base/text/num.h"
 
 #define NUMBER(name) static double name(struct measures *m)
@@ -15,6 +17,9 @@
 struct memorymeasures {
 	const struct memverdict *verdict; /* NULL: no readings */
 	struct memverdict own_verdict;
+	bool has_growth; /* those below */
+	const char *growth_where;
+	double growth_pct;
 };
 
 struct heapmeasures {
@@ -69,6 +74,56 @@ NUMBER(memory_readings)
 {
 	const struct memverdict *v = verdict_of(m);
 	return v ? (double)v->nr_points : (double)NAN;
+}
+
+/*
+ * The function that touched most of the new pages first: it grew the memory, and is not necessarily the one that
+ * does not free it.
+ */
+static void find_growth(struct measures *m)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	const struct select_spec spec = {.event = table_key(TABLE_GROWTH)};
+	struct selection sel;
+	str_id most = 0;
+	m->memory->growth_where = "";
+	m->memory->growth_pct = (double)NAN;
+	if (!tables_has_rows(m->p, TABLE_GROWTH) || select_run(&a, m->p, &spec, &sel, NULL))
+		return;
+	struct waitframes *frames = waitframes_new(&a, m->p);
+	uint64_t *by_name = arena_calloc(&a, intern_count(&m->p->strings) + 1, sizeof(*by_name));
+	for (size_t i = 0; i < sel.nr_rows; i++) {
+		str_id name = waitframe_of(frames, sel.rows[i].stack).own;
+		by_name[name] += sel.rows[i].weight;
+		if (name && (!most || by_name[name] > by_name[most]))
+			most = name;
+	}
+	if (!most)
+		return;
+	m->memory->growth_where = measures_name(m, profile_text(m->p, most));
+	m->memory->growth_pct = view_pct(by_name[most], sel.weight);
+}
+
+static const struct memorymeasures *growth_of(struct measures *m)
+{
+	if (!verdict_of(m))
+		return NULL;
+	if (!m->memory->has_growth)
+		find_growth(m);
+	m->memory->has_growth = true;
+	return m->memory;
+}
+
+TEXT(growth_where)
+{
+	const struct memorymeasures *g = growth_of(m);
+	return g ? g->growth_where : NULL;
+}
+
+NUMBER(growth_pct)
+{
+	const struct memorymeasures *g = growth_of(m);
+	return g ? g->growth_pct : (double)NAN;
 }
 
 /* ---- allocations ----------------------------------------------------------------------------- */
@@ -275,6 +330,10 @@ static const struct measure memory_rows[] = {
 	{"memory.growth", FORMULA_BYTES, NULL, "a minute, of memory that cannot be reclaimed",
 	 .number = memory_growth},
 	{"memory.readings", FORMULA_COUNT, NULL, "readings", .number = memory_readings},
+	{"growth.where", FORMULA_TEXT, NULL,
+	 "the function that touched most of the new pages first; empty: not recorded",
+	 .text = growth_where},
+	{"growth.pct", FORMULA_PERCENT, "new pages", "of that function", .number = growth_pct},
 };
 
 static const struct measure heap_rows[] = {

@@ -1,6 +1,7 @@
 /* analyze/memory/timeline.c: snapshots of several processes, live bytes from flows, the peak. */
 #include "base/base.h"
 
+#include "analyze/diagnose/diagnosis.h"
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/timeline.h"
 #include "analyze/whole.h"
@@ -272,5 +273,55 @@ TEST(growth_per_minute_needs_readings_that_bound_it)
 		const struct report_table *t = &r->tables.p[0];
 		CHECK(!strcmp(t->cells[0].text, "RSS"));
 		CHECK((t->cells[4].estimate.change == CELL_NO_CHANGE) == is_steep);
+	}
+}
+
+/* A program that is busy in one path, and whose memory grows by 60 MiB a minute, mostly in drip. */
+static struct profile *leaking(void)
+{
+	struct profile *p = profile_new();
+	p->start_ns = START;
+	p->end_ns = START + 40 * SECOND;
+	profile_fact(p, FACT_KIND, "all");
+	uint32_t samples = made_table(p, "cpu-clock", 2);
+	for (uint64_t i = 0; i < 400; i++)
+		made_sample(p, samples,
+			    &(struct made){.stack = "main;run;work",
+					   .ns = START + i * SECOND / 10,
+					   .weight = (int64_t)SECOND / 10});
+	for (int64_t i = 0; i < 40; i++)
+		add_memory(p, 7, (uint64_t)i * SECOND, (100 + i) << 20, (90 + i) << 20);
+	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
+	static const char *const stacks[] = {"main;drip", "main;run"};
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++) {
+		const int64_t values[] = {i ? 1 : 9, i ? 4096 : 9 * 4096};
+		profile_tagged_sample(p, tables_add(p, TABLE_GROWTH, 0), START,
+				      made_stack(p, stacks[i]),
+				      profile_task(p, 7, 7, profile_cstr(p, "a"), START), -1,
+				      profile_tag(p, &tag), values);
+	}
+	profile_seal(p);
+	return p;
+}
+
+/* Where CPU time goes describes the program; that it grows is what is wrong with it. */
+TEST(growth_comes_before_the_hottest_path_and_names_who_touched_its_pages)
+{
+	static const char touched[] = ". Of its new pages 90 % were touched first in drip";
+	CLEANUP(profile_free_p) struct profile *p = leaking();
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(report_free_p) struct report *page = report_new();
+	CLEANUP(report_free_p) struct report *diagnosis = report_new();
+	const struct select_spec spec = {0};
+	CHECK(!whole_page(page, p, &spec, NULL, &(struct view_limits){.max_rows = 10}, NULL));
+	rules_add_builtin(&rules, &a);
+	diagnosis_report(diagnosis, p, &spec, &rules, NULL, 0);
+	const struct report *both[] = {page, diagnosis};
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		const struct report *r = both[i];
+		CHECK(r->findings.n >= 2 && strstr(r->findings.p[0], "verdict leak") &&
+		      strstr(r->findings.p[1], "hottest path"));
+		CHECK(r->findings.n && strstr(r->findings.p[0], touched));
 	}
 }
