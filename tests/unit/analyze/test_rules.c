@@ -162,3 +162,23 @@ TEST(a_finding_of_some_parts_of_the_capture_is_an_episode)
 		  "an episode: in 3 of 10 equal parts of the capture: 4 s to 6 s, 6 s to 8 s, "
 		  "8 s to 10 s");
 }
+
+/* All of the time is an upper bound of what can be gained in any program. */
+TEST(a_description_of_cpu_time_states_no_gain)
+{
+	static const char *const stacks[] = {"main;run;f", "main;f;write;ksys_write [k]"};
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(rules_release) struct rules rules = {0};
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(2);
+		madewaits_samples(p, 0, "a", 2, stacks[i], 900);
+		profile_seal(p);
+		rules_add_builtin(&rules, &a);
+		diagnosis_report(r, p, &(struct select_spec){0}, &rules, NULL, 0);
+		CHECK(r->findings.n && strstr(r->findings.p[0], "hottest path"));
+		vec_foreach(t, &r->tables)
+			for (size_t k = 0; k < t->nr_rows; k++)
+				CHECK(strcmp(t->cells[k * t->nr_columns + 1].text, "gain") != 0);
+	}
+}
