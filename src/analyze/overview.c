@@ -11,6 +11,7 @@
 #include "analyze/stacks/skid.h"
 #include "analyze/stacks/threads.h"
 #include "analyze/stacks/top.h"
+#include "analyze/wait/breakdown.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text/num.h"
@@ -36,16 +37,30 @@ static void add_facts(struct report *r, const struct selection *sel)
 							cpus_text(cpus).s)));
 }
 
-/* Returns the likely cause of few samples and what would help, or "". */
-static const char *few_samples_cause(struct arena *a, const struct selection *sel, double effective)
+/*
+ * CPUs in use as the page shows them: measured from switch to switch, else at most what the samples allow for.
+ * Negative: not known.
+ */
+static double most_cpus(struct arena *a, const struct selection *sel)
 {
 	struct weight busy = view_busy(sel);
 	struct weight most = {.weight = busy.weight, .nr_samples = busy.nr_samples + UNSEEN};
+	struct breakdown l;
+	if (tables_has_rows(sel->p, TABLE_ON_CPU) &&
+	    !breakdown_make(a, sel->p, &(struct select_spec){0}, &l, NULL) && l.window_ns)
+		return (double)l.total.ns[WAIT_ON_CPU] / (double)l.window_ns;
+	return view_cpus(sel, busy) >= 0 ? view_cpus(sel, most) : -1;
+}
+
+/* Returns the likely cause of few samples and what would help, or "". */
+static const char *few_samples_cause(struct arena *a, const struct selection *sel, double effective)
+{
 	uint64_t ns = view_duration_ns(sel);
 	if (view_nr_out(sel)) /* what is said of the selection is not so of the target */
 		return "; the filters removed the others";
 	CLEANUP(buf_release) struct buf b = {0};
-	if (view_cpus(sel, busy) >= 0 && ns && view_cpus(sel, most) < FEW_CPUS)
+	double cpus = ns ? most_cpus(a, sel) : -1;
+	if (cpus >= 0 && cpus < FEW_CPUS)
 		buf_addf(&b, "; the target used less than %s CPUs on average over %s",
 			 num_double(FEW_CPUS, 1).s, num_ns(ns).s);
 	else if (ns && ns < SHORT_NS)

@@ -6,6 +6,7 @@
 #include "analyze/wait/breakdown.h"
 #include "analyze/wait/waittables.h"
 #include "madewaits.h"
+#include "model/facts.h"
 
 #define MS 1000000ull
 
@@ -139,5 +140,30 @@ TEST(breakdown_says_what_samples_and_on_cpu_time_cover_if_they_differ)
 			is_said |= strstr(*one, "samples at 1,000 Hz stand for") != NULL &&
 				   strstr(*one, "threads were on CPU for 900 ms") != NULL;
 		CHECK(is_said == cases[i].is_said);
+	}
+}
+
+/* Samples of a thread that runs for moments may miss most of its time. */
+TEST(breakdown_and_the_note_on_few_samples_name_the_same_cpus_in_use)
+{
+	for (int64_t ms = 500; ms <= 1300; ms += 800) {
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
+		struct madewait w = {.comm = "a", .tid = 2, .reason = WAIT_ON_CPU, .nr = 100};
+		w.ms = ms;
+		madewait(p, &w);
+		w.reason = WAIT_FILE_READ;
+		w.ms = 10000 - ms;
+		madewait(p, &w);
+		madewaits_samples(p, 0, "a", 2, "main;f", 10);
+		profile_seal(p);
+		CHECK(!views_page(r, p, &(struct select_spec){0}, NULL, &(struct view_limits){0},
+				  NULL));
+		const char *cpus = report_get_fact(r, FACT_CPUS_IN_USE);
+		CHECK(cpus && !strcmp(cpus, ms < 1000 ? "0.05 on average" : "0.13 on average"));
+		bool is_little = false;
+		vec_foreach(one, &r->notes)
+			is_little |= strstr(*one, "used less than 0.1 CPUs") != NULL;
+		CHECK(is_little == (ms < 1000));
 	}
 }
