@@ -73,6 +73,10 @@ struct each {
 #define COND  "main app;put app;pthread_cond_wait libc.so.6"
 #define GIL   "run py;take_gil py;pthread_cond_timedwait libc.so.6"
 #define BUSY  WAIT(WAIT_ON_CPU, NULL, 3000)
+#define SECOND_BUSY                                                                 \
+	{                                                                           \
+		.comm = "b", .tid = 3, .reason = WAIT_ON_CPU, .nr = 500, .ms = 3000 \
+	}
 #define FSYNC WAIT(WAIT_FSYNC, "main app;commit app;fsync libc.so.6", 2000)
 #define LOSS(kind)                               \
 	{.loss = (kind), .pct_of_loss = 60},     \
@@ -337,9 +341,11 @@ static const struct each table[] = {
 	 {{QUEUED(2000)}, .facts = "throttled by CPU quota, ns=1900000000"},
 	 {{QUEUED(2000)}, .facts = "throttled by CPU quota, ns=1000000"}},
 	{"cpu-taken",
-	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 1500)}},
-	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 2000)}}},
-	{"cpu-starved", {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 2000)}}, {{QUEUED(LITTLE), BUSY}}},
+	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 2000)}},
+	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 1900), SECOND_BUSY}}},
+	{"cpu-starved",
+	 {{QUEUED(2000), WAIT(WAIT_ON_CPU, NULL, 1900), SECOND_BUSY}},
+	 {{QUEUED(LITTLE), BUSY}}},
 	{"on-cpu",
 	 {{BUSY, WAIT(WAIT_FSYNC, "main;f", LITTLE)}},
 	 {{WAIT(WAIT_ON_CPU, NULL, 1000), FSYNC}}},
