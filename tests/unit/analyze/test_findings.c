@@ -232,7 +232,7 @@ TEST(findings_call_permits_by_words_of_their_own_permits)
 					       .ms = 900});
 	CLEANUP(report_free_p) struct report *r = page_of(p);
 	CHECK(has_note(r, "items of a pool (permits); most in await"));
-	CHECK(!has_note(r, "not for permits"));
+	CHECK(!has_note(r, "posted only by threads"));
 }
 
 /* Two threads have all permits and never wait. */
@@ -252,7 +252,7 @@ TEST(findings_call_permits_that_are_posted_by_the_function_that_waits_permits)
 				       .ms = 900});
 	CLEANUP(report_free_p) struct report *r = page_of(p);
 	CHECK(has_note(r, "items of a pool (permits); most in await"));
-	CHECK(!has_note(r, "not for permits"));
+	CHECK(!has_note(r, "posted only by threads"));
 }
 
 TEST(findings_name_the_share_of_all_futex_waits_that_is_unclear)
@@ -379,7 +379,10 @@ TEST(findings_tell_permits_from_semaphores_that_pass_on_work)
 	CHECK(has_note(r, "items of a pool (permits); most in await"));
 	CLEANUP(profile_free_p) struct profile *queue = semaphore(9);
 	CLEANUP(report_free_p) struct report *q = page_of(queue);
-	CHECK(has_note(q, "semaphores that other threads post: for work or for a result"));
+	CHECK(has_note(
+		q,
+		"posted only by threads which do not wait for them: as for work or a result; most in "
+		"await"));
 	CHECK(!has_note(q, "(permits)"));
 }
 
