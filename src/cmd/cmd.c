@@ -370,7 +370,10 @@ int cmd_unknown(int argc, char **argv)
 		err_hint(&err, "did you mean '%.*s'? to list all commands: assay help",
 			 SV_ARGS(s.best));
 	if (!err.hint)
-		err_hint(&err, "to list the commands: assay help; processes: ps -eo pid,comm");
+		err_hint(
+			&err,
+			"to list the commands: assay help; processes: ps -eo pid,comm; one by a part of "
+			"its command line: assay --match REGEX");
 	log_err(&err);
 	return EXIT_USAGE;
 }
