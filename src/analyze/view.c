@@ -14,14 +14,21 @@
 #include "base/stat.h"
 #include "model/tables.h"
 
+#define FEW_PCT 10 /* a part that is smaller, and yet the largest one, is one of more than ten */
+
 double view_pct(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+const char *view_largest(double pct)
+{
+	return pct < FEW_PCT ? "the largest of many parts" : "the largest part";
+}
+
 const char *view_most(double pct)
 {
-	return pct > 50 ? "most" : "the largest part";
+	return pct > 50 ? "most" : view_largest(pct);
 }
 
 bool view_is_exact(const struct selection *sel)

@@ -50,7 +50,9 @@ struct view_spec {
 
 /* @part as per cent of @whole; 0 if @whole is 0. */
 double view_pct(uint64_t part, uint64_t whole);
-/* What a share is called that is the largest one: "most" above a half, else "the largest part". */
+/* What a share is called that is the largest one: "the largest part", or "the largest of many parts". */
+const char *view_largest(double pct);
+/* The same: "most" above a half. */
 const char *view_most(double pct);
 /* True if the rows are samples of CPU time: of a clock or of cycles, also with modifiers. */
 bool view_is_cpu_time(const struct selection *sel);

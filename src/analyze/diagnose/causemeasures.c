@@ -296,6 +296,11 @@ NUMBER(writer_part)
 	return w ? view_pct(w->writer.ns, w->writer_ns) : (double)NAN;
 }
 
+TEXT(writer_largest)
+{
+	return view_largest(writer_part(m));
+}
+
 TEXT(writer_thread)
 {
 	const struct waitmeasures *w = writer_of(m);
@@ -365,6 +370,11 @@ NUMBER(culprit_part)
 {
 	const struct waitmeasures *w = culprit_of(m);
 	return w ? view_pct(w->culprit.ns, w->culprit_ns) : (double)NAN;
+}
+
+TEXT(culprit_largest)
+{
+	return view_largest(culprit_part(m));
 }
 
 TEXT(culprit_thread)
@@ -525,6 +535,11 @@ NUMBER(idle_ended_part)
 	return w ? view_pct(w->idle_for.ns, w->idle_for_ns) : (double)NAN;
 }
 
+TEXT(idle_ended_largest)
+{
+	return view_largest(idle_ended_part(m));
+}
+
 TEXT(idle_ended_thread)
 {
 	const struct waitmeasures *w = idle_of(m);
@@ -551,6 +566,8 @@ static const struct measure rows[] = {
 	 .number = idle_ended_pct},
 	{"idle.ended.part", FORMULA_PERCENT, "idle time that threads of the recording ended",
 	 "of the thread with most", .number = idle_ended_part},
+	{"idle.ended.largest", FORMULA_TEXT, NULL,
+	 "\"the largest part\" or \"the largest of many parts\"", .text = idle_ended_largest},
 	{"idle.ended.thread", FORMULA_TEXT, NULL, "the thread that ended most",
 	 .text = idle_ended_thread},
 	{"idle.ended.function", FORMULA_TEXT, NULL, "its function", .text = idle_ended_function},
@@ -564,6 +581,8 @@ static const struct measure rows[] = {
 	{"held.where", FORMULA_TEXT, NULL, "the function of the first of them", .text = held_where},
 	{"pipe.writer.part", FORMULA_PERCENT, "waits for pipes whose writers worked",
 	 "of the thread with most", .number = writer_part},
+	{"pipe.writer.largest", FORMULA_TEXT, NULL,
+	 "\"the largest part\" or \"the largest of many parts\"", .text = writer_largest},
 	{"pipe.writer.thread", FORMULA_TEXT, NULL, "the thread with most", .text = writer_thread},
 	{"pipe.writer.function", FORMULA_TEXT, NULL, "its function", .text = writer_function},
 	{"pipe.writer.doing", FORMULA_TEXT, NULL, "what it did before", .text = writer_doing},
@@ -584,6 +603,8 @@ static const struct measure rows[] = {
 	{"culprit.time", FORMULA_NS, NULL, "the same as time", .number = culprit_time},
 	{"culprit.part", FORMULA_PERCENT, "waits that other threads ended",
 	 "of the thread with most", .number = culprit_part},
+	{"culprit.largest", FORMULA_TEXT, NULL,
+	 "\"the largest part\" or \"the largest of many parts\"", .text = culprit_largest},
 	{"culprit.thread", FORMULA_TEXT, NULL, "the thread that ended most",
 	 .text = culprit_thread},
 	{"culprit.function", FORMULA_TEXT, NULL, "its function", .text = culprit_function},

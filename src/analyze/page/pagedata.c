@@ -350,9 +350,8 @@ static struct page_stream stream_of(struct maker *m, const struct view *v,
 	return (struct page_stream){
 		.key = key_of(a, v, pic),
 		.title = arena_strdup(a, title_of(&scratch, v, pic, sel)),
-		/* A row of span time is the part of calls with one reason. */
-		.noun = sel->id == TABLE_SPAN_TIME ? "parts of calls"
-						   : arena_strdup(a, select_noun(sel)),
+		/* A row of span time counts the calls with one wait; time on the CPU counts none. */
+		.noun = sel->id == TABLE_SPAN_TIME ? "waits" : arena_strdup(a, select_noun(sel)),
 		.count_name = arena_strdup(a, view_amount(sel)),
 		.report = report_options(a, pic),
 		.unit = sel->unit,

@@ -191,6 +191,7 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 				.reason = "total",
 				.what = l->is_of_waits ? "total time of the selected waits"
 						       : "total thread time"});
+	t->nr_rows_total = t->nr_rows - 1; /* without the total */
 }
 
 /* ---- a row a thread ------------------------------------------------------------------------ */

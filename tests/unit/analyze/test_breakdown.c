@@ -167,3 +167,14 @@ TEST(breakdown_and_the_note_on_few_samples_name_the_same_cpus_in_use)
 		CHECK(is_little == (ms < 1000));
 	}
 }
+
+TEST(breakdown_does_not_count_its_total_as_a_row)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = madewaits_service(false);
+	profile_seal(p);
+	CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
+	const struct report_table *t = &r->tables.p[0];
+	CHECK(!strcmp(t->key, "breakdown") && t->has_total);
+	CHECK_U64(t->nr_rows_total, t->nr_rows - 1);
+}

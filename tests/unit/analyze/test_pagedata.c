@@ -155,3 +155,25 @@ TEST(pagedata_of_other_events_is_named_by_them)
 	CHECK_STR(page.streams.p[1].title, "samples of sched:sched_switch");
 	CHECK_STR(page.streams.p[1].report, "-e sched:sched_switch");
 }
+
+/* Its rows count calls with a wait, which no reader knows as parts of calls. */
+TEST(pagedata_of_calls_counts_their_waits)
+{
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p, &(struct madewait){.table = "span-time",
+				       .comm = "a",
+				       .tid = 2,
+				       .reason = WAIT_FSYNC,
+				       .stack = "main;commit",
+				       .object = "commit",
+				       .nr = 2,
+				       .ms = 10});
+	profile_seal(p);
+	CLEANUP(page_release) struct page page = made_page(p);
+	bool has_calls = false;
+	vec_foreach(s, &page.streams) {
+		has_calls |= !strcmp(s->key, "spans");
+		CHECK_STR(s->noun, "waits");
+	}
+	CHECK(has_calls);
+}

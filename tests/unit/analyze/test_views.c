@@ -155,3 +155,12 @@ TEST(views_do_not_count_idle_cpus_as_in_use)
 	CHECK_U64(view_all(&sel).nr_samples, 100);
 	CHECK_U64(view_busy(&sel).nr_samples, 30);
 }
+
+TEST(views_call_a_small_part_one_of_many)
+{
+	CHECK_STR(view_most(80), "most");
+	CHECK_STR(view_most(50), "the largest part");
+	CHECK_STR(view_largest(80), "the largest part");
+	CHECK_STR(view_most(1.8), "the largest of many parts");
+	CHECK_STR(view_largest(1.8), "the largest of many parts");
+}
