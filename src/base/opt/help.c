@@ -165,16 +165,36 @@ void opt_man(struct buf *to, const struct opt_cmd *cmd)
 	add_groups(to, cmd, "\n## ", "\n", add_man_option);
 }
 
+static void add_word(struct buf *to, const struct opt *o, const char *spelling)
+{
+	const char *arg = o->arg ? o->arg : "ARG";
+	buf_add_str(to, spelling);
+	if (opt_takes_arg(o) && !(o->flags & OPT_ARG_OPTIONAL))
+		buf_addf(to, " %s", arg);
+	else if (opt_takes_arg(o) && spelling[1] == '-')
+		buf_addf(to, "[=%s]", arg);
+	buf_addf(to, "\t%s\n", o->help ? o->help : "");
+}
+
 void opt_words(struct buf *to, const struct opt_cmd *cmd)
 {
+	CLEANUP(buf_release) struct buf spelling = {0};
 	for (struct opt_at at = {0}; opt_next(cmd, &at);) {
 		const struct opt *o = at.opt;
 		if (!opt_is_listed(cmd, o))
 			continue;
 		if (opt_letter(cmd, o))
-			buf_addf(to, "-%c\n", o->short_name);
-		if (o->long_name)
-			buf_addf(to, "--%s%s%s\n", o->long_name, opt_takes_arg(o) ? "=" : "",
-				 opt_takes_arg(o) && o->arg ? o->arg : "");
+			add_word(to, o, (char[]){'-', o->short_name, 0});
+		if (!o->long_name)
+			continue;
+		buf_clear(&spelling);
+		buf_addf(&spelling, "--%s", o->long_name);
+		add_word(to, o, buf_str(&spelling));
+		for (const struct opt_choice *c = o->choices; c && c->name; c++)
+			if (!opt_why_excluded(cmd, o, c->name))
+				buf_addf(to, "%s=%s\t%s\n", buf_str(&spelling), c->name,
+					 c->help ? c->help : "");
 	}
+	for (size_t i = 0; i < OPT_USAGE_MAX && cmd->usage[i]; i++)
+		buf_addf(to, "usage: %s\n", cmd->usage[i]);
 }

@@ -236,7 +236,10 @@ void opt_help(struct buf *to, const struct opt_cmd *cmd);
 void opt_add_examples(struct buf *to, const char *examples);
 /* Appends the options as sections of a man page in Markdown. */
 void opt_man(struct buf *to, const struct opt_cmd *cmd);
-/* Appends one word per line for shell completion: "-o", "--output=FILE", "--json". */
+/*
+ * Appends what shell completion needs, one per line: "-o FILE<tab>HELP", "--output FILE<tab>HELP",
+ * "--help[=FORM]<tab>HELP", for each value of an ENUM "--color=auto<tab>HELP"; "usage: " and the operands.
+ */
 void opt_words(struct buf *to, const struct opt_cmd *cmd);
 
 /* Returns the option of the group; a name that it does not have is a bug. */

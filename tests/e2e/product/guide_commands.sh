@@ -19,7 +19,7 @@ def words(command):
         got = subprocess.run([assay, command, "--help=words"], capture_output=True, text=True)
         if got.returncode:
             sys.exit("FAIL: there is no command '%s'" % command)
-        known[command] = {w.split("=")[0].split("[")[0] for w in got.stdout.split()}
+        known[command] = set(re.findall(r"^--?[\w-]+", got.stdout, re.M))
     return known[command]
 
 guides = sorted(g[:-3] for g in os.listdir(root + "/docs/guides") if g.endswith(".md"))

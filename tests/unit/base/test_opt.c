@@ -185,7 +185,10 @@ TEST(help_shows_each_option_once_and_man_and_words_agree)
 	CHECK(strstr(buf_str(&b), "**-o**, **--output** *FILE*\n: where to\n") != NULL);
 	buf_clear(&b);
 	opt_words(&b, &cmd);
-	CHECK(strstr(buf_str(&b), "-o\n--output=FILE\n") != NULL);
+	CHECK(strstr(buf_str(&b), "-o FILE\twhere to\n--output FILE\twhere to\n") != NULL);
+	CHECK(strstr(buf_str(&b), "\n--maybe[=X]\tperhaps\n") != NULL);
+	CHECK(strstr(buf_str(&b), "\n--format=text\t\n--format=json\t\n") != NULL);
+	CHECK(strstr(buf_str(&b), "\nusage: [OPTION...] TARGET\nusage: -- CMD\n") != NULL);
 }
 
 TEST(an_excluded_option_is_refused_with_its_reason_and_not_listed)
