@@ -1,7 +1,7 @@
 # assay: GNU make, out of tree. `make help` lists the targets.
 #
 # Variables: V=1 (show commands), CC=clang, SAN=address,undefined | thread, DEV=1 (-Werror),
-# STATIC=1, BPF=0 (no BPF programs), ISAL=0 (zlib inflates), CAPSTONE=0 (no assembly), O=dir, prefix=/usr/local, DESTDIR=.
+# STATIC=1, BPF=0 (no BPF programs), ISAL=0 (zlib inflates), CAPSTONE=0 (no assembly), O=dir, PREFIX=/usr/local, DESTDIR=.
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DELETE_ON_ERROR:
@@ -10,7 +10,7 @@ SHELL := /bin/sh
 
 CC      = gcc
 AR      = ar
-prefix  = /usr/local
+PREFIX  = /usr/local
 SAN     =
 STATIC  =
 BPF     = 1
@@ -60,12 +60,18 @@ DIFF_JS_SRC := src/render/assets/page/diff.js
 LIB  := $(O)/libassay.a
 BIN  := $(O)/assay
 
+# ./assay is the program for this machine, without sanitizers; other builds are used where they are.
 .PHONY: all
 all: $(BIN)
-	$(Q)ln -sfn $(BIN) assay
+	$(Q)$(if $(STATIC)$(SAN),echo $(BIN),ln -sfn $(BIN) assay)
 
+# $(call split_debug,FROM,TO): the stripped program, its debug file TO.debug apart.
+split_debug = objcopy --only-keep-debug --compress-debug-sections $(1) $(2).debug && chmod 644 $(2).debug && \
+	objcopy --strip-all --add-gnu-debuglink=$(2).debug $(1) $(2)
+
+# A static program is stripped at once: it is to be copied to another machine.
 $(BIN): $(O)/src/main.o $(LIB) $(O)/flags
-	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(O)/src/main.o $(LIB) $(LIBS)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(O)/src/main.o $(LIB) $(LIBS)$(if $(STATIC), && $(call split_debug,$@,$@))
 
 $(LIB): $(OBJS)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJS)
@@ -143,6 +149,13 @@ $(O)/gen/diff_hash.h: $(O)/gen/diff.js
 	$(Q)printf '#define DIFF_JS_HASH "%s"\n' "$(call sha256,$(O)/gen/diff.js)" > $@
 $(O)/src/render/page/diffhtml.o: $(O)/gen/diff_hash.h
 
+# Version and commit.
+$(O)/gen/version.h: FORCE
+	@mkdir -p $(@D)
+	$(Q)packaging/version.sh | sed 's/\(.*\) \(.*\) \(.*\)/#define ASSAY_VERSION "\1"\n#define ASSAY_COMMIT "\2"\n#define ASSAY_DATE "\3"/' > $@.tmp && \
+		if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
+$(O)/src/cmd/manage/cmd_help.o: $(O)/gen/version.h
+
 # A stamp that changes with the flags, so that changed flags rebuild everything. A first build checks
 # that tools and libraries are there.
 .PHONY: FORCE
@@ -172,6 +185,7 @@ unit: $(UNIT_BIN)
 	$(Q)$(UNIT_BIN)
 
 -include tests/tests.mk
+include packaging/install.mk
 
 .PHONY: clean
 clean:

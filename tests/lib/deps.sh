@@ -7,7 +7,8 @@ redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium firefox-esr fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg golang-go graphviz protobuf-compiler dwz elfutils
 podman runc conmon perl tmux util-linux openssl postgresql rustc cargo librust-parking-lot-dev
-librust-crossbeam-channel-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libaio-dev heaptrack valgrind zstd"
+librust-crossbeam-channel-dev libjemalloc-dev libmimalloc-dev libgoogle-perftools-dev libaio-dev heaptrack valgrind zstd
+dpkg-dev lintian mandoc zsh fish"
 bench="bpftrace libbpf-tools liblmdb-dev"
 want=""
 for set in "$@"; do

@@ -78,7 +78,7 @@ FNR == 1 { start = 0 }
 
 # ---- words ----------------------------------------------------------------------------------
 words() { sed -n "/^\[$1\]/,/^\[/p" tests/lib/words.txt | grep -vE '^(\[|#|$)' | paste -sd'|'; }
-texts=$(files src bpf inject wire docs tests README.md CONTRIBUTING.md Makefile contrib .ci |
+texts=$(files src bpf inject wire docs tests packaging README.md CONTRIBUTING.md Makefile contrib .ci |
 	grep -vE '^tests/(fixtures|fuzz/corpus|long)/|^tests/lib/words.txt$|^docs/style.md$|\.(png|svg)$')
 grep -nwE "$(words identifiers)" $(printf '%s\n' "$texts" | grep -E '\.(c|h|S)$') &&
 	say "identifiers of tests/lib/words.txt; docs/style.md has the words in use"

@@ -4,12 +4,21 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#ifndef ASSAY_NO_BPF
+#include <bpf/libbpf.h>
+#endif
+#ifndef ASSAY_NO_CAPSTONE
+#include <capstone/capstone.h>
+#endif
+#ifndef ASSAY_NO_ISAL
+#include <isa-l.h>
+#endif
 
 #include "cmd/cmd_table.h"
+#include "version.h" /* written by the build */
 
-#ifndef ASSAY_VERSION
-#define ASSAY_VERSION "0.1.0"
-#endif
+#define TEXT_OF_(x) #x
+#define TEXT_OF(x)  TEXT_OF_(x)
 
 struct help_opts {
 	bool wants_version;
@@ -22,19 +31,45 @@ static const struct opt help_opts[] = {
 };
 static const struct opt_group help_group = {"Help", help_opts};
 
+#ifdef ASSAY_NO_BPF
+#define BPF_HAS ""
+#define BPF_NOT ", BPF programs"
+#else
+#define BPF_HAS                                                              \
+	", BPF programs (libbpf " TEXT_OF(LIBBPF_MAJOR_VERSION) "." TEXT_OF( \
+		LIBBPF_MINOR_VERSION) ")"
+#define BPF_NOT ""
+#endif
+#ifdef ASSAY_NO_ISAL
+#define ISAL_HAS ""
+#define ISAL_NOT ", ISA-L (zlib inflates)"
+#else
+#define ISAL_HAS ", ISA-L " TEXT_OF(ISAL_MAJOR_VERSION) "." TEXT_OF(ISAL_MINOR_VERSION)
+#define ISAL_NOT ""
+#endif
+#ifdef ASSAY_NO_CAPSTONE
+#define CAPSTONE_HAS ""
+#define CAPSTONE_NOT ", disassembler"
+#else
+#define CAPSTONE_HAS \
+	", disassembler (capstone " TEXT_OF(CS_VERSION_MAJOR) "." TEXT_OF(CS_VERSION_MINOR) ")"
+#define CAPSTONE_NOT ""
+#endif
+
 static int print_version(void)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "assay %s\n", ASSAY_VERSION);
+	buf_addf(&b, "assay %s (commit %s, %s)\n", ASSAY_VERSION, ASSAY_COMMIT, ASSAY_DATE);
 #if defined(__x86_64__)
 	buf_add_str(&b, "machine: x86_64\n");
 #elif defined(__aarch64__)
 	buf_add_str(&b, "machine: arm64\n");
 #endif
-	buf_addf(
-		&b,
-		"built in: perf events, DWARF unwinding and names, recordings (zstd %s), zlib %s\n",
-		ZSTD_versionString(), zlibVersion());
+	buf_addf(&b, "built in: zstd %s, zlib %s%s\n", ZSTD_versionString(), zlibVersion(),
+		 BPF_HAS ISAL_HAS CAPSTONE_HAS);
+	static const char missing[] = BPF_NOT ISAL_NOT CAPSTONE_NOT;
+	if (*missing)
+		buf_addf(&b, "not built in: %s\n", missing + 2);
 	return cmd_print(&b);
 }
 
@@ -71,6 +106,15 @@ static int print_commands(void)
 	return cmd_print(&b);
 }
 
+/* The commands, as opt_words has the options. */
+static int print_command_words(void)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	for (size_t i = 0; i < nr_cmds; i++)
+		buf_addf(&b, "%s\t%s\n", cmd_table[i].name, cmd_table[i].summary);
+	return cmd_print(&b);
+}
+
 int cmd_start(void)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -100,6 +144,8 @@ int cmd_help(int argc, char **argv)
 	};
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
 		return print_commands();
+	if (argc == 2 && !strcmp(argv[1], "--help=words") && print_command_words() != EXIT_OK)
+		return EXIT_FAILED;
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
