@@ -1,6 +1,6 @@
 # Tests. `make check` is everything that CI runs; `make check-fast` needs no root and 60 s.
 
-.PHONY: help check check-long check-fast lint golden golden-update e2e fuzz-replay san clang bench demo deps install
+.PHONY: help check check-long check-fast lint golden golden-update e2e fuzz-replay san clang bench demo deps
 help:
 	@echo 'make             build ./assay'
 	@echo 'make deps        install the packages that the build needs (Debian, as root)'
@@ -10,10 +10,11 @@ help:
 	@echo 'make check-long  random kills, fuzzing, soak, lock holders, planted causes: LONG minutes (root); result in tests/long/RESULT'
 	@echo 'make libfuzzer   the fuzzer of every parser with libFuzzer (clang): build/fuzz/tests/fuzz/fuzz_*-long'
 	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'
-	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of check; make e2e E2E=heap_*'
+	@echo 'make unit golden e2e lint san static fuzz-replay clang    one part of check; make e2e E2E=heap_*'
 	@echo 'make golden-update   update expected outputs and the options of manual pages; see git diff'
 	@echo 'make bench       ratios against perf and other profilers, measured side by side'
-	@echo 'make install     prefix=/usr/local DESTDIR='
+	@echo 'make install     PREFIX=/usr/local DESTDIR=; make uninstall removes the same files'
+	@echo 'make deb dist    Debian packages; a source archive; into build/package'
 	@echo 'make targets     build the programs that tests profile; make clean removes build files'
 	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 BPF=0 ISAL=0 CAPSTONE=0 DEV= O=dir E2E= LONG=180'
 
@@ -87,7 +88,15 @@ unit-tsan: $(BIN) $(O)/tests/unit-tests-threads
 
 # Its warnings, those of data flow as well, come before optimization.
 clang:
-	$(Q)$(MAKE) --no-print-directory CC=clang OPT=-O0 all
+	$(Q)$(MAKE) --no-print-directory CC=clang OPT=-O0 binary
+
+# The static program: its size, an empty root, the start. The linker warns of getpwnam, which needs libnss of the
+# machine for users that are not in /etc/passwd.
+.PHONY: static binary
+binary: $(BIN)
+static: $(BIN)
+	$(Q)$(MAKE) --no-print-directory STATIC=1 binary
+	$(Q)tests/lib/static.sh build/release-static/assay $(BIN)
 
 # The builds of all these parts, for a background process of `make check`.
 .PHONY: san-builds san-address-here san-thread-here
@@ -95,6 +104,7 @@ san-builds:
 	$(Q)$(MAKE) --no-print-directory $(ASAN) san-address-here
 	$(Q)$(MAKE) --no-print-directory $(TSAN) san-thread-here
 	$(Q)$(MAKE) --no-print-directory clang
+	$(Q)$(MAKE) --no-print-directory STATIC=1 binary
 san-address-here: $(UNIT_BIN) $(FUZZ_BINS)
 san-thread-here: $(BIN) $(O)/tests/unit-tests-threads
 
@@ -143,6 +153,3 @@ demo:
 	$(Q)$(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)tests/lib/demo.sh ./assay
-
-install: $(BIN)
-	install -Dm755 $(BIN) $(DESTDIR)$(prefix)/bin/assay

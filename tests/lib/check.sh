@@ -122,6 +122,7 @@ start_builds
 part e2e 3000 $make e2e
 end_builds
 part clang 600 $make $jobs clang
+part static 600 $make $jobs static
 begin san-thread 1200 $make $jobs san-thread
 begin san-address 1200 $make $jobs san-address
 for part in san-thread san-address; do finish $part; done
