@@ -57,6 +57,13 @@ out=$(sed -n '/^## The law/,/^## 1/s/^| \([a-z]*\) | *\([^|]*[^ |]\)* *|.*/\1:\2
 	grep -v '^folder:')
 [ "$out" = "$(printf '%s' "$law" | sed '/^$/d')" ] || say "docs/internals.md: its law is not that of $0"
 
+out=$(sed -n '/^| folder | subfolders/,/^$/{ s/ ([^)]*)//g; s/^| \([a-z]*\) | \([a-z, ]*\) |$/\1: \2/p }' docs/internals.md | grep -v ': subfolders' |
+	tr -d , | while read -r folder all; do
+	[ "$(printf '%s\n' $all | sort)" = "$(find "src/${folder%:}" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort)" ] ||
+		echo "${folder%:}"
+	done)
+[ -z "$out" ] || say "docs/internals.md: these folders have other subfolders:" $out
+
 out=$(grep -nE '^#include "([^"]*/)' $(files 'bpf/*' 'inject/*' 'wire/*.h'))
 [ -z "$out" ] || say "bpf, inject and wire include wire only: $out"
 
