@@ -22,17 +22,22 @@ def words(command):
         known[command] = set(re.findall(r"^--?[\w-]+", got.stdout, re.M))
     return known[command]
 
+def commands(path):
+    """Indented lines that begin with assay, also in a pipe; and `assay ...` in tables."""
+    for line in open(path, encoding="utf-8"):
+        m = re.match(r"    (?:sudo |.*\| |(?:ASSAY_[A-Z_]+=\S+ )+)?assay ([a-z]+(?: .*)?$)", line)
+        if m:
+            yield re.split(r" {2,}| #", m.group(1))[0].strip()
+        elif line[0] == "|":
+            yield from re.findall(r"`assay ([a-z]+[^`]*)`", line)
+
 guides = sorted(g[:-3] for g in os.listdir(root + "/docs/guides") if g.endswith(".md"))
 for name in ("README.md", *("docs/guides/%s.md" % g for g in guides)):
-    for line in open(root + "/" + name, encoding="utf-8"):
-        m = re.match(r"    (?:sudo |.*\| |(?:ASSAY_[A-Z_]+=\S+ )+)?assay ([a-z]+(?: .*)?$)", line)
-        if not m:
-            continue
-        said = re.split(r" {2,}| #", m.group(1))[0].strip()
+    for said in commands(root + "/" + name):
         try:
             args = shlex.split(re.split(r"[|>;&](?=[^']*(?:'[^']*'[^']*)*$)", said)[0])
         except ValueError as e:
-            sys.exit("FAIL: %s: %s: %s" % (name, line.strip(), e))
+            sys.exit("FAIL: %s: %s: %s" % (name, said, e))
         nr += 1
         if args[0] in ("redis-server", "myserver"):  # a target
             args.insert(0, "all")
@@ -41,7 +46,7 @@ for name in ("README.md", *("docs/guides/%s.md" % g for g in guides)):
         own = args[1:args.index("--")] if "--" in args else args[1:]
         for a in own:
             if a.startswith("--") and a.split("=")[0] not in words(args[0]):
-                sys.exit("FAIL: %s: %s: 'assay %s' has no %s" % (name, line.strip(), args[0], a))
+                sys.exit("FAIL: %s: %s: 'assay %s' has no %s" % (name, said, args[0], a))
         words(args[0])
         if name.endswith("memory.md") and args[0] == "report" and len(args) > 1 and args[1][0] == "-":
             read.append(args)
