@@ -5,7 +5,7 @@ command -v setpriv > /dev/null || skip "no setpriv"
 copy_for_all "$ASSAY" "$TARGETS/lives"
 mv lives rights-e2e # a name that only this test has
 here=$PWD
-"$TARGETS/lives" doze 60 & roots=$!
+"$TARGETS/lives" doze 900 & roots=$!
 trap 'kill $roots $own 2> /dev/null' EXIT
 mkdir home && chown 65534:65534 home && cd home || exit 1
 user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent "$@"; }
@@ -17,7 +17,7 @@ user ../assay cpu -o launched.assay -- ../rights-e2e burn 1 > out 2> err || fail
 [ "$(total launched.folded 'main;just_burn')" -ge 500 ] || fail "launch: $(cat err out)"
 [ "$(stat -c %u:%a launched.assay)" = 65534:600 ] || fail "the file's owner and mode: $(ls -l launched.assay)"
 $kernel_is_open || grep -q 'user code only' err || fail "does not say that the kernel is left out: $(cat err)"
-setpriv --reuid 65534 --regid 65534 --clear-groups ../rights-e2e doze 60 & own=$!
+setpriv --reuid 65534 --regid 65534 --clear-groups ../rights-e2e doze 900 & own=$!
 wait_for grep -q rights-e2e /proc/$own/comm
 user ../assay cpu -p $own 1 -o attached.assay > out 2> err || fail "attach: $(cat err)"
 [ "$(total attached.folded 'main;just_burn')" -ge 20 ] || fail "attach: $(cat err out)"

@@ -44,7 +44,7 @@ $ASSAY cpu --runs 3 --no-pictures -o n.assay -- ./no-such-command > out 2>&1
 
 # A request to stop ends this run and those that would follow, and all is written. The second run
 # lasts until then.
-"$TARGETS/lives" doze 60 & target=$!
+"$TARGETS/lives" doze 900 & target=$!
 trap 'kill $target 2> /dev/null' EXIT
 cat > second_lasts << 'END'
 #!/bin/sh

@@ -6,8 +6,8 @@
 a=ae2e-a-$$ named=ae2e-t-$$
 cp "$TARGETS/lives" ./$a
 cp "$TARGETS/lives" ./$named
-./$a doze 60 & one=$!
-./$named doze 60 & two=$!
+./$a doze 900 & one=$!
+./$named doze 900 & two=$!
 ./$named idle & three=$!
 trap 'kill $one $two $three 2> /dev/null' EXIT
 wait_for grep -q $a /proc/$one/comm

@@ -13,7 +13,7 @@ start() {
 	manner=$1
 	shift
 	: > ready
-	"$@" "$TARGETS/fakejvm" 60 "$manner" "$PWD" > ready 2> target.err & target=$!
+	"$@" "$TARGETS/fakejvm" 900 "$manner" "$PWD" > ready 2> target.err & target=$!
 	wait_for grep -q ready ready
 }
 

@@ -11,10 +11,10 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing |
 cp "$TARGETS/mixedload" ./rights-least
 cp "$ASSAY" ./assay-e2e
 chmod 755 rights-least assay-e2e
-./rights-least 120 & roots=$!
+./rights-least 900 & roots=$!
 trap 'kill $roots $own 2> /dev/null' EXIT
 mkdir home && chown 65534:65534 home && cd home || exit 1
-setpriv --reuid 65534 --regid 65534 --clear-groups ../rights-least 120 & own=$!
+setpriv --reuid 65534 --regid 65534 --clear-groups ../rights-least 900 & own=$!
 wait_for grep -q rights-least /proc/$own/comm
 
 # user CAPS COMMAND...: as nobody, with exactly these ("a,b" or "none")

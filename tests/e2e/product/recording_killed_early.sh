@@ -38,7 +38,7 @@ wait $rec 2> /dev/null
 $ASSAY convert k.assay --to folded -o k.folded 2> e || fail "$(cat e)"
 [ "$(total k.folded)" -ge 50 ] || fail "$(total k.folded) samples of 300 ms"
 
-"$TARGETS/mixedload" 60 > mixed.out & mix=$!
+"$TARGETS/mixedload" 900 > mixed.out & mix=$!
 trap 'kill $target $mix 2> /dev/null' EXIT
 delay=1.2
 for how in cpu offcpu "offcpu --no-bpf" "events -e context-switches" io heap; do

@@ -2,7 +2,7 @@
 # says that nothing was recorded.
 # waits: it compares no times, and needs half a CPU
 . "$LIB/share.sh"
-"$TARGETS/mixedload" 60 > /dev/null & load=$!
+"$TARGETS/mixedload" 900 > /dev/null & load=$!
 trap 'kill $load 2> /dev/null' EXIT
 wait_for grep -q mixedload "/proc/$load/comm"
 

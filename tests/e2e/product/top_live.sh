@@ -3,7 +3,7 @@
 command -v tmux > /dev/null || { echo "tmux is not installed"; exit 77; }
 socket=$PWD/tmux
 tmux_do() { tmux -S "$socket" "$@"; }
-"$TARGETS/mixedload" 60 > /dev/null & load=$!
+"$TARGETS/mixedload" 900 > /dev/null & load=$!
 trap 'tmux_do kill-server 2> /dev/null; kill $load 2> /dev/null' EXIT
 wait_for grep -q mixedload "/proc/$load/comm"
 

@@ -15,7 +15,7 @@ done
 [ $bad = 0 ] || exit 1
 
 # A lock that is held all the time, by waiters who waited before the capture: its word names the owner.
-"$TARGETS/planted_locks" hung ill 60 > hung.truth & target=$!
+"$TARGETS/planted_locks" hung ill 900 > hung.truth & target=$!
 waits() { [ "$(grep -l futex "/proc/$target"/task/*/wchan | wc -l)" -ge 3 ]; }
 wait_for waits
 COLUMNS=500 $ASSAY offcpu --no-pictures -o hung.assay -p $target 0.5 > out 2> err || fail "hung: $(cat err)"

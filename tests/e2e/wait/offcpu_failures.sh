@@ -37,7 +37,7 @@ assert ms and 650 <= sum(ms) <= 1500, ms
 END
 
 # A target that ends midway ends the capture.
-"$TARGETS/waits_c" 60 lock fsync > truth 2>&1 & target=$!
+"$TARGETS/waits_c" 900 lock fsync > truth 2>&1 & target=$!
 $ASSAY offcpu -p $target 60 -o gone.assay > out 2> err & rec=$!
 begun $rec
 sleep 0.5
@@ -46,7 +46,7 @@ wait $rec || fail "target ended: exit $?: $(cat err)"
 closes gone.assay "target that ended"
 
 # Two at once see the same; each is stopped by a signal.
-"$TARGETS/waits_c" 60 lock fsync > truth 2>&1 & target=$!
+"$TARGETS/waits_c" 900 lock fsync > truth 2>&1 & target=$!
 $ASSAY offcpu -p $target 60 -o one.assay > out1 2> err1 & a=$!
 $ASSAY cpu --offcpu -p $target 60 -o two.assay > out2 2> err2 & b=$!
 begun $a
@@ -78,7 +78,7 @@ kill -0 $target || fail "the target was hurt"
 kill $target
 
 # One thread of a process next to one that launches processes: these are nobody's.
-"$TARGETS/waits_c" 60 forever child > out.waits & target=$!
+"$TARGETS/waits_c" 900 forever child > out.waits & target=$!
 thread() { grep -lx "$1" /proc/$target/task/*/comm 2> /dev/null | cut -d / -f 5; }
 wait_for sh -c "grep -qx forever /proc/$target/task/*/comm"
 $ASSAY offcpu -t "$(thread forever)" 1 -o single.assay > out 2> err || fail "-t: $(cat err)"
