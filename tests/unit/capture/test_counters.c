@@ -135,6 +135,6 @@ TEST(counters_count_the_page_faults_of_this_process)
 	counter_fds_read(&fds, &set, v);
 	counter_fds_close(&fds);
 	munmap((void *)p, size);
-	CHECK(v[1].value >= 1 && v[1].value <= PAGES + 50); /* 1 with huge pages */
+	CHECK(v[1].value >= 1 && v[1].value <= PAGES + 200); /* 1 with huge pages */
 	CHECK(v[0].value > 0);
 }
