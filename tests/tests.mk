@@ -96,7 +96,7 @@ clang:
 binary: $(BIN)
 static: $(BIN)
 	$(Q)$(MAKE) --no-print-directory STATIC=1 binary
-	$(Q)tests/lib/static.sh build/release-static/assay $(BIN)
+	$(Q)packaging/static_test.sh build/release-static/assay $(BIN)
 
 # The builds of all these parts, for a background process of `make check`.
 .PHONY: san-builds san-address-here san-thread-here

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the program of `make STATIC=1`: static.sh STATIC DYNAMIC. As root also in an empty root folder.
+# Tests the program of `make STATIC=1`: static_test.sh STATIC DYNAMIC. As root also in an empty root folder.
 set -u
 static=$(readlink -f "$1")
 dynamic=$(readlink -f "$2")
