@@ -10,12 +10,13 @@
 #include "base/mem.h"
 #include "host/memory/memstat.h"
 
-#define POINTS_MAX    400
-#define SPACING_NS    10000000u /* between points at first */
-#define KILL_FREES_NS (100 * NS_PER_MS) /* that a killed process needs to free its memory, at least */
-#define KILL_ENDS_NS  (5 * NS_PER_SEC)
-#define KILL_SHARE    0.8
-#define DATA_NS       5000000 /* between readings without a cgroup */
+#define POINTS_MAX 400
+#define SPACING_NS 10000000u /* between points at first */
+#define KILL_FREES_NS \
+	(100 * NS_PER_MS) /* that a killed process needs to free its memory, at least */
+#define KILL_ENDS_NS (5 * NS_PER_SEC)
+#define KILL_SHARE   0.8
+#define DATA_NS      5000000 /* between readings without a cgroup */
 
 struct limitgroup {
 	struct limit_spec spec;
@@ -142,7 +143,8 @@ static void add_point(struct limitgroup *l, const struct limit_point *p)
 /* Which share of what is in use the parts add up to; the rest is the kernel's. */
 static double share_of_parts(const struct limit_point *p)
 {
-	return p->usage_bytes ? (double)(p->anon_bytes + p->file_bytes) / (double)p->usage_bytes : 0;
+	return p->usage_bytes ? (double)(p->anon_bytes + p->file_bytes) / (double)p->usage_bytes
+			      : 0;
 }
 
 /*
