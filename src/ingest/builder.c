@@ -337,6 +337,8 @@ static const char *path_of_map(struct builder *b, const struct event *ev)
 static void on_map(struct builder *b, const struct event *ev)
 {
 	const struct event_map *m = &ev->map;
+	if (m->is_kernel && m->is_symbol)
+		kernelcode_add(&b->modules.kernelcode, m->start, m->len, m->path);
 	if (m->is_kernel || !m->is_exec || !m->len || m->start + m->len < m->start)
 		return;
 	if (!strcmp(m->path, "[vsyscall]"))

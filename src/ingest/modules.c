@@ -39,6 +39,7 @@ void modules_release(struct modules *m)
 	vec_release(&m->events);
 	map_release(&m->by_event);
 	map_release(&m->by_id);
+	kernelcode_release(&m->kernelcode);
 }
 
 /* Returns the segment with a file offset. Mappings are page-aligned, segments need not be. */

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "ingest/file_access.h"
+#include "ingest/kernelcode.h"
 #include "model/event.h"
 #include "model/profile.h"
 #include "object/elf.h"
@@ -65,6 +66,7 @@ struct modules {
 	VEC(struct module_event) events; /* mappings of files seen so far */
 	VEC(struct ingest_module *) list;
 	VEC(struct loading_module) loading;
+	struct kernelcode kernelcode;
 };
 
 void modules_release(struct modules *m);

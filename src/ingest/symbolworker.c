@@ -548,8 +548,30 @@ static str_id text_id(struct symbolworker *sw, const char *text)
 	return *id;
 }
 
+/*
+ * What the input says of an address holds before the symbols of this machine, which may have booted since.
+ * Returns false if it says nothing.
+ */
+static bool apply_kernel_code(struct symbolworker *sw, const struct batch *b, size_t i)
+{
+	const struct kernel_code *c = kernelcode_find(&sw->modules->kernelcode, b->addrs.p[i]);
+	if (b->module->kind != MODULE_KERNEL || !c)
+		return false;
+	bool is_bpf = sv_has_prefix(sv_from_str(c->name), SV("bpf_"));
+	const struct function fn = {.name = profile_cstr(sw->p, c->name),
+				    .module = kernel_module(sw, b->module->unwind.id,
+							    is_bpf ? "bpf" : NULL),
+				    .start = c->start,
+				    .flags = FUNC_KERNEL};
+	const struct frame frame = {.func = profile_function(sw->p, &fn)};
+	profile_set_frames(sw->p, b->locs.p[i], &frame, 1, 0);
+	return true;
+}
+
 static void apply_loc(struct symbolworker *sw, const struct batch *b, size_t i)
 {
+	if (apply_kernel_code(sw, b, i))
+		return;
 	const struct named_loc *r = &b->results[i];
 	loc_id loc = b->locs.p[i];
 	module_id module = b->module->unwind.id;

@@ -125,6 +125,7 @@ struct event_map {
 	uint8_t nr_build_id; /* 0 = unknown */
 	bool is_exec;        /* executable mapping */
 	bool is_kernel;      /* the kernel or a kernel module */
+	bool is_symbol;      /* a function of the kernel (BPF programs): @path is its name */
 	const char *path; /* as reported by the kernel, relative to the target's root directory */
 };
 

@@ -363,6 +363,7 @@ static int deliver_ksymbol(struct pd_reader *r, struct rd *rd, struct event *ev,
 				     .pgoff = start,
 				     .is_exec = true,
 				     .is_kernel = true,
+				     .is_symbol = true,
 				     .path = name};
 	return emit(r, ev, err);
 }

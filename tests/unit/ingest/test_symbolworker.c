@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "host/proc.h"
+#include "ingest/builder.h"
 #include "ingest/symbolworker.h"
 #include "no_files.h"
 
@@ -268,6 +269,68 @@ TEST(naming_says_why_there_is_no_name)
 	CHECK_U64(p->locations.p[nowhere].unsym, LOSS_UNSYM_NO_MAP);
 	symbolworker_free(n);
 	modules_release(&modules);
+	profile_free(p);
+}
+
+static void emit_kernel_symbol(struct builder *b, uint64_t start, uint64_t len, const char *name)
+{
+	struct event_sink sink = builder_sink(b);
+	const struct event ev = {.kind = EVENT_MAP,
+				 .pid = -1,
+				 .tid = -1,
+				 .map = {.start = start,
+					 .len = len,
+					 .pgoff = start,
+					 .is_exec = true,
+					 .is_kernel = true,
+					 .is_symbol = true,
+					 .path = name}};
+	CHECK(!sink.event(sink.ctx, &ev, NULL));
+}
+
+/* perf.data has the names of BPF programs. Of two programs at one place it is not known which one ran. */
+TEST(naming_takes_the_kernel_symbols_of_the_input)
+{
+	static const struct {
+		uint64_t at;
+		const char *name;
+		const char *module;
+	} want[] = {{0xffffffffc0000000, "bpf_prog_1_drop", "bpf"},
+		    {0xffffffffc000007f, "bpf_prog_1_drop", "bpf"},
+		    {0xffffffffc0000080, "-", NULL},
+		    {0xffffffffc0001000, "ftrace_trampoline", "kernel"},
+		    {0xffffffffc0002000, "-", NULL},
+		    {0xffffffffc0002050, "-", NULL},
+		    {0xffffffffbfffffff, "-", NULL}};
+	struct profile *p = profile_new();
+	const struct file_access nothing = {.open = open_nothing};
+	struct builder *b = builder_new(p, &(struct builder_options){.files = &nothing});
+	emit_kernel_symbol(b, 0xffffffffc0001000, 0x10, "ftrace_trampoline");
+	emit_kernel_symbol(b, 0xffffffffc0000000, 0x80, "bpf_prog_1_drop");
+	emit_kernel_symbol(b, 0xffffffffc0000000, 0x80, "bpf_prog_1_drop");
+	emit_kernel_symbol(b, 0xffffffffc0002000, 0x60, "bpf_prog_2_pass");
+	emit_kernel_symbol(b, 0xffffffffc0002040, 0x60, "bpf_prog_3_count");
+	struct modules *modules = builder_modules(b);
+	struct symbolworker *n =
+		symbolworker_new(p, modules, &nothing, &(struct symbolworker_options){0});
+	loc_id locs[ARRAY_LEN(want)];
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		locs[i] = profile_location(p, modules_kernel(modules)->unwind.id, want[i].at,
+					   LOCATION_KERNEL);
+	symbolworker_submit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		const struct location *l = &p->locations.p[locs[i]];
+		CHECK_STR(name_of(p, locs[i]), want[i].name);
+		CHECK_U64(l->unsym, want[i].module ? 0 : LOSS_UNSYM_KERNEL);
+		if (!l->nr_frames)
+			continue;
+		const struct function *f = &p->functions.p[p->frames.p[l->first_frame].func];
+		CHECK(f->flags & FUNC_KERNEL);
+		CHECK(strstr(profile_module_name(p, f->module), want[i].module));
+	}
+	symbolworker_free(n);
+	builder_free(b);
 	profile_free(p);
 }
 
