@@ -88,6 +88,7 @@ void report_free(struct report *r)
 	vec_release(&r->trees);
 	vec_release(&r->notes);
 	vec_release(&r->findings);
+	vec_release(&r->ranks);
 	vec_release(&r->details);
 	vec_release(&r->hints);
 	vec_release(&r->facts);
@@ -205,6 +206,19 @@ void report_finding(struct report *r, const char *fmt, ...)
 	va_end(ap);
 	vec_push(&r->notes, arena_strdup(&r->arena, text));
 	vec_push(&r->findings, *vec_last(&r->notes));
+	vec_push(&r->ranks, RANK_WHOLE);
+}
+
+void report_rank(struct report *r, double rank)
+{
+	size_t at = r->findings.n - 1;
+	const char *own = r->findings.p[at];
+	for (; at && r->ranks.p[at - 1] < rank; at--) {
+		r->findings.p[at] = r->findings.p[at - 1];
+		r->ranks.p[at] = r->ranks.p[at - 1];
+	}
+	r->findings.p[at] = own;
+	r->ranks.p[at] = rank;
 }
 
 void report_detail(struct report *r, const char *fmt, ...)

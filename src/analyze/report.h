@@ -230,6 +230,7 @@ struct report {
 	VEC(struct report_tree) trees;
 	VEC(const char *) notes;       /* sentences that every renderer shows */
 	VEC(const char *) findings;    /* those of the notes that answer the view's question */
+	VEC(double) ranks;             /* of the findings, see report_rank */
 	VEC(const char *) details;     /* those that the first page does not have */
 	VEC(struct report_hint) hints; /* next commands */
 	struct losses losses;
@@ -251,7 +252,6 @@ struct report {
 		double unnamed;
 		const char *module; /* NULL: none */
 	} frames;
-	size_t nr_urgent;    /* first findings that come before any share of time (diagnose.h) */
 	bool has_no_samples; /* about a host, or of readings only: no loss counters are shown */
 };
 
@@ -278,6 +278,12 @@ const char *report_unnamed(struct arena *a, const struct report *r);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 /* Adds a note that answers the view's question: where the time or the memory goes. */
 void report_finding(struct report *r, const char *fmt, ...) PRINTF(2, 3);
+#define RANK_WHOLE 100
+/*
+ * Moves the last finding before those of a smaller rank: its share of the time in percent. Without this call it
+ * stays the last, with RANK_WHOLE.
+ */
+void report_rank(struct report *r, double rank);
 /* Adds a note on method or accuracy, which the first page does not have. */
 void report_detail(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */

@@ -130,6 +130,7 @@ const char *diagnose_sentence(struct arena *a, struct diagnoses *d, const struct
 
 /* What has a larger order is a defect, whatever the shares of time are; their sums may be rounded up. */
 #define URGENT_PCT 100.05
+#define LAST_RANK  (-1) /* no share of time: in the order of the parts */
 
 typedef void add_sentence(struct report *r, const char *fmt, ...);
 
@@ -143,41 +144,24 @@ static add_sentence *adder_of(enum rule_answer answer, unsigned flags)
 	return answer == RULE_INCONCLUSIVE && is_part ? report_detail : report_finding;
 }
 
-/* Of the findings from @place on, puts @nr that follow the first @nr_before of these before them. */
-static void put_before(struct report *r, size_t place, size_t nr_before, size_t nr)
-{
-	const char **at = r->findings.p + place;
-	if (!nr_before || !nr)
-		return;
-	CLEANUP(free_p) const char **before = xmemdup(at, nr_before * sizeof(*before));
-	memmove(at, at + nr_before, nr * sizeof(*before));
-	memcpy(at + nr, before, nr_before * sizeof(*before));
-}
-
 void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct,
 		   unsigned flags)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(rules_release) struct rules rules = {0};
 	struct diagnoses d;
-	size_t nr_before = r->findings.n;
-	size_t nr_longer = 0;
-	size_t nr_urgent = 0;
 	rules_add_builtin(&rules, &a);
 	measures_confine(m, sections);
 	diagnose_run(&d, &a, &rules, m, sections);
+	vec_foreach(rank, &r->ranks)
+		*rank *= flags ? 1 : before_pct / 100;
 	for (size_t i = 0; i < d.nr_fired; i++) {
 		const struct diagnosis *one = d.fired[i];
 		add_sentence *add = adder_of(one->rule->answer, flags);
 		if (!add)
 			continue;
 		add(r, "%s", diagnose_sentence(&a, &d, one));
-		if (add != report_finding)
-			continue;
-		nr_urgent += one->order > URGENT_PCT;
-		nr_longer += one->order > (flags ? URGENT_PCT : before_pct);
+		if (add == report_finding)
+			report_rank(r, flags && one->order <= URGENT_PCT ? LAST_RANK : one->order);
 	}
-	size_t place = MIN(flags ? r->nr_urgent : 0, nr_before);
-	put_before(r, place, nr_before - place, nr_longer);
-	r->nr_urgent += nr_urgent;
 }

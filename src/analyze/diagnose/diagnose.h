@@ -55,9 +55,10 @@ enum diagnose_flags {
 };
 
 /*
- * Adds the findings of the built-in rules of these sections to a page. Findings that @r has already
- * come behind those with more than @before_pct of the time, without flags; behind those that come
- * before any share of time (their order is above 100 %: a deadlock, a leak), always.
+ * Adds the findings of the built-in rules of these sections to a page. Without flags they and those that
+ * @r has already are in the order of their shares of time; the latter are shares of @before_pct of it. With
+ * flags they come behind, but for those that come before any share of time (their order is above 100 %: a
+ * deadlock, a leak).
  */
 void diagnose_page(struct report *r, struct measures *m, uint32_t sections, double before_pct,
 		   unsigned flags);

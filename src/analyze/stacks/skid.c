@@ -227,9 +227,5 @@ void skid_note_cost(struct report *r, const struct selection *sel)
 		       "another profiler adds, not the program's own work",
 		       num_pct(pct).s, selected, buf_str(&names));
 	/* It qualifies the others: next to the first, since pages have only some of them. */
-	const char *own = *vec_last(&r->findings);
-	size_t nr_after = r->findings.n > 2 ? r->findings.n - 2 : 0;
-	memmove(&r->findings.p[r->findings.n - nr_after],
-		&r->findings.p[r->findings.n - 1 - nr_after], nr_after * sizeof(own));
-	r->findings.p[r->findings.n - 1 - nr_after] = own;
+	report_rank(r, r->ranks.p[0]);
 }

@@ -106,11 +106,14 @@ TEST(findings_of_cpu_time_come_behind_longer_waits)
 		CLEANUP(report_free_p) struct report *r = report_new();
 		profile_seal(p);
 		report_finding(r, "hottest path");
+		report_finding(r, "kernel"); /* of a quarter of the CPU time */
+		report_rank(r, 25);
 		CHECK(!waits_page(r, p, &(struct select_spec){0}, &(struct view_limits){0}, NULL));
-		CHECK(r->findings.n >= 3);
+		CHECK(r->findings.n >= 4);
 		CHECK(!!strstr(r->findings.p[cpu_ms == 1000 ? 1 : 0], "hottest path"));
 		CHECK(!!strstr(r->findings.p[cpu_ms == 1000 ? 0 : 1], "fsync"));
 		CHECK(!!strstr(r->findings.p[2], "file reads"));
+		CHECK_STR(r->findings.p[3], "kernel");
 	}
 }
 

@@ -57,8 +57,10 @@ TEST(the_cost_of_measuring_has_a_sentence_with_its_share)
 		     "cost of measuring: 73.0 % of the CPU time, in perf_swevent_event 73.0 %;"));
 	CHECK_U64(r->findings.n, 1);
 	CLEANUP(report_free_p) struct report *full = report_new();
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		report_finding(full, "%d", i);
+		report_rank(full, 90 - i);
+	}
 	(void)note_of(full, "cpu-clock", 73, fault, skid_note_cost);
 	CHECK(full->findings.n == 5 && strstr(full->findings.p[1], "cost of measuring"));
 	CHECK(!strcmp(full->findings.p[2], "1") && !strcmp(full->findings.p[4], "3"));
