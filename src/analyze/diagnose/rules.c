@@ -6,7 +6,8 @@
 #include <errno.h>
 
 /* In the order in which they are tried: what is over others comes first. */
-#define SUBJECTS(each) each(capture) each(waits) each(cpu) each(memory) each(io)
+/* In this order: rules are over later ones. */
+#define SUBJECTS(each) each(capture) each(cpu) each(waits) each(memory) each(io)
 
 #define EMBED(name)                                                                            \
 	__asm__(".section .rodata\n"                                                           \

@@ -182,3 +182,25 @@ TEST(a_description_of_cpu_time_states_no_gain)
 				CHECK(strcmp(t->cells[k * t->nr_columns + 1].text, "gain") != 0);
 	}
 }
+
+/* The hottest path says where the time on CPU goes; that there is so much of it adds nothing. */
+TEST(a_hottest_path_is_over_time_on_cpu)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(10);
+	struct madewait w = {.comm = "a", .tid = 2, .reason = WAIT_ON_CPU, .nr = 100, .ms = 9000};
+	madewait(p, &w);
+	w.reason = WAIT_FILE_READ;
+	w.ms = 1000;
+	madewait(p, &w);
+	madewaits_samples(p, 0, "a", 2, "main;run;f", 900);
+	profile_seal(p);
+	rules_add_builtin(&rules, &a);
+	diagnosis_report(r, p, &(struct select_spec){0}, &rules, NULL, 0);
+	CHECK_U64(r->findings.n, 2);
+	CHECK(r->findings.n && strstr(r->findings.p[0], "hottest path"));
+	vec_foreach(one, &r->findings)
+		CHECK(!strstr(*one, "on CPU: 90 %"));
+}
