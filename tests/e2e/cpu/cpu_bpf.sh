@@ -55,7 +55,7 @@ at_least "$(whole young.folded)" 99 || fail "young: whole stacks $(whole young.f
 ! grep -q 'truncated\];vfork' young.folded || fail "young: $(grep -m 1 'truncated\];vfork' young.folded)"
 
 # A running target executes another program: what was published of the first one must not be used.
-mkfifo go && { sh -c 'read x < go; exec "$0" burn 0.5' "$TARGETS/lives" & changer=$!; } || exit 1
+mkfifo go && { sh -c 'read x < go; exec "$0" burn 1.5' "$TARGETS/lives" & changer=$!; } || exit 1
 $ASSAY cpu -p $changer -o change.assay > change.out 2>&1 & recorder=$!
 wait_for grep -q . change.assay
 echo go > go
