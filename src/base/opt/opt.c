@@ -185,18 +185,31 @@ static bool takes_seconds(const struct opt_cmd *cmd)
 	return cmd->usage[0] && strstr(cmd->usage[0], "SECONDS");
 }
 
+static bool takes_command(const struct opt_cmd *cmd)
+{
+	bool takes = false;
+	for (size_t i = 0; i < ARRAY_LEN(cmd->usage) && cmd->usage[i]; i++)
+		takes |= strstr(cmd->usage[i], "-- CMD") != NULL;
+	return takes;
+}
+
 static int parse_shorts(const struct opt_cmd *cmd, char **argv, int *i, struct err *err)
 {
 	for (const char *s = argv[*i] + 1; *s; s++) {
 		struct opt_at f;
 		if (!find_option(&f, cmd, SV(""), *s)) {
 			const char letter[] = {'-', *s, 0};
+			bool is_number = *s >= '0' && *s <= '9' && takes_seconds(cmd);
 			err_set(err, -EINVAL, "unknown option '-%c'", *s);
 			if (opt_hint_other(err, cmd, sv_from(letter, 2), SV("")))
 				return -EINVAL;
 			if (s == argv[*i] + 1 && s[1] && find_option(&f, cmd, sv_from_str(s), 0))
 				err_hint(err, "did you mean '--%s'?", s);
-			else if (*s >= '0' && *s <= '9' && takes_seconds(cmd))
+			else if (*i > 1 && argv[1][0] != '-' && takes_command(cmd))
+				err_hint(err, "%sto run a command: assay %s -- %s %s",
+					 is_number ? "SECONDS is a positive number; " : "",
+					 cmd->name, argv[1], *i == 2 ? argv[2] : "...");
+			else if (is_number)
 				err_hint(err, "SECONDS is a positive number");
 			return -EINVAL;
 		}

@@ -278,6 +278,8 @@ static void count(struct job *j)
 		take_reading(j);
 		next_ns = MAX(next_ns + every_ns, clock_mono_ns());
 	}
+	if (every_ns && j->run.read_ns >= j->deadline_ns) /* the last interval ended with SECONDS */
+		return;
 	if (!j->has_child)
 		countrun_poll(&j->run, true);
 	take_reading(j);
