@@ -97,6 +97,7 @@ struct report_table {
 	/* Percentages are of too few samples: only data formats have these columns. */
 	bool has_counts;
 	bool is_detail; /* only --details and data formats have it */
+	bool has_zeros; /* rows of zeros say something: an empty bin of a distribution */
 	size_t nr_first; /* rows that a page has before other tables have more than a few; 0: a few */
 	size_t nr_kept; /* first rows that CUT_LEAST keeps, whatever they weigh, and the largest */
 	enum report_cut cut;

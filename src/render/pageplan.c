@@ -45,7 +45,7 @@ static bool is_nil(const struct report_table *t, size_t row)
 		if (has_pct ? kind == CELL_PERCENT && cells_has_column(t, c) : kind != CELL_TEXT)
 			is_nothing &= is_zero(kind, &cells[c]);
 	}
-	return is_nothing && has_number && (has_pct || t->nr_columns > 1);
+	return !t->has_zeros && is_nothing && has_number && (has_pct || t->nr_columns > 1);
 }
 
 struct counts {

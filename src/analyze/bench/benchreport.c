@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text/num.h"
 
-#define NR_BINS             12
+#define NR_BINS_MAX         12
 #define BAR_WIDTH           40
 #define LINE_WIDTH          72
 #define BENCH_MIN_HISTOGRAM 10
@@ -355,14 +355,18 @@ static void add_metric(struct report *r, struct report_table *t, const struct be
 		       const struct metric_row *row)
 {
 	CLEANUP(free_p) double *v = xmalloc(s->nr_runs * sizeof(*v));
+	const char *name = row->name;
 	bench_metric_values(v, s, row->metric);
 	for (size_t i = 0; i < s->nr_runs; i++)
 		if (isnan(v[i])) /* not known of each run */
 			return;
+	for (size_t i = 0; i < s->nr_runs && row->metric == BENCH_PEAK_RSS; i++)
+		if (s->runs[i].peak_is_bound)
+			name = "peak RSS, at most";
 	struct bench_summary sum;
 	bench_summarize(&sum, v, s->nr_runs);
 	const double shown[] = {sum.mean, sum.stddev, sum.mad, sum.min, sum.median, sum.max};
-	union cell cells[2 + ARRAY_LEN(shown)] = {{.text = s->name}, {.text = row->name}};
+	union cell cells[2 + ARRAY_LEN(shown)] = {{.text = s->name}, {.text = name}};
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
 		cells[2 + i] = value_cell(row->kind, shown[i]);
 	report_add_row(r, t, cells);
@@ -397,28 +401,31 @@ static void add_histogram(struct report *r, const struct bench_data *d,
 		{.key = "runs", .title = "runs", .kind = CELL_COUNT},
 		{.key = "bar", .title = "", .kind = CELL_TEXT},
 	};
-	size_t bins[NR_BINS];
+	size_t bins[NR_BINS_MAX];
+	/* Sturges' rule: more bins are mostly empty */
+	size_t nr_bins = MIN((size_t)ceil(log2((double)n)) + 1, (size_t)NR_BINS_MAX);
 	if (n < BENCH_MIN_HISTOGRAM || !(s->max > s->min))
 		return;
 	/* values far outside would put all others into one bin: the last one is open */
 	double high = MIN(s->max, s->q3 + 1.5 * (s->q3 - s->q1));
 	high = high > s->min ? high : s->max;
-	bench_histogram(bins, NR_BINS, s->min, high, v, n);
+	bench_histogram(bins, nr_bins, s->min, high, v, n);
 	struct report_table *t = report_add_table_of(
 		r, "histogram", d->nr_subjects > 1 ? "distribution" : "distribution of the runs",
 		columns, ARRAY_LEN(columns), d->nr_subjects > 1 ? WHEN_SEVERAL : 0);
-	t->nr_first = NR_BINS;
+	t->nr_first = nr_bins;
+	t->has_zeros = true;
 	t->is_detail = d->nr_subjects > 1;
 	size_t most = 1;
-	for (size_t i = 0; i < NR_BINS; i++)
+	for (size_t i = 0; i < nr_bins; i++)
 		most = MAX(most, bins[i]);
-	for (size_t i = 0; i < NR_BINS; i++) {
-		double step = (high - s->min) / NR_BINS;
+	for (size_t i = 0; i < nr_bins; i++) {
+		double step = (high - s->min) / nr_bins;
 		CLEANUP(buf_release) struct buf bar = {0};
 		buf_add_repeat(&bar, '#', (bins[i] * BAR_WIDTH + most - 1) / most);
 		struct num_text from = value_text(d, s->min + (double)i * step);
 		struct num_text to =
-			value_text(d, i + 1 < NR_BINS ? s->min + (double)(i + 1) * step : s->max);
+			value_text(d, i + 1 < nr_bins ? s->min + (double)(i + 1) * step : s->max);
 		report_add_row(r, t,
 			       (union cell[]){{.text = name},
 					      {.text = from.s},
@@ -536,6 +543,8 @@ struct report *bench_report(const struct bench_data *d)
 	bench_counters(r, d);
 	if (d->is_stopped)
 		report_note(r, "stopped by a signal: these are the runs until then");
+	if (d->has_failed)
+		report_note(r, "ended by a command that failed: these are the runs until then");
 	add_runs(r, d);
 	return r;
 }

@@ -47,6 +47,7 @@ struct bench_data {
 	size_t nr_blocks;                   /* planned; 0: one command */
 	bool has_early_looks;               /* else only the end is looked at */
 	bool is_stopped;                    /* by a signal */
+	bool has_failed;                    /* a run, so that it was the last one */
 	const struct counter_row *counters; /* the events of the runs, without values */
 	size_t nr_counters;
 	/* About the machine, over all runs. */

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -15,11 +17,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process/spawn.h"
+#include "base/process/stop.h"
 #include "base/vec.h"
 
 /* Repeats the command: $1 times what follows, without its output. */
 #define REPEAT \
 	"n=$1; shift; while [ \"$n\" -gt 0 ]; do \"$@\" > /dev/null || exit; n=$((n - 1)); done"
+
+#define AWAIT_MS 100
 
 /* High, so that what varies is the program and not the number of samples. */
 #define RATE "2999"
@@ -149,9 +154,16 @@ int bench_profile_start(struct bench_profile *ret, const char *dir, char *const 
 static int await(struct bench_profile *p)
 {
 	int status = 0;
+	bool has_stopped = false;
 	close_p(&p->fd);
-	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (waitpid(p->pid, &status, WNOHANG) == 0) {
+		struct pollfd stop = {.fd = stop_fd(), .events = POLLIN};
+		if (stop_count() && !has_stopped) /* it may have come to this process alone */
+			(void)kill(p->pid, SIGTERM);
+		has_stopped = stop_count() > 0;
+		(void)poll(&stop, 1, AWAIT_MS); /* a child that ends makes it readable, too */
+		stop_drain();
+	}
 	p->pid = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

@@ -104,6 +104,7 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		.nr_blocks = r->nr_blocks,
 		.has_early_looks = r->has_early_looks,
 		.is_stopped = r->is_stopped,
+		.has_failed = r->has_failed,
 		.throttled_ns = r->throttled_ns,
 		.governor = ret->governor.n ? buf_str(&ret->governor) : NULL,
 		.rss_bound_bytes = r->bound_bytes,
@@ -135,16 +136,22 @@ bool bench_results_decided(const struct bench_results *r, size_t nr_blocks)
 	return true;
 }
 
-enum bench_verdict bench_results_verdict(const struct bench_results *r, bool *ret_is_inconclusive)
+static const char *why_not(const struct bench_ratio *r)
+{
+	return isnan(r->interval.low) || !r->nr_blocks ? "too few runs for a verdict"
+						       : "the runs differ too much for a verdict";
+}
+
+enum bench_verdict bench_results_verdict(const struct bench_results *r, const char **ret_why)
 {
 	CLEANUP(data_release) struct data data;
 	enum bench_verdict worst = BENCH_SAME;
 	data_init(&data, r);
-	*ret_is_inconclusive = false;
 	for (size_t i = 1; i < data.d.nr_subjects; i++) {
 		struct bench_outcome o;
 		bench_outcome(&o, &data.d, i, SIZE_MAX);
-		*ret_is_inconclusive |= o.verdict == BENCH_INCONCLUSIVE;
+		if (o.verdict == BENCH_INCONCLUSIVE)
+			*ret_why = why_not(&o.ratio);
 		worst = o.verdict == BENCH_SLOWER ? BENCH_SLOWER : worst;
 	}
 	for (size_t i = 0; i < data.d.nr_subjects; i++) {
@@ -152,7 +159,8 @@ enum bench_verdict bench_results_verdict(const struct bench_results *r, bool *re
 		if (!data.subjects[i].baseline)
 			continue;
 		bench_outcome_against(&a, &data.d, i);
-		*ret_is_inconclusive |= a.verdict == BENCH_INCONCLUSIVE;
+		if (a.verdict == BENCH_INCONCLUSIVE)
+			*ret_why = a.reason ?: why_not(&a.ratio);
 		worst = a.verdict == BENCH_SLOWER ? BENCH_SLOWER : worst;
 	}
 	return worst;

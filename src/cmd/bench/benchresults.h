@@ -24,14 +24,15 @@ struct bench_results {
 	double work;
 	const char *unit;
 	bool is_stopped;
+	bool has_failed;
 	uint64_t throttled_ns;
 	uint64_t bound_bytes;
 };
 
 /* Whether all comparisons have a verdict after @nr_blocks. */
 bool bench_results_decided(const struct bench_results *r, size_t nr_blocks);
-/* BENCH_SLOWER if one command is slower. *ret_is_inconclusive: one has no verdict. */
-enum bench_verdict bench_results_verdict(const struct bench_results *r, bool *ret_is_inconclusive);
+/* BENCH_SLOWER if one command is slower. *ret_why: why one has no verdict, unchanged if all have one. */
+enum bench_verdict bench_results_verdict(const struct bench_results *r, const char **ret_why);
 const char *bench_results_invalid(const struct bench_results *r, struct arena *a);
 struct report *bench_results_report(const struct bench_results *r);
 void bench_results_export(const struct bench_results *r, struct buf *to,

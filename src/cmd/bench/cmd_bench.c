@@ -192,6 +192,7 @@ struct job {
 	size_t nr_block_looks;
 	uint64_t throttled_ns;
 	bool is_stopped;
+	bool has_failed; /* a run, so that it was the last one */
 	uint64_t bound_bytes;
 };
 
@@ -223,6 +224,7 @@ static void fill_results(struct bench_results *ret, const struct job *j)
 		.work = j->o->work,
 		.unit = j->o->unit,
 		.is_stopped = j->is_stopped,
+		.has_failed = j->has_failed,
 		.throttled_ns = j->throttled_ns,
 		.bound_bytes = j->bound_bytes,
 	};
@@ -358,18 +360,18 @@ static int write_exports(const struct bench_opts *o, const struct bench_results 
 static int status_of(const struct bench_opts *o, const struct bench_results *results)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	bool is_inconclusive = false;
+	const char *why = NULL;
 	const char *invalid = bench_results_invalid(results, &a);
 	if (invalid) {
 		log_error("%s", invalid);
 		return EXIT_INVALID;
 	}
-	enum bench_verdict worst = bench_results_verdict(results, &is_inconclusive);
+	enum bench_verdict worst = bench_results_verdict(results, &why);
 	if (worst == BENCH_SLOWER)
 		return EXIT_THRESHOLD;
-	if (is_inconclusive)
-		log_warn("inconclusive: the runs differ too much for a verdict");
-	return is_inconclusive && o->is_strict ? EXIT_INCONCLUSIVE : EXIT_OK;
+	if (why)
+		log_warn("inconclusive: %s", why);
+	return why && o->is_strict ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
 /* The mean of the second command, whose runs are as many as those of the first. */
@@ -398,10 +400,13 @@ static int finish(struct job *j, const struct renderer_choice *form)
 			return status;
 	}
 	int status = write_exports(j->o, &results);
-	status = status ? status : status_of(j->o, &results);
+	if (!status)
+		status = j->has_failed ? EXIT_FAILED : status_of(j->o, &results);
 	bool is_measured = status != EXIT_FAILED && status != EXIT_INVALID && !j->is_stopped;
 	if (j->profile.pid && is_measured && bench_profile_run(&j->profile, cpu_of_a_run(j))) {
-		log_error("the profiles could not be recorded or compared");
+		log_error(stop_count()
+				  ? "stopped by a signal before the profiles of both were complete"
+				  : "the profiles could not be recorded or compared");
 		return EXIT_FAILED;
 	}
 	return status;
@@ -505,8 +510,12 @@ static int run(const struct bench_opts *o, const struct opt_args *args,
 	int rc = measure(&j, &err);
 	j.is_stopped = rc == -EINTR;
 	describe_machines(&j);
-	if (rc && !j.is_stopped)
-		return cmd_fail(&err);
+	j.has_failed = rc && !j.is_stopped;
+	if (j.has_failed) {
+		int status = cmd_fail(&err);
+		if (!j.commands.subjects.p[0].runs.n)
+			return status;
+	}
 	if (j.is_stopped && !j.commands.subjects.p[0].runs.n) {
 		log_error("interrupted before the first run had ended");
 		return EXIT_NOTHING;

@@ -54,6 +54,34 @@ static int run_helper_command(struct state *st, const char *what, char *const *a
 	return 0;
 }
 
+/* What a shell was to run, up to the first blank; NULL: no shell, or not a plain word. */
+static const char *shell_word(char *const *argv, size_t *ret_n)
+{
+	size_t nr = 0;
+	while (argv[nr])
+		nr++;
+	if (nr < 3 || strcmp(argv[nr - 2], "-c") != 0)
+		return NULL;
+	const char *text = argv[nr - 1] + strspn(argv[nr - 1], " \t\n");
+	*ret_n = strcspn(text, " \t\n");
+	return strcspn(text, "=$(){}[]<>|&;*?'\"\\`#~!") >= *ret_n ? text : NULL;
+}
+
+static int fail_run(const struct bench_subject *s, uint64_t nr, int status, struct err *err)
+{
+	size_t n = 0;
+	const char *word = status == 127 ? shell_word(s->argv, &n) : NULL;
+	err_set(err, -ECANCELED, "run %" PRIu64 " of '%s' exited with status %d", nr + 1, s->name,
+		status);
+	if (word)
+		return err_hint(err,
+				"127 is the shell's for a command that is not found; check with: "
+				"command -v %.*s",
+				(int)n, word);
+	return err_hint(err, "-i measures failing commands, too; --show-output shows what they "
+			     "print");
+}
+
 /* @nr: which run of the command this is, from 0. */
 static int run_subject(struct state *st, size_t i, uint64_t nr, struct bench_run *ret,
 		       struct err *err)
@@ -68,10 +96,7 @@ static int run_subject(struct state *st, size_t i, uint64_t nr, struct bench_run
 	s->nr_failed += ret->exit_code != 0;
 	if (!ret->exit_code || st->l->is_failure_ok)
 		return 0;
-	err_set(err, -ECANCELED, "run %" PRIu64 " of '%s' exited with status %d", nr + 1, s->name,
-		ret->exit_code);
-	return err_hint(err, "-i measures failing commands, too; --show-output shows what they "
-			     "print");
+	return fail_run(s, nr, ret->exit_code, err);
 }
 
 static void show_progress(struct state *st)

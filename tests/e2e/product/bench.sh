@@ -73,9 +73,11 @@ say("running")
 time.sleep(float(sys.argv[1]))
 say("ran %.3f ms" % ((time.monotonic() - t) * 1e3))
 S
+python=$(python3 -c 'import sys; print(sys.executable)') # not a script that searches for it
+ln -s "$python" py
 "$ASSAY" bench -r 16 --phase 'load=^loading' --phase 'run=^running' --phase 'clock=^ran ([0-9.]+)' --phase 'end=^ran' \
-	--export-json ph.json --export-markdown ph.md --vs 'python3 phases.py 0.2' -- python3 phases.py 0.02 > out 2> err
-[ $? = 4 ] && says out "phases against 'python3 phases.py 0.02'" && says out 'run +slower' || fail "phases: $(cat out err)"
+	--export-json ph.json --export-markdown ph.md --vs './py phases.py 0.2' -- ./py phases.py 0.02 > out 2> err
+[ $? = 4 ] && says out "phases against './py phases.py 0.02'" && says out 'run +slower' || fail "phases: $(cat out err)"
 python3 - <<'P' || exit 1
 import json, statistics as st, sys
 for x in json.load(open("ph.json"))["results"]:
@@ -111,6 +113,11 @@ grep -qE '^[12][34]$' file || fail "--output: $(cat file)"
 [ "$(tr -d '\n' < order)" = sprprprprc ] || fail "order of commands: $(tr -d '\n' < order)"
 "$ASSAY" bench -r 5 -- sh -c '[ $HYPERFINE_ITERATION != 2 ]' > out 2> err
 [ $? = 1 ] && grep -q "^assay bench: run 3 of .* exited with status 1" err || fail "a failing run: $(cat err)"
+says out 'median .*, 1 run' && says out 'ended by a command that failed' || fail "the runs before a failing one: $(cat out)"
+"$ASSAY" bench 'no-such-word here' > out 2> err
+[ $? = 1 ] && says err 'command that is not found; check with: command -v no-such-word' || fail "not found: $(cat err)"
+"$ASSAY" bench -r 4 --vs 'sleep 0.01' -- sleep 0.01 > out 2> err || fail "$(cat err)"
+says err 'inconclusive: too few runs' && says out 'peak RSS, at most' || fail "four runs: $(cat out err)"
 "$ASSAY" bench -i -r 5 -- sh -c '[ $HYPERFINE_ITERATION != 2 ]' > out 2> err || fail "-i: $(cat err)"
 says out '1 run of .* exited with another status than 0' || fail "$(cat out)"
 # a stop request: the runs so far are printed, and the command has ended
