@@ -50,9 +50,9 @@ printf 'assay (%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  
 	"$(LC_ALL=C date -u -R -d "$date")" > "$doc/changelog.Debian"
 gzip -9nf "$doc/changelog" "$doc/changelog.Debian" root/usr/share/man/man1/*.1
 
-mkdir -p debian # dpkg-shlibdeps reads it
+mkdir -p debian root/DEBIAN # dpkg-shlibdeps looks for both
 printf 'Source: assay\nPackage: assay\nArchitecture: any\n' > debian/control
-depends=$(dpkg-shlibdeps -O --warnings=0 root/usr/bin/assay | sed -n 's/^shlibs:Depends=//p')
+depends=$(dpkg-shlibdeps -O root/usr/bin/assay | sed -n 's/^shlibs:Depends=//p')
 rm -r debian
 
 control root assay "Section: devel
