@@ -149,11 +149,11 @@ $(O)/gen/diff_hash.h: $(O)/gen/diff.js
 	$(Q)printf '#define DIFF_JS_HASH "%s"\n' "$(call sha256,$(O)/gen/diff.js)" > $@
 $(O)/src/render/page/diffhtml.o: $(O)/gen/diff_hash.h
 
-# Version and commit.
+# Version and commit. Parts of `make check` run beside each other: the file has a name of its own meanwhile.
 $(O)/gen/version.h: FORCE
 	@mkdir -p $(@D)
-	$(Q)packaging/version.sh | sed 's/\(.*\) \(.*\) \(.*\)/#define ASSAY_VERSION "\1"\n#define ASSAY_COMMIT "\2"\n#define ASSAY_DATE "\3"/' > $@.tmp && \
-		if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
+	$(Q)packaging/version.sh | sed 's/\(.*\) \(.*\) \(.*\)/#define ASSAY_VERSION "\1"\n#define ASSAY_COMMIT "\2"\n#define ASSAY_DATE "\3"/' > $@.$$$$ && \
+		if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 $(O)/src/cmd/manage/cmd_help.o: $(O)/gen/version.h
 
 # A stamp that changes with the flags, so that changed flags rebuild everything. A first build checks
