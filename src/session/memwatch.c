@@ -105,6 +105,13 @@ static void read_stats(struct memwatch *w, uint64_t now)
 		now + MAX(NS_PER_SEC, s.stopped_ns * MAX(s.nr_sessions, 1u) * STOP_SHARE);
 }
 
+void memwatch_read_stats(struct memwatch *w)
+{
+	w->next_stats_ns = 0;
+	if (w->is_stats_open)
+		read_stats(w, clock_mono_ns());
+}
+
 /* ---- processes ---------------------------------------------------------------------------- */
 
 static void add_process(struct memwatch *w, int32_t pid)

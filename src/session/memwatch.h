@@ -91,6 +91,8 @@ void memwatch_release(struct memwatch *w);
 int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err);
 /* Reads mappings now; keeps those of the last reading if all processes have exited. */
 void memwatch_read_maps(struct memwatch *w);
+/* Asks the allocator now, if MEMWATCH_ALLOCATOR_STATS is set and it could be asked before. */
+void memwatch_read_stats(struct memwatch *w);
 /* Sets w->allocator if it is NULL. Reads the process's binaries, which takes about 0.1 s. */
 void memwatch_name_allocator(struct memwatch *w);
 

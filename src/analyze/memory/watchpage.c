@@ -34,7 +34,8 @@ void watchpage_add(struct watchpage *p, const struct memreading *t)
 
 void watchpage_set_allocator(struct watchpage *p, const struct memallocator *a)
 {
-	if (!p->points.n || !a->is_known)
+	/* The answer of an earlier reading says nothing of the end. */
+	if (!p->points.n || !a->is_known || a->query_ns == p->last.allocator.query_ns)
 		return;
 	vec_last(&p->points)->in_use_bytes = a->in_use_bytes;
 	vec_last(&p->points)->resident_bytes = a->resident_bytes;

@@ -36,7 +36,7 @@ struct watchpage {
 
 void watchpage_release(struct watchpage *p);
 void watchpage_add(struct watchpage *p, const struct memreading *t);
-/* Adds what the allocator had when maps were read last, to the last reading. */
+/* Adds an answer of the allocator after the last reading to that one. */
 void watchpage_set_allocator(struct watchpage *p, const struct memallocator *a);
 /* Verdict on the readings so far; evidence in the arena. */
 struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a);

@@ -110,7 +110,7 @@ static void note_share(struct report *r, const struct blame *b)
 		report_note(
 			r,
 			"nothing to attribute: no thread ended the %s of waiting shown; ended by "
-			"devices, timers or nobody: %s",
+			"devices, timers or unknown threads: %s",
 			num_ns(b->of_ns).s, rest);
 		return;
 	}
@@ -118,7 +118,7 @@ static void note_share(struct report *r, const struct blame *b)
 		    "attributed to other threads: %s of %s waiting (%s %%; without the run "
 		    "queue)%s%s",
 		    num_ns(known_ns).s, num_ns(b->of_ns).s, num_double(pct, pct < 10 ? 1 : 0).s,
-		    rest[0] ? "; ended by devices, timers or nobody: " : "", rest);
+		    rest[0] ? "; ended by devices, timers or unknown threads: " : "", rest);
 	if (view_pct(b->unknown_ns, b->ns) >= 1)
 		report_note(r,
 			    "not attributed: %s %% of the waiting (%s) was for threads that were "

@@ -530,6 +530,7 @@ static int finish(struct run *r, bool has_command)
 {
 	struct memwatch *m = &r->memory;
 	memwatch_read_maps(m);
+	memwatch_read_stats(m);
 	memwatch_name_allocator(m);
 	r->page.allocator = m->allocator;
 	r->page.maps_itself = m->maps_itself;
