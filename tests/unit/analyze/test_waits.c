@@ -576,7 +576,7 @@ TEST(blame_says_how_much_of_the_waiting_it_explains)
 	blame_report(r, &b, &(struct view_limits){0});
 	CHECK_U64(r->notes.n, 1);
 	CHECK(strstr(r->notes.p[0], "waiting (90 %"));
-	CHECK(strstr(r->notes.p[0], "nobody: fsync 10 %"));
+	CHECK(strstr(r->notes.p[0], "unknown threads: fsync 10 %"));
 	CHECK_U64(sum_of(find_table(r, "blame"), "time_ns"), b.ns);
 	CHECK(cell_at(find_table(r, "blame"), 0, "pct")->d == 60);
 }
