@@ -17,10 +17,10 @@ kill -INT $rec
 wait $rec
 kill -0 "$(cat pid)" && kill "$(cat pid)"
 grep -q "the command is left running, as process $(cat pid)" err || fail "the second Ctrl-C: $(cat err)"
-timeout 2 "$ASSAY" cpu -o b.assay -- "$TARGETS/lives" doze 100 > out 2> err
+timeout 6 "$ASSAY" cpu -o b.assay -- "$TARGETS/lives" doze 100 > out 2> err
 [ $? = 124 ] || fail "timeout: $(cat err)"
 [ "$(total b.folded just_burn)" -ge 20 ] || fail "timeout: $(cat err)"
-timeout -s INT 2 "$ASSAY" cpu -o c.assay -- "$TARGETS/lives" doze 100 > out 2> err
+timeout -s INT 6 "$ASSAY" cpu -o c.assay -- "$TARGETS/lives" doze 100 > out 2> err
 [ "$(total c.folded just_burn)" -ge 20 ] || fail "timeout -s INT: $(cat err)"
 "$ASSAY" cpu -o d.assay -- "$TARGETS/lives" burn 0.2 <&- >&- 2>&- || fail "all descriptors closed"
 $ASSAY report d.assay > out 2> err || fail "after closed descriptors: $(cat err)"

@@ -53,7 +53,7 @@ P
 "$ASSAY" bench -r 4 --export-json s.json 'sleep 0.2' > out 2> err || fail "$(cat out err)"
 python3 -c 'import json
 t = json.load(open("s.json"))["results"][0]["times"]
-assert len(t) == 4 and all(0.195 < v < 2 for v in t), t' || fail "$(cat s.json)"
+assert len(t) == 4 and all(0.1 < v < 2 for v in t), t' || fail "$(cat s.json)"
 # values that the program prints, the cold first one apart; throughput in the user's unit
 printf 'TIME SPENT: %s ms\n' 90 60 59.5 60.5 > log
 "$ASSAY" bench --each 'TIME SPENT: ([0-9.]+) ms' --work 37.5e6 --unit gas -- cat log > out 2> err || fail "$(cat err)"
