@@ -33,6 +33,8 @@ static const char *const enablers[] = {
 	"exc_page_fault",
 	"handle_softirqs",
 	"__do_softirq",
+	"pvm_irq_enable", /* guests whose kernel calls the hypervisor for it */
+	"xen_irq_enable_direct",
 	"el0_svc",
 	"el0_da",
 };
