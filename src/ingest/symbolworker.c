@@ -554,8 +554,10 @@ static str_id text_id(struct symbolworker *sw, const char *text)
  */
 static bool apply_kernel_code(struct symbolworker *sw, const struct batch *b, size_t i)
 {
+	if (b->module->kind != MODULE_KERNEL)
+		return false;
 	const struct kernel_code *c = kernelcode_find(&sw->modules->kernelcode, b->addrs.p[i]);
-	if (b->module->kind != MODULE_KERNEL || !c)
+	if (!c)
 		return false;
 	bool is_bpf = sv_has_prefix(sv_from_str(c->name), SV("bpf_"));
 	const struct function fn = {.name = profile_cstr(sw->p, c->name),

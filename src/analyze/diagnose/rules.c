@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 
-/* In the order in which they are tried: what is over others comes first. */
-/* In this order: rules are over later ones. */
+/* In the order in which they are tried: a rule can be over later ones only. */
 #define SUBJECTS(each) each(capture) each(cpu) each(waits) each(memory) each(io)
 
 #define EMBED(name)                                                                            \

@@ -12,11 +12,12 @@
 
 #define POINTS_MAX 400
 #define SPACING_NS 10000000u /* between points at first */
-#define KILL_FREES_NS \
-	(100 * NS_PER_MS) /* that a killed process needs to free its memory, at least */
-#define KILL_ENDS_NS (5 * NS_PER_SEC)
-#define KILL_SHARE   0.8
-#define DATA_NS      5000000 /* between readings without a cgroup */
+#define DATA_NS    5000000   /* between readings without a cgroup */
+
+/* How long a killed process frees its memory, at least and at most; it has ended at this part of share_of_parts. */
+#define KILL_FREES_NS (100 * NS_PER_MS)
+#define KILL_ENDS_NS  (5 * NS_PER_SEC)
+#define KILL_SHARE    0.8
 
 struct limitgroup {
 	struct limit_spec spec;
