@@ -3,8 +3,13 @@
 #include "base/clock.h"
 
 #include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 #include "base/text/num.h"
+
+#define MOMENT_TRIES 4
 
 static int64_t clock_ns(clockid_t id)
 {
@@ -27,6 +32,38 @@ uint64_t clock_thread_cpu_ns(void)
 uint64_t clock_mono_ns(void)
 {
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_ticks(void)
+{
+#if defined(__x86_64__)
+	unsigned cpu;
+	uint64_t ticks = __rdtscp(&cpu);
+	_mm_lfence();
+	return ticks;
+#elif defined(__aarch64__)
+	uint64_t ticks;
+	__asm__ volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(ticks)::"memory");
+	return ticks;
+#else
+#error "no time stamp counter known"
+#endif
+}
+
+struct clock_moment clock_moment_now(void)
+{
+	struct clock_moment best = {0};
+	uint64_t closest = UINT64_MAX;
+	for (unsigned i = 0; i < MOMENT_TRIES; i++) {
+		uint64_t start = clock_ticks();
+		uint64_t ns = clock_mono_ns();
+		uint64_t end = clock_ticks();
+		if (end - start >= closest)
+			continue;
+		closest = end - start;
+		best = (struct clock_moment){start + (end - start) / 2, ns};
+	}
+	return best;
 }
 
 int64_t clock_real_ns(void)

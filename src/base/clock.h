@@ -20,6 +20,17 @@ int64_t clock_real_ns(void); /* since 1970, UTC */
 /* CPU time used by this process; by this thread. */
 uint64_t clock_process_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void);
+/* The processor's time stamp counter, read after all earlier instructions. */
+uint64_t clock_ticks(void);
+
+/* The same moment by both clocks. */
+struct clock_moment {
+	uint64_t ticks; /* clock_ticks() */
+	uint64_t ns;    /* clock_mono_ns() */
+};
+
+/* The closest of several readings: a thread that loses its CPU between the two clocks reads again. */
+struct clock_moment clock_moment_now(void);
 
 /*
  * Parses a duration: "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "7d",

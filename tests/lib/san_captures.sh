@@ -32,7 +32,9 @@ capture() {
 	fi
 }
 
-./allocmix 3 2000000000 100 > /dev/null &
+# The pause between operations: ThreadSanitizer makes each event ten times as dear, and a slow machine that
+# runs another part beside has minutes of events to read after a second of allocations at full speed.
+./allocmix 3 2000000000 30000 > /dev/null &
 target=$!
 capture heap_all heap --all-allocations -p $target 1
 capture heap heap -p $target 1

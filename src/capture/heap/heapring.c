@@ -2,10 +2,6 @@
 #include "base/base.h"
 #include "capture/heap/heapring.h"
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kernel_python.h"
@@ -55,22 +51,6 @@ static uint64_t once(const uint64_t *p)
 static uint32_t once32(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
-}
-
-uint64_t heapring_tsc(void)
-{
-#if defined(__x86_64__)
-	unsigned cpu;
-	uint64_t tsc = __rdtscp(&cpu);
-	_mm_lfence();
-	return tsc;
-#elif defined(__aarch64__)
-	uint64_t tsc;
-	__asm__ volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(tsc)::"memory");
-	return tsc;
-#else
-#error "no time stamp counter known"
-#endif
 }
 
 /* ---- life --------------------------------------------------------------------------------- */

@@ -100,12 +100,9 @@ struct heapring {
 	uint32_t nr_broken;
 };
 
-/* Reads the time stamp counter after all earlier instructions. */
-uint64_t heapring_tsc(void);
-
 void heapring_init(struct heapring *r, const struct heapring_spec *spec);
 void heapring_release(struct heapring *r);
-/* Starts a drain. @now_tsc: heapring_tsc(). */
+/* Starts a drain. @now_tsc: clock_ticks(). */
 void heapring_begin(struct heapring *r, uint64_t now_tsc);
 /* Returns up to @max events; 0: the drain is complete, and all that was read is free again. */
 size_t heapring_next(struct heapring *r, struct heapring_event *to, size_t max);

@@ -37,13 +37,7 @@
 #define SECCOMP_POLL_NS    10000000u   /* interval of the check for seccomp */
 #define STARTUP_NS         5000000000u /* after the attach: programs enable seccomp early */
 #define TID_SEARCH_FREE_NS 1000000000u /* at first all threads are new */
-#define CLOCK_TRIES        4
 #define CLOCK_FAR          2000000000u /* ns between the two points of the clock conversion */
-
-struct moment {
-	uint64_t tsc;
-	uint64_t ns;
-};
 
 struct heapprocess {
 	struct heapprocess_spec spec;
@@ -65,8 +59,8 @@ struct heapprocess {
 	uint32_t ring_bytes;
 	struct heapring ring;
 	struct heapaccount *account;
-	struct moment before;  /* first point of the clock conversion */
-	struct moment between; /* becomes `before` later */
+	struct clock_moment before;  /* first point of the clock conversion */
+	struct clock_moment between; /* becomes `before` later */
 	struct heapprocess_pythons pythons;
 	struct heapqueue_batch batch;
 	struct heapqueue_batch peak; /* rows of TABLE_PEAK, which come at the end */
@@ -75,37 +69,21 @@ struct heapprocess {
 
 /* ---- time --------------------------------------------------------------------------------- */
 
-/* Reads both clocks together: the closest of several tries. */
-static struct moment now_moment(void)
-{
-	struct moment best = {0};
-	uint64_t closest = UINT64_MAX;
-	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
-		uint64_t start = heapring_tsc();
-		uint64_t ns = clock_mono_ns();
-		uint64_t end = heapring_tsc();
-		if (end - start >= closest)
-			continue;
-		closest = end - start;
-		best = (struct moment){start + (end - start) / 2, ns};
-	}
-	return best;
-}
-
 static void set_clock(struct heapprocess *p)
 {
-	struct moment now = now_moment();
+	struct clock_moment now = clock_moment_now();
 	if (now.ns - p->between.ns > CLOCK_FAR) {
 		p->before = p->between;
 		p->between = now;
 	}
-	if (now.tsc <= p->before.tsc)
+	if (now.ticks <= p->before.ticks)
 		return;
 	heapaccount_clock(p->account,
-			  &(struct heapclock){.tsc = now.tsc,
+			  &(struct heapclock){.tsc = now.ticks,
 					      .ns = now.ns,
-					      .ns_per_tick = (double)(now.ns - p->before.ns) /
-							     (double)(now.tsc - p->before.tsc)});
+					      .ns_per_tick =
+						      (double)(now.ns - p->before.ns) /
+						      (double)(now.ticks - p->before.ticks)});
 }
 
 /* ---- events from the rings ------------------------------------------------------------------- */
@@ -205,7 +183,7 @@ uint64_t heapprocess_full_ns(const struct heapprocess *p)
 uint32_t heapprocess_drain(struct heapprocess *p)
 {
 	set_clock(p);
-	uint64_t now = heapring_tsc();
+	uint64_t now = clock_ticks();
 	size_t n;
 	if (clock_mono_ns() - p->seccomp_checked_ns >= SECCOMP_POLL_NS) {
 		heapinject_poll_seccomp(p->inject);
@@ -376,7 +354,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	p->plan = *plan;
 	*plan = (struct heap_plan){0};
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
-	p->before = p->between = now_moment();
+	p->before = p->between = clock_moment_now();
 	p->attached_ns = p->between.ns;
 	p->is_full = spec->starts_full;
 	int32_t inner = 0;

@@ -52,27 +52,17 @@ static uint64_t pages(uint64_t n)
 	return (n + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
-static uint64_t tsc_now(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#else
-	return 0;
-#endif
-}
-
 /* Ticks per microsecond, precise enough for timeouts. Measured once, for a fifth of a millisecond. */
 static uint64_t tsc_per_us(void)
 {
 	static _Atomic uint64_t measured;
 	if (measured)
 		return measured;
-	uint64_t ns = clock_mono_ns();
-	uint64_t tsc = tsc_now();
-	while (clock_mono_ns() < ns + 200000)
+	struct clock_moment start = clock_moment_now();
+	while (clock_mono_ns() < start.ns + 200000)
 		;
-	uint64_t d_tsc = tsc_now() - tsc;
-	measured = MAX(d_tsc * 1000 / (clock_mono_ns() - ns), 1);
+	struct clock_moment end = clock_moment_now();
+	measured = MAX((end.ticks - start.ticks) * 1000 / (end.ns - start.ns), 1);
 	return measured;
 }
 
@@ -354,7 +344,7 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 	struct heap_shared *s = (struct heap_shared *)h->shared;
 	s->magic = HEAP_WIRE_MAGIC;
 	s->version = HEAP_WIRE_VERSION;
-	s->alive_tsc = tsc_now();
+	s->alive_tsc = clock_ticks();
 	return 0;
 }
 

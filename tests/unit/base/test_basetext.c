@@ -56,6 +56,30 @@ TEST(stamps_follow_the_time_zone)
 	CHECK_STR(buf_str(&b), "1969-12-31T23:59:59Z");
 }
 
+/* The rate of the ticks over short times is that over a long one, whatever else runs on the CPUs. */
+TEST(clock_moments_are_of_both_clocks)
+{
+	struct clock_moment first = clock_moment_now();
+	struct clock_moment moments[100];
+	for (unsigned i = 0; i < ARRAY_LEN(moments); i++) {
+		uint64_t ns = clock_mono_ns();
+		while (clock_mono_ns() < ns + 200000)
+			;
+		moments[i] = clock_moment_now();
+	}
+	struct clock_moment last = moments[ARRAY_LEN(moments) - 1];
+	double rate = (double)(last.ticks - first.ticks) / (double)(last.ns - first.ns);
+	CHECK(rate > 0.01);
+	struct clock_moment before = first;
+	for (unsigned i = 0; i < ARRAY_LEN(moments); i++) {
+		double d_ns = (double)(moments[i].ns - before.ns);
+		CHECK(d_ns >= 200000);
+		CHECK((double)(moments[i].ticks - before.ticks) / d_ns > rate * 0.8);
+		CHECK((double)(moments[i].ticks - before.ticks) / d_ns < rate * 1.25);
+		before = moments[i];
+	}
+}
+
 static void expect(struct buf *b, const char *want)
 {
 	CHECK_STR(buf_str(b), want);
