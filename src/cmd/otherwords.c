@@ -15,6 +15,9 @@
 #define HEAP    "allocations: assay heap -- ./program, or assay heap -p PID 10"
 #define OFFCPU  "what threads wait for: assay offcpu -p PID 10, or assay offcpu -- ./program"
 #define CALLS   "system calls: assay io -p PID 10, assay events -e 'syscalls:*' -p PID 10"
+#define QUEUE   "time that runnable threads wait for a CPU: assay offcpu -p PID 10"
+#define FILES   "reads, writes and syncs by file and function: assay io -p PID 10"
+#define EVENTS  "events of the kernel: assay list events; assay events -e EVENT -p PID 10"
 #define READ    "the newest recording: assay report, or assay report FILE"
 #define SECONDS "SECONDS is a bare number behind the target: assay @ -p PID 10"
 #define RATE    "samples per second: -F HZ"
@@ -41,10 +44,8 @@ static const struct other_command {
 	{"trace", "io", CALLS},
 	{"strace", "io", CALLS},
 	{"syscalls", "io", CALLS},
-	{"ftrace", NULL,
-	 "events of the kernel: assay list events; assay events -e EVENT -p PID 10"},
-	{"tracepoint", NULL,
-	 "events of the kernel: assay list events; assay events -e EVENT -p PID 10"},
+	{"ftrace", NULL, EVENTS},
+	{"tracepoint", NULL, EVENTS},
 	{"probe", NULL, "calls of a function: assay latency --span FUNCTION -p PID 10"},
 	{"uprobe", NULL, "calls of a function: assay latency --span FUNCTION -p PID 10"},
 	{"funclatency", NULL, "calls of a function: assay latency --span FUNCTION -p PID 10"},
@@ -54,6 +55,26 @@ static const struct other_command {
 	{"block", "offcpu", OFFCPU},
 	{"off-cpu", "offcpu", OFFCPU},
 	{"offcputime", "offcpu", OFFCPU},
+	/* the tools of bcc and bpftrace; -bpfcc and .bt behind their names are ignored */
+	{"runqlat", "offcpu", QUEUE},
+	{"runqlen", "offcpu", QUEUE},
+	{"runqslower", "offcpu", QUEUE},
+	{"cpudist", "offcpu", QUEUE},
+	{"wakeuptime", "offcpu", OFFCPU "; who woke them: assay report --blame"},
+	{"offwaketime", "offcpu", OFFCPU "; who woke them: assay report --blame"},
+	{"klockstat", "offcpu", OFFCPU "; then assay report --blame"},
+	{"biosnoop", "io", FILES},
+	{"biolatency", "io", FILES},
+	{"biotop", "io", FILES},
+	{"fileslower", "io", FILES},
+	{"filetop", "io", FILES},
+	{"ext4slower", "io", FILES},
+	{"xfsslower", "io", FILES},
+	{"opensnoop", NULL, "assay events -e 'syscalls:sys_enter_open*' -p PID 10"},
+	{"syscount", "io", CALLS},
+	{"funccount", NULL, "calls of a function: assay latency --span FUNCTION -p PID 10"},
+	{"argdist", NULL, "calls of a function: assay latency --span FUNCTION -p PID 10"},
+	{"bpftrace", NULL, EVENTS},
 	{"mem", "heap",
 	 HEAP "\nits size over time: assay watch -p PID; page faults: assay faults -p PID"},
 	{"memory", "heap", HEAP "\nits size over time: assay watch -p PID"},
@@ -66,6 +87,11 @@ static const struct other_command {
 	{"massif", "heap", HEAP},
 	{"memcheck", "heap", HEAP},
 	{"heaptrack", "heap", HEAP},
+	{"valgrind", "heap", HEAP},
+	{"jeprof", NULL,
+	 "allocations of a running process: assay heap -p PID 10; a profile of jemalloc: assay report FILE"},
+	{"pmap", "watch", "its mappings and their growth: assay watch -p PID"},
+	{"smem", "watch", "its mappings and their growth: assay watch -p PID"},
 	{"heap-profile", "heap", HEAP},
 	{"kmem", NULL, "allocations of the kernel: assay events -e 'kmem:*' -a 10"},
 	{"annotate", NULL,
@@ -93,6 +119,10 @@ static const struct other_command {
 	{"hyperfine", NULL, "repeated runs: assay bench './program ARG...' ['./other ARG...']"},
 	{"perf", NULL,
 	 "the commands: assay help; of perf record: assay cpu, of perf stat: assay stat"},
+	{"time", "stat", "time, memory and counts of a command: assay stat -- ./program"},
+	{"callgrind", "cpu", LAUNCH "\n" ATTACH},
+	{"gprof", "cpu", LAUNCH "\n" ATTACH},
+	{"vtune", "cpu", LAUNCH "\n" ATTACH},
 	{"rm", NULL, "assay clean --older-than 7d"},
 	{"remove", NULL, "assay clean --older-than 7d"},
 	{"delete", NULL, "assay clean --older-than 7d"},
@@ -143,8 +173,8 @@ const struct opt_other other_options[] = {
 	{CAPTURES, "--process", "-p PID, or the name of the process as a bare word"},
 	{CAPTURES, "-P", "-p PID, or the name of the process as a bare word"},
 	{CAPTURES, "--attach", "-p PID, or the name of the process as a bare word"},
-	{CAPTURES, "--all-cpus", "the whole system: -a"},
-	{CAPTURES, "--system-wide", "the whole system: -a"},
+	{CAPTURES, "--all-cpus", "the whole system: assay cpu -a, offcpu, io, events or faults"},
+	{CAPTURES, "--system-wide", "the whole system: assay cpu -a, offcpu, io, events or faults"},
 	{CAPTURES, "-C", "all CPUs are recorded: omit it"},
 	{CAPTURES, "--cpu", "all CPUs are recorded: omit it"},
 	{CAPTURES, "--subprocesses", "--children"},
@@ -154,9 +184,7 @@ const struct opt_other other_options[] = {
 	{CAPTURES, "-i", THREADS},
 	{CAPTURES, "--per-thread", "every thread is recorded; later: assay report --by thread"},
 	{CAPTURES, "--threads", "every thread is recorded; later: assay report --by thread"},
-	{CAPTURES, "--uid", "processes are selected by -p, name or --match"},
-	{CAPTURES, "--cgroup", "processes are selected by -p, name or --match"},
-	{CAPTURES, "-G", "processes are selected by -p, name or --match"},
+	{CAPTURES, "-G", "a control group: --cgroup PATH; a container: --container NAME"},
 	/* what */
 	{CAPTURES, "--call-graph", STACKS},
 	{CAPTURES, "-g", STACKS},
@@ -177,7 +205,7 @@ const struct opt_other other_options[] = {
 	{"cpu", "-K", "later: assay report --kernel"},
 	{"cpu", "--kernel", "kernel frames are always recorded; later: assay report --kernel"},
 	{"cpu", "--off-cpu", "--offcpu"},
-	{"cpu", "--gil", "interpreters: the stacks show the interpreter's own functions"},
+	{"cpu", "--gil", "Python functions are in the stacks; waits for locks: assay offcpu"},
 	{"cpu", "--idle", "time without CPU: assay cpu --offcpu, or assay offcpu"},
 	{"cpu", "--nonblocking", "the target is never stopped: omit it"},
 	{"heap", "--leak-check", "leaks are always searched; their age: --older-than TIME"},
@@ -191,8 +219,8 @@ const struct opt_other other_options[] = {
 	/* output */
 	{CAPTURES, "--format", "the recording has all; assay flame, assay convert --to FORMAT"},
 	{CAPTURES, "--output-format", "assay flame, assay convert --to FORMAT"},
-	{CAPTURES, "--flamegraph", "a flame graph is always written: omit it"},
-	{CAPTURES, "--svg", "a flame graph is always written: omit it"},
+	{CAPTURES, "--flamegraph",
+	 "it is in the page that every capture writes; a file of its own: --svg"},
 	{CAPTURES, "--save-only", SAVED},
 	{CAPTURES, "--no-open", SAVED},
 	{CAPTURES, "--record-only", SAVED},
@@ -209,8 +237,8 @@ const struct opt_other other_options[] = {
 	/* reading */
 	{READERS, "-i", FILE_IN},
 	{READERS, "--input", FILE_IN},
-	{READERS, "--tui", "text is printed: omit it, and page with less"},
-	{READERS, "--gtk", "text is printed: omit it; a picture: assay flame"},
+	{READERS, "--tui", "assay report opens it on a terminal: omit it"},
+	{READERS, "--gtk", "a page for a browser: assay view FILE"},
 	{"report", "-g", "the call tree: --tree; the callers of a function: --callers REGEX"},
 	{"report", "--call-graph",
 	 "the call tree: --tree; the callers of a function: --callers REGEX"},
@@ -253,10 +281,23 @@ const struct opt_other other_options[] = {
 	{0},
 };
 
+/* Whether @word is @name, or @name with an ending that a package or a language gives it. */
+static bool has_name(const char *word, const char *name)
+{
+	static const char *const endings[] = {"", "-bpfcc", ".bt", ".py", ".pl"};
+	size_t n = strlen(name);
+	if (strncmp(word, name, n) != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (!strcmp(word + n, endings[i]))
+			return true;
+	return false;
+}
+
 static const struct other_command *find_command(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		if (!strcmp(commands[i].word, word))
+		if (has_name(word, commands[i].word))
 			return &commands[i];
 	return NULL;
 }
