@@ -98,6 +98,8 @@ struct report_table {
 	bool has_counts;
 	bool is_detail; /* only --details and data formats have it */
 	bool has_zeros; /* rows of zeros say something: an empty bin of a distribution */
+	bool is_ranked; /* rows are in the order of @rank_by, a percentage; pages leave out those of 0.00 */
+	size_t rank_by;
 	size_t nr_first; /* rows that a page has before other tables have more than a few; 0: a few */
 	size_t nr_kept; /* first rows that CUT_LEAST keeps, whatever they weigh, and the largest */
 	enum report_cut cut;

@@ -237,6 +237,8 @@ static size_t drop_weightless(struct view_item *items, size_t n)
 /* Further bits besides enum view_columns. */
 enum { IS_ESTIMATE = 1 << 8, IS_WEIGHED = 1 << 9, HAS_TOTAL_COUNT = 1 << 10 };
 
+enum { COLUMN_SELF = 0, COLUMN_TOTAL = 3 }; /* percentages of begin_table's columns */
+
 static struct report_table *begin_table(struct report *r, const struct selection *sel,
 					const struct view_spec *spec)
 {
@@ -316,6 +318,8 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 	      : limits->sort == VIEW_BY_TOTAL ? by_total
 					      : by_name);
 	struct report_table *t = begin_table(r, sel, spec);
+	t->is_ranked = limits->sort != VIEW_BY_NAME;
+	t->rank_by = limits->sort == VIEW_BY_TOTAL ? COLUMN_TOTAL : COLUMN_SELF;
 	struct view_item other = {.name = "<other>", .module = "", .total.weight = UINT64_MAX};
 	size_t nr_cut = 0;
 	for (size_t i = 0; i < n; i++) {

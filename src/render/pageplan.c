@@ -25,11 +25,13 @@ static bool is_zero(enum cell_kind kind, const union cell *v)
 }
 
 /*
- * Whether a row says nothing: all its percentages would be shown as 0.00, or, in a table without
- * percentages, all its numbers as 0. Estimates are totals, of which 0 is worth a row.
+ * Whether a row says nothing: all its percentages, or that which ranks the rows, would be shown as 0.00,
+ * or, in a table without percentages, all its numbers as 0. Estimates are totals, of which 0 is worth a row.
  */
 static bool is_nil(const struct report_table *t, size_t row)
 {
+	if (t->is_ranked && !t->has_counts)
+		return is_zero(CELL_PERCENT, &t->cells[row * t->nr_columns + t->rank_by]);
 	bool has_pct = false;
 	bool has_number = false;
 	bool is_nothing = true;

@@ -1,7 +1,8 @@
 /*
  * What of a report a page has room for: which notes, and which rows of which tables. A table has as
- * many rows as fit, chosen by its rule (enum report_cut); a last row with the sum of the others is left out where rows are, the
- * total remains. Rows of nothing but 0 are left out, too.
+ * many rows as fit, chosen by its rule (enum report_cut); a last row with the sum of the others is left
+ * out where rows are, the total remains. Rows of nothing but 0, or ranked by a share of 0.00, are left
+ * out, too.
  *
  *	CLEANUP(pageplan_release) struct pageplan plan = {0};
  *	pageplan_make(&plan, report, lines of the page, lines above the tables, rows of the page);
