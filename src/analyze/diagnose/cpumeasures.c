@@ -241,6 +241,14 @@ static uint8_t classes_of_name(struct sv name)
 	return bits;
 }
 
+/* A function of a stripped library whose name is not known: who calls it says more. */
+static bool is_unnamed_of_library(const struct profile *p, func_id func)
+{
+	const struct function *f = &p->functions.p[func];
+	return f->flags & FUNC_GUESSED && strstr(profile_text(p, f->name), ".so") &&
+	       strstr(profile_text(p, f->name), "!fn_");
+}
+
 /* The classes of a row, and for each the function that called the outermost one of it. */
 struct row_classes {
 	unsigned bits;
@@ -265,7 +273,10 @@ static void classify(struct row_classes *rc, const struct selection *sel, stack_
 				bits & bit && (is_leaf || rc->bits & bit || !classes[k].is_of_leaf);
 			if (is_open & bit && !is_in)
 				rc->where[k] = func ? p->functions.p[func].name : 0;
-			is_open = is_in ? is_open | bit : is_open & ~bit;
+			if (is_in)
+				is_open |= bit;
+			else if (!func || !is_unnamed_of_library(p, func))
+				is_open &= ~bit;
 			rc->bits |= is_in ? bit : 0;
 		}
 	}

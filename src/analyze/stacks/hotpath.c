@@ -93,14 +93,17 @@ static void add_name(struct buf *to, const struct path *path, uint32_t node)
 	shortname_add(to, name_of(path, node), NAME_COLUMNS);
 }
 
-/* The innermost user functions, and where the path ends in the kernel. */
+/* The innermost user functions from main on, and where the path ends in the kernel. */
 static void add_path(struct buf *to, const struct path *path)
 {
 	uint32_t shown[USER_SHOWN];
 	size_t n = 0;
-	for (uint32_t at = path->last_user; at && n < USER_SHOWN; at = path->t->nodes[at].parent)
+	for (uint32_t at = path->last_user; at && n < USER_SHOWN; at = path->t->nodes[at].parent) {
 		if (!is_entry(path, at))
 			shown[n++] = at;
+		if (sv_eq(name_of(path, at), SV("main")))
+			break; /* above it is how the C library starts it, which may have no name */
+	}
 	while (n > 0)
 		add_name(to, path, shown[--n]);
 	if (path->end == path->last_user || is_entry(path, path->end))

@@ -60,6 +60,12 @@ TEST(hotpath_keeps_the_user_functions_of_a_path_into_the_kernel)
 		"hottest path: 100 % (+-0.94) of CPU time in main > run > put > write > ... > copy");
 }
 
+TEST(hotpath_begins_at_main)
+{
+	CHECK_STR(PATH_OF({.stack = "libc.so.6!fn_29c30;main;run", .nr = 200}),
+		  "hottest path: 100 % (+-0.94) of CPU time in main > run");
+}
+
 TEST(hotpath_leaves_out_how_threads_begin_and_enter_the_kernel)
 {
 	CHECK_STR(PATH_OF({.stack = "clone3;start_thread;cold", .nr = 500},
@@ -139,4 +145,25 @@ TEST(short_processes_are_counted_where_there_are_many)
 	CHECK_STR(short_text(40, 2, NULL, 0), "");
 	CHECK_STR(short_text(60, 200, NULL, 0), "");
 	CHECK_STR(short_text(60, 2, "100", 0), "");
+}
+
+TEST(kernel_time_is_of_the_named_function_above_those_of_a_stripped_library)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cpu-clock", 2);
+	made_sample(p, t, &(struct made){.stack = "main;read;do_syscall_64 [k];b [k]", .nr = 400});
+	made_sample(p, t,
+		    &(struct made){.stack = "main;write;libc.so.6!fn_8f340 libc.so.6;"
+					    "libc.so.6!fn_9a700 libc.so.6;do_syscall_64 [k];a [k]",
+				   .nr = 600});
+	vec_foreach(f, &p->functions)
+		if (strstr(profile_text(p, f->name), "!fn_"))
+			f->flags |= FUNC_GUESSED;
+	profile_seal(p);
+	add_sentences(r, p, &(struct select_spec){0});
+	bool has_it = false;
+	vec_foreach(note, &r->notes)
+		has_it |= strstr(*note, "kernel: 100 % of CPU time, most for write") != NULL;
+	CHECK(has_it);
 }
