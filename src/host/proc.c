@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "heap_wire.h"
 #include "host/reader/hostfile.h"
 
 #define PROC_TEXT_LIMIT ((size_t)256 << 20)
@@ -401,6 +402,19 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 		TRY(fn(ctx, &m, err));
 	}
 	return 0;
+}
+
+bool proc_is_recorder(const char *path)
+{
+	return sv_has_prefix(sv_from_str(path), SV("/" HEAP_WIRE_FILES));
+}
+
+char *proc_exe(int32_t pid)
+{
+	CLEANUP(free_p) char *link = xasprintf("/proc/%d/exe", pid);
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path));
+	return n > 0 ? xstrndup(path, (size_t)n) : NULL;
 }
 
 int proc_open_mapped(struct byte_source *ret_s, int32_t pid, const struct proc_map *m)

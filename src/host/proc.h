@@ -124,6 +124,10 @@ struct proc_map {
 typedef int (*proc_map_fn)(void *ctx, const struct proc_map *m, struct err *err);
 /* Calls @fn for every mapping in address order; stops at and returns its first non-zero result. */
 int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err);
+/* Whether the path of a mapping is one of the heap recorder of assay; some stay after a detach. */
+bool proc_is_recorder(const char *path);
+/* The path of the program that the process executes, as in its mappings. The caller frees; NULL: unknown. */
+char *proc_exe(int32_t pid);
 /* Opens the file of a mapping (hostfile_open_mapped). */
 int proc_open_mapped(struct byte_source *ret_s, int32_t pid, const struct proc_map *m);
 /*

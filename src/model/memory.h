@@ -66,17 +66,18 @@ static inline uint64_t memstat_huge(const struct memstat *m)
 /* ---- a mapping (host/memory/maps.h, host/memory/anon.h) */
 
 enum memmap_kind {
-	MEMMAP_ANON = 0,     /* private anonymous memory without a name */
-	MEMMAP_HEAP = 1,     /* [heap], grown by brk */
-	MEMMAP_STACK = 2,    /* stack of the main thread or of another one */
-	MEMMAP_CODE = 3,     /* executable mapping of a binary */
-	MEMMAP_BINARY = 4,   /* other mapping of a binary */
-	MEMMAP_FILE = 5,     /* mapping of any other file */
-	MEMMAP_SHMEM = 6,    /* shared memory: memfd, /dev/shm, SYSV, shared anonymous */
-	MEMMAP_JIT = 7,      /* executable anonymous memory */
-	MEMMAP_NAMED = 8,    /* anonymous with a name (prctl PR_SET_VMA) */
-	MEMMAP_SPECIAL = 9,  /* [vdso], [vvar]... */
-	MEMMAP_HUGETLB = 10, /* hugetlbfs pages: not part of the RSS that the kernel reports */
+	MEMMAP_ANON = 0,      /* private anonymous memory without a name */
+	MEMMAP_HEAP = 1,      /* [heap], grown by brk */
+	MEMMAP_STACK = 2,     /* stack of the main thread or of another one */
+	MEMMAP_CODE = 3,      /* executable mapping of a binary */
+	MEMMAP_BINARY = 4,    /* other mapping of a binary */
+	MEMMAP_FILE = 5,      /* mapping of any other file */
+	MEMMAP_SHMEM = 6,     /* shared memory: memfd, /dev/shm, SYSV, shared anonymous */
+	MEMMAP_JIT = 7,       /* executable anonymous memory */
+	MEMMAP_NAMED = 8,     /* anonymous with a name (prctl PR_SET_VMA) */
+	MEMMAP_SPECIAL = 9,   /* [vdso], [vvar]... */
+	MEMMAP_HUGETLB = 10,  /* hugetlbfs pages: not part of the RSS that the kernel reports */
+	MEMMAP_RECORDER = 11, /* of assay: the recorder of `assay heap` */
 	MEMMAP_KIND_NR
 };
 

@@ -90,7 +90,7 @@ static int add_mapping(void *ctx, const struct proc_map *m, struct err *err UNUS
 {
 	struct reader *r = ctx;
 	struct byte_source source;
-	if (!m->is_exec || m->path[0] != '/')
+	if (!m->is_exec || m->path[0] != '/' || proc_is_recorder(m->path))
 		return 0;
 	vec_foreach(b, &r->to->list)
 		if (!strcmp(b->path, m->path))
@@ -123,12 +123,28 @@ int binaries_open_command(struct byte_source *ret_s, const char *name, struct bu
 	return -ENOENT;
 }
 
+/* Libraries may be mapped below the program. */
+static void move_program_first(struct binaries *to, int32_t pid)
+{
+	CLEANUP(free_p) char *exe = proc_exe(pid);
+	size_t at = 0;
+	while (exe && at < to->list.n && strcmp(to->list.p[at].path, exe) != 0)
+		at++;
+	if (!exe || at == to->list.n)
+		return;
+	struct binary_facts program = to->list.p[at];
+	memmove(to->list.p + 1, to->list.p, at * sizeof(program));
+	to->list.p[0] = program;
+}
+
 int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err)
 {
 	*ret_b = (struct binaries){0};
 	int root CLEANUP(close_p) = hostfile_open_root(pid);
 	struct reader r = {.to = ret_b, .pid = pid, .root_fd = root};
-	return proc_maps(pid, add_mapping, &r, err);
+	int rc = proc_maps(pid, add_mapping, &r, err);
+	move_program_first(ret_b, pid);
+	return rc;
 }
 
 int binaries_read_file(struct binaries *ret_b, const char *path, struct err *err)

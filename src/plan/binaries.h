@@ -22,7 +22,7 @@ struct binary_facts {
 };
 
 struct binaries {
-	VEC(struct binary_facts) list; /* files mapped executable, by address; the program first */
+	VEC(struct binary_facts) list; /* files mapped executable: the program, others by address */
 };
 
 /* On error the list has the binaries read so far. */

@@ -218,7 +218,7 @@ static int inspect_map(void *ctx, const struct proc_map *m, struct err *err UNUS
 {
 	struct inspection *l = ctx;
 	l->has_maps = true;
-	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:assay", 12))
+	if (!m->is_exec || m->path[0] != '/' || proc_is_recorder(m->path))
 		return 0;
 	uint64_t key = file_key((uint64_t)m->dev_major << 32 | m->dev_minor, m->inode);
 	if (is_seen(l, key))
@@ -240,15 +240,6 @@ static int inspect_map(void *ctx, const struct proc_map *m, struct err *err UNUS
 	else if (is_program)
 		l->h->is_32bit = is_32bit;
 	return 0;
-}
-
-static void find_exe(struct inspection *l)
-{
-	CLEANUP(free_p) char *link = xasprintf("/proc/%d/exe", l->h->pid);
-	char path[PATH_MAX];
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
-	if (n > 0)
-		l->exe = xstrndup(path, (size_t)n);
 }
 
 /* ---- the binary that malloc is bound to ------------------------------------------------------ */
@@ -357,7 +348,7 @@ int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *r
 			       .has_recorder = t->flags & HEAPTARGETS_RECORDER};
 	CLEANUP(inspection_release)
 	struct inspection l = {.t = t, .h = &h, .root_fd = hostfile_open_root(pid)};
-	find_exe(&l);
+	l.exe = proc_exe(pid);
 	read_linker_state(&l);
 	int rc = proc_maps(pid, inspect_map, &l, err);
 	if (!rc && !l.has_maps && !l.exe)

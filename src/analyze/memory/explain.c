@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "analyze/memory/heapframes.h"
 #include "analyze/view.h"
 #include "base/buf.h"
 #include "base/intern.h"
@@ -210,7 +209,7 @@ static void add_map(struct memexplain *e, const struct memmaps *m, const struct 
 		[MEMMAP_BINARY] = MEMEXPLAIN_DATA,   [MEMMAP_FILE] = MEMEXPLAIN_FILES,
 		[MEMMAP_SHMEM] = MEMEXPLAIN_SHMEM,   [MEMMAP_JIT] = MEMEXPLAIN_JIT,
 		[MEMMAP_NAMED] = MEMEXPLAIN_NAMED,   [MEMMAP_SPECIAL] = MEMEXPLAIN_KERNEL,
-		[MEMMAP_HUGETLB] = MEMEXPLAIN_SHMEM,
+		[MEMMAP_HUGETLB] = MEMEXPLAIN_SHMEM, [MEMMAP_RECORDER] = MEMEXPLAIN_CODE,
 	};
 	if (one->kind == MEMMAP_ANON) {
 		add_anon(e, m, one, flags);
@@ -219,7 +218,7 @@ static void add_map(struct memexplain *e, const struct memmaps *m, const struct 
 	const char *name = memmaps_path(m, one);
 	if (one->kind == MEMMAP_STACK)
 		name = "stacks of threads";
-	else if (name[0] == '/' && heapframes_is_recorder(name + 1))
+	else if (one->kind == MEMMAP_RECORDER)
 		name = "the recorder of assay heap";
 	else if (one->kind == MEMMAP_JIT)
 		name = "executable memory without a file";

@@ -21,7 +21,7 @@ static const char *const kind_names[] = {
 	[MEMMAP_ANON] = "anonymous", [MEMMAP_HEAP] = "heap",       [MEMMAP_STACK] = "stack",
 	[MEMMAP_CODE] = "code",      [MEMMAP_BINARY] = "binary",   [MEMMAP_FILE] = "file",
 	[MEMMAP_SHMEM] = "shmem",    [MEMMAP_JIT] = "jit",         [MEMMAP_NAMED] = "named",
-	[MEMMAP_SPECIAL] = "kernel", [MEMMAP_HUGETLB] = "hugetlb",
+	[MEMMAP_SPECIAL] = "kernel", [MEMMAP_HUGETLB] = "hugetlb", [MEMMAP_RECORDER] = "assay",
 };
 
 struct ranked {

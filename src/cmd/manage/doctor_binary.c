@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "analyze/memory/heapframes.h"
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
@@ -121,7 +120,7 @@ static void add_libraries(struct report *r, struct report_table *t, const struct
 	uint64_t nr_unreadable = 0;
 	vec_foreach(b, &all->list) {
 		nr_unreadable += b->is_unreadable;
-		if (b == program || !b->symbols || heapframes_is_recorder(path_base(b->path)))
+		if (b == program || !b->symbols)
 			continue;
 		nr++;
 		if (b->has_unwind_tables)
@@ -154,7 +153,7 @@ static void add_binaries(struct report *r, const struct binaries *all)
 	struct report_table *t = report_add_table(r, "binaries", "binaries of the process",
 						  binary_columns, ARRAY_LEN(binary_columns));
 	vec_foreach(b, &all->list)
-		if (b->symbols && !heapframes_is_recorder(path_base(b->path)))
+		if (b->symbols)
 			report_add_texts(r, t, b->path, b->symbols, b->debug,
 					 b->has_unwind_tables ? "yes" : "no", b->frames,
 					 b->has_build_id ? "yes" : "no");

@@ -99,6 +99,8 @@ static enum memmap_kind kind_of(const struct memmaps *m, const struct memmap *on
 	const char *path = memmaps_path(m, one);
 	if (!*path)
 		return one->is_exec ? MEMMAP_JIT : MEMMAP_ANON;
+	if (proc_is_recorder(path))
+		return MEMMAP_RECORDER;
 	if (path[0] == '[') {
 		if (!strcmp(path, "[heap]"))
 			return MEMMAP_HEAP;

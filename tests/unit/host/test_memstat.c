@@ -200,6 +200,21 @@ TEST(memmaps_says_what_mappings_are)
 	CHECK_U64(memmaps_rss(&m, MEMMAP_ANON), 10020 * KB);
 }
 
+TEST(memmaps_knows_the_mappings_of_assay)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	memmaps_parse(
+		&m,
+		text("00400000-00401000 r-xp 00000000 00:01 7 /memfd:assay-heap (deleted)\n"
+		     "00401000-00402000 rw-p 00001000 00:01 7 /memfd:assay-heap (deleted)\n"
+		     "Rss: 4 kB\nAnonymous: 4 kB\n"
+		     "00403000-00404000 r-xp 00000000 00:01 8 /memfd:assay-heap-stubs (deleted)\n"
+		     "00405000-00406000 r-xp 00000000 00:01 9 /memfd:other (deleted)\n"));
+	for (size_t i = 0; i < 3; i++)
+		CHECK_U64(m.list.p[i].kind, MEMMAP_RECORDER);
+	CHECK_U64(m.list.p[3].kind, MEMMAP_JIT);
+}
+
 TEST(memmaps_paths_may_hold_anything)
 {
 	CLEANUP(memmaps_release) struct memmaps m = {0};
