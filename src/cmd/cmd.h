@@ -107,7 +107,8 @@ int cmd_print(const struct buf *b);
 
 /* The commands, by name. Each returns the exit status. */
 int cmd_all(int argc, char **argv);
-int cmd_all_diagnosed(int argc, char **argv); /* the same, its page is the diagnosis */
+/* The same, its page is the diagnosis. @file: also the name of a file, which is noted; or NULL. */
+int cmd_all_diagnosed(int argc, char **argv, const char *file);
 int cmd_bench(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_config(int argc, char **argv);

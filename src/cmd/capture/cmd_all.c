@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "analyze/diagnose/diagnosis.h"
+#include "base/log.h"
 #include "capture/io/io.h"
 #include "capture/wait/waitsource.h"
 #include "cmd/capture/capture_command.h"
@@ -17,6 +18,7 @@ struct all_opts {
 	bool has_heap;
 	struct heap_capture heap;
 	struct span_capture spans;
+	const char *file; /* that the name of the target also is; NULL: none */
 };
 
 static const struct opt all_table[] = {
@@ -65,6 +67,9 @@ static const char examples[] =
 static int check(struct capture_job *job, struct err *err)
 {
 	struct all_opts *o = job->own;
+	if (o->file)
+		log_note("'%s' is taken as the running process; the file: assay diagnose ./%s",
+			 o->file, o->file);
 	if (o->has_heap)
 		return heap_capture_check(&o->heap, job, err);
 	if (o->heap.is_all || o->heap.interval_bytes || o->heap.method)
@@ -127,9 +132,9 @@ static const struct capture_command command = {
 	.print_notes = print_notes,
 };
 
-static int run(const struct capture_command *c, int argc, char **argv)
+static int run(const struct capture_command *c, const char *file, int argc, char **argv)
 {
-	struct all_opts o = {0};
+	struct all_opts o = {.file = file};
 	int status = capture_command(c, &o, argc, argv);
 	heap_capture_release(&o.heap);
 	span_capture_release(&o.spans);
@@ -138,7 +143,7 @@ static int run(const struct capture_command *c, int argc, char **argv)
 
 int cmd_all(int argc, char **argv)
 {
-	return run(&command, argc, argv);
+	return run(&command, NULL, argc, argv);
 }
 
 static int diagnosis_page(struct capture_job *job, const struct capture_result *r,
@@ -152,10 +157,10 @@ static int diagnosis_page(struct capture_job *job, const struct capture_result *
 	return 0;
 }
 
-int cmd_all_diagnosed(int argc, char **argv)
+int cmd_all_diagnosed(int argc, char **argv, const char *file)
 {
 	struct capture_command c = command;
 	c.page = diagnosis_page;
 	c.is_whole = true;
-	return run(&c, argc, argv);
+	return run(&c, file, argc, argv);
 }

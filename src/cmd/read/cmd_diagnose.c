@@ -2,11 +2,12 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include "analyze/diagnose/diagnosis.h"
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/file/file.h"
+#include "analyze/diagnose/diagnosis.h"
 #include "analyze/select/window.h"
+#include "base/file/file.h"
+#include "base/log.h"
 #include "cmd/optgroups.h"
 #include "cmd/otherwords.h"
 #include "cmd/read/inputs.h"
@@ -46,7 +47,8 @@ static const char details[] =
 	"\n"
 	"FILE is a recording or another profile that assay reads. Without FILE, the newest recording below "
 	"./profiling is read. With a TARGET in its place, or -p PID, a capture is made first, with the options of "
-	"assay all; --rules and --all-rules are for its recording.";
+	"assay all. A word that is both a running process and a file is the file if that is a profile; ./NAME is always "
+	"the file, -n NAME the process. --rules and --all-rules are for its recording.";
 
 static const char examples[] =
 	"assay diagnose\tthe newest recording\n"
@@ -106,25 +108,38 @@ static int diagnose(const struct diagnose_opts *o, const struct output_opts *out
 	return output_report(out, r);
 }
 
-/* A running program is recorded first: a name that is no file, an option that names a target, a command. */
-static bool is_of_target(int argc, char **argv)
+/*
+ * Whether a word is a process: one of that name runs, and the word is neither a path nor the file of a
+ * profile. *ret_has_both: there is a file of that name, too.
+ */
+static bool is_process(const char *word, bool *ret_has_both)
+{
+	if (word[0] == '-' || strchr(word, '/') || !word_is_running(word))
+		return false;
+	*ret_has_both = !access(word, F_OK);
+	return !inputs_is_profile(word);
+}
+
+/* A running program is recorded first: its name, an option that names a target, a command. */
+static bool is_of_target(int argc, char **argv, bool *ret_has_both)
 {
 	static const char *const options[] = {"-p",    "--pid",    "-t",      "--tid",
 					      "-n",    "--name",   "--match", "--container",
 					      "--uid", "--cgroup", "-a",      "--"};
-	struct stat st;
 	for (int i = 1; i < argc; i++)
 		for (size_t k = 0; k < ARRAY_LEN(options); k++)
 			if (!strcmp(argv[i], options[k]))
 				return true;
-	return argc > 1 && argv[1][0] != '-' && stat(argv[1], &st) && word_is_running(argv[1]);
+	return argc > 1 && is_process(argv[1], ret_has_both);
 }
 
 int cmd_diagnose(int argc, char **argv)
 {
-	if (is_of_target(argc, argv)) {
+	bool has_both = false;
+	const char *name = argc > 1 ? argv[1] : NULL;
+	if (is_of_target(argc, argv, &has_both)) {
 		hostfile_start(0, NULL); /* as for each command that captures */
-		return cmd_all_diagnosed(argc, argv);
+		return cmd_all_diagnosed(argc, argv, has_both ? name : NULL);
 	}
 	struct diagnose_opts o = {0};
 	struct output_opts out = {0};
@@ -145,6 +160,10 @@ int cmd_diagnose(int argc, char **argv)
 		return print_rules();
 	if (o.lists_measures)
 		return print_measures(&out);
+	if (has_both)
+		log_note("'%s' is taken as the recording; the running process: "
+			 "assay diagnose -n %s",
+			 name, name);
 	out.form.has_limit = true; /* all rows */
 	return diagnose(&o, &out, &args);
 }

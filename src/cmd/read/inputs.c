@@ -9,10 +9,12 @@
 
 #include "analyze/select/select.h"
 #include "base/file/file.h"
+#include "base/file/zio.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
+#include "format/format.h"
 #include "host/heldfiles.h"
 #include "host/privileges.h"
 #include "host/reader/hostfile.h"
@@ -20,6 +22,15 @@
 #include "model/tables.h"
 #include "session/kernelsyms.h"
 #include "session/store.h"
+
+bool inputs_is_profile(const char *path)
+{
+	static char head[FORMAT_SNIFF_BYTES + 1];
+	CLEANUP(close_p) int fd = file_open_named(path, NULL);
+	ssize_t n = fd < 0 ? fd : file_pread_some(fd, head, FORMAT_SNIFF_BYTES, 0, NULL);
+	return n > 0 &&
+	       (zio_sniff(head, (size_t)n) != ZKIND_NONE || format_sniff(sv_from(head, (size_t)n)));
+}
 
 int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *err)
 {

@@ -22,6 +22,8 @@ struct inputs {
 	char *newest; /* path of the newest recording; NULL if files were named */
 };
 
+/* Whether the file begins as a profile that assay reads, or is compressed; it is not parsed. */
+bool inputs_is_profile(const char *path);
 /* Fills *ret_in, which borrows @args. Fails if no file was named and there is no recording. */
 int inputs_find(struct inputs *ret_in, const struct opt_args *args, struct err *err);
 void inputs_release(struct inputs *in);

@@ -64,7 +64,7 @@ grep -q 'assay used' err || fail "no cost: $(cat err)"
 says nout 'not recorded: I/O calls, block device requests, page faults' || fail "parts without BPF: $(cat nout)"
 says nout 'thread time breakdown' || fail "no breakdown: $(cat nout)"
 # a name that is a command
-cp "$TARGETS/mixedload" report && ./report 10 &
+cp "$TARGETS/mixedload" report && ./report 60 &
 load=$!
 tries=0
 until grep -q '^report$' /proc/$load/comm 2> /dev/null || [ -n "$(pgrep -x report)" ]; do tries=$((tries + 1)); [ $tries -lt 50 ] || fail "not started"; sleep 0.1; done
@@ -72,5 +72,14 @@ until grep -q '^report$' /proc/$load/comm 2> /dev/null || [ -n "$(pgrep -x repor
 says rout 'CPU time, waiting, memory, I/O: report' || fail "of another target: $(cat rout)"
 "$ASSAY" diagnose -n report 1 -o d.assay --no-pictures > dout 2>&1 || fail "diagnose: $(cat dout)"
 says dout 'diagnosis: report' && says dout 'holds .* too short' || fail "diagnosis of a target: $(cat dout)"
+# a name that is also a file: of the program, which diagnose does not read, then of a recording
+"$ASSAY" diagnose report 1 -o e.assay --no-pictures > dout 2>&1 || fail "diagnose of a name with a file: $(cat dout)"
+says dout 'diagnosis: report' && says dout "'report' is taken as the running process; .*: assay diagnose ./report" ||
+	fail "which of the two: $(cat dout)"
+"$ASSAY" diagnose ./report > dout 2>&1 && fail "a path was not taken as a file: $(cat dout)"
+mkdir named && cp d.assay named/report && cd named
+"$ASSAY" diagnose report > dout 2>&1 || fail "diagnose of a recording with a process: $(cat dout)"
+says dout "'report' is taken as the recording; .*: assay diagnose -n report" || fail "which of the two: $(cat dout)"
+"$ASSAY" diagnose ./report 2>&1 | grep 'is taken' && fail "a path has one meaning"
 kill $load $(pgrep -x report) 2> /dev/null
 exit 0
