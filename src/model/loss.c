@@ -14,6 +14,7 @@ static const struct {
 	const char *key;
 	const char *text;
 	enum loss_class class;
+	const char *noun; /* of LOSS_CLASS_OTHER: the plural that begins the text */
 } kinds[LOSS_NR] = {
 	[LOSS_SEEN] = {"seen", "seen", LOSS_CLASS_COUNT},
 	[LOSS_WRITTEN] = {"written", "written", LOSS_CLASS_COUNT},
@@ -41,40 +42,59 @@ static const struct {
 	[LOSS_DISK] = {"disk", "not written (disk full)", LOSS_CLASS_LOST},
 	[LOSS_DAMAGED] = {"damaged", "in damaged parts of the recording", LOSS_CLASS_LOST},
 	[LOSS_STACK_LOST] = {"truncated_lost", "stack record lost", LOSS_CLASS_TRUNC},
-	[LOSS_HEAP_DROPPED] = {"heap_dropped", "heap events (ring full or too many threads)"},
+	[LOSS_HEAP_DROPPED] = {"heap_dropped", "heap events (ring full or too many threads)",
+			       .noun = "heap events"},
 	[LOSS_HEAP_REFUSED] = {"heap_processes_refused",
-			       "processes whose heap could not be recorded"},
-	[LOSS_HEAP_NOT_FOLLOWED] = {"heap_children_not_followed", "child processes not followed"},
-	[LOSS_HEAP_TOO_SHORT] = {"heap_children_too_short", "child processes that ended too early"},
+			       "processes whose heap could not be recorded", .noun = "processes"},
+	[LOSS_HEAP_NOT_FOLLOWED] = {"heap_children_not_followed", "child processes not followed",
+				    .noun = "child processes"},
+	[LOSS_HEAP_TOO_SHORT] = {"heap_children_too_short", "child processes that ended too early",
+				 .noun = "child processes"},
 	[LOSS_HEAP_LATE] = {"heap_children_late",
-			    "programs of child processes not recorded from their start"},
-	[LOSS_HEAP_BROKEN] = {"heap_rings_broken", "corrupted rings of heap events"},
-	[LOSS_HEAP_NO_STACK] = {"heap_stacks_without_room", "stacks of allocations (table full)"},
+			    "programs of child processes not recorded from their start",
+			    .noun = "programs"},
+	[LOSS_HEAP_BROKEN] = {"heap_rings_broken", "corrupted rings of heap events",
+			      .noun = "corrupted rings"},
+	[LOSS_HEAP_NO_STACK] = {"heap_stacks_without_room", "stacks of allocations (table full)",
+				.noun = "stacks"},
 	[LOSS_HEAP_UNACCOUNTED] = {"heap_blocks_not_followed",
-				   "heap blocks not tracked (table full)"},
-	[LOSS_HEAP_UNPATCHED] = {"heap_functions_not_patched", "allocator functions not patched"},
+				   "heap blocks not tracked (table full)", .noun = "heap blocks"},
+	[LOSS_HEAP_UNPATCHED] = {"heap_functions_not_patched", "allocator functions not patched",
+				 .noun = "allocator functions"},
 	[LOSS_HEAP_NO_FREE] = {"heap_frees_not_seen",
-			       "heap blocks whose free is not recorded (table full)"},
-	[LOSS_IO_NO_ROW] = {"io_without_row", "I/O calls without stack and file (table full)"},
-	[LOSS_IO_UNCOUNTED] = {"io_not_counted", "I/O calls not counted"},
-	[LOSS_IO_NO_NAME] = {"io_files_without_name", "file names of I/O"},
-	[LOSS_FAULTS_NO_MAP] = {"faults_without_mapping", "mappings of page faults"},
+			       "heap blocks whose free is not recorded (table full)",
+			       .noun = "heap blocks"},
+	[LOSS_IO_NO_ROW] = {"io_without_row", "I/O calls without stack and file (table full)",
+			    .noun = "I/O calls"},
+	[LOSS_IO_UNCOUNTED] = {"io_not_counted", "I/O calls not counted", .noun = "I/O calls"},
+	[LOSS_IO_NO_NAME] = {"io_files_without_name", "file names of I/O", .noun = "file names"},
+	[LOSS_FAULTS_NO_MAP] = {"faults_without_mapping", "page faults counted without a mapping",
+				.noun = "page faults"},
 	[LOSS_BLOCK_NO_ISSUE] =
 		{"block_without_issue",
-		 "block requests of the machine completed without an issue event, most of them "
-		 "issued before the capture"},
-	[LOSS_BLOCK_UNTRACKED] = {"block_not_followed", "block requests not tracked (table full)"},
-	[LOSS_WAITS_NO_REASON] = {"waits_without_reason", "wait reasons (table full)"},
+		 "block requests of the machine completed without an issue event, in most "
+		 "cases issued before the capture",
+		 .noun = "block requests"},
+	[LOSS_BLOCK_UNTRACKED] = {"block_not_followed", "block requests not tracked (table full)",
+				  .noun = "block requests"},
+	[LOSS_WAITS_NO_REASON] = {"waits_without_reason", "wait reasons (table full)",
+				  .noun = "wait reasons"},
 	[LOSS_WAITS_NO_ROW_NS] = {"waits_without_row_ns", "of wait time not recorded (table full)"},
-	[LOSS_EVENTS_NO_ROW] = {"events_without_row", "events without stack (table full)"},
+	[LOSS_EVENTS_NO_ROW] = {"events_without_row", "events without stack (table full)",
+				.noun = "events"},
 	[LOSS_EVENTS_MISSED] = {"events_missed",
-				"events in interrupts of BPF programs (all processes)"},
-	[LOSS_SPANS_UNFINISHED] = {"spans_unfinished", "calls that did not return"},
+				"events in interrupts of BPF programs (all processes)",
+				.noun = "events"},
+	[LOSS_SPANS_UNFINISHED] = {"spans_unfinished", "calls that did not return",
+				   .noun = "calls"},
 	[LOSS_SPANS_INSIDE] = {"spans_inside",
 			       "calls inside another measured call (part of its time, not measured "
-			       "separately)"},
-	[LOSS_SPANS_NO_ROW] = {"spans_without_row", "calls not counted (table full)"},
-	[LOSS_SPANS_NO_DETAILS] = {"spans_without_details", "details of slow calls"},
+			       "separately)",
+			       .noun = "calls"},
+	[LOSS_SPANS_NO_ROW] = {"spans_without_row", "calls not counted (table full)",
+			       .noun = "calls"},
+	[LOSS_SPANS_NO_DETAILS] = {"spans_without_details", "details of slow calls",
+				   .noun = "details"},
 };
 
 const char *loss_key(enum loss_kind kind)
@@ -176,9 +196,12 @@ void losses_add_other(struct buf *to, const struct losses *l)
 	for (size_t i = 0; i < LOSS_NR; i++) {
 		if (!l->nr[i] || kinds[i].class != LOSS_CLASS_OTHER)
 			continue;
-		struct num_text nr =
-			i == LOSS_WAITS_NO_ROW_NS ? num_ns(l->nr[i]) : num_count(l->nr[i]);
-		buf_addf(to, "%s%s %s", sep, nr.s, kinds[i].text);
+		const char *noun = kinds[i].noun;
+		if (noun)
+			buf_addf(to, "%s%s%s", sep, num_noun(l->nr[i], noun).s,
+				 kinds[i].text + strlen(noun));
+		else
+			buf_addf(to, "%s%s %s", sep, num_ns(l->nr[i]).s, kinds[i].text);
 		sep = ", ";
 	}
 }

@@ -144,7 +144,7 @@ static void add_parts(struct buf *to, const struct report *r, bool *ret_has_less
 		}
 		add_part(to, sums[i], nr[LOSS_WRITTEN], texts[i]);
 		if (r->nr_samples != nr[LOSS_WRITTEN]) /* a share of other rows than are shown */
-			buf_addf(to, " of all %s events", num_count(nr[LOSS_WRITTEN]).s);
+			buf_addf(to, " of all %s", num_noun(nr[LOSS_WRITTEN], "events").s);
 		add_main_cause(to, &r->losses, classes[i]);
 	}
 	const struct report_frames *f = &r->frames;

@@ -417,8 +417,8 @@ static void add_notes(struct report *r, const struct diff *d, size_t nr)
 	else
 		report_note(r,
 			    "+-: half width of the confidence interval of the change, so wide that "
-			    "all %s rows together hold with 95 %%; marked: the interval excludes 0",
-			    num_count(d->n).s);
+			    "all %s together hold with 95 %%; marked: the interval excludes 0",
+			    num_noun(d->n, "rows").s);
 }
 
 /* ---- the table of rows --------------------------------------------------------------------- */

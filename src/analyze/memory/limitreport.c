@@ -397,10 +397,9 @@ static void note_refaults(struct report *r, const struct limit_outcome *s)
 		return;
 	report_note(
 		r,
-		"the limit is smaller than what the command uses: %s file pages and %s anonymous "
-		"pages were reclaimed and needed again (%s per second)",
-		num_count(n->nr_refault_file).s, num_count(n->nr_refault_anon).s,
-		num_count((uint64_t)per_s).s);
+		"the limit is smaller than what the command uses: %s and %s were reclaimed and needed again (%s per second)",
+		num_noun(n->nr_refault_file, "file pages").s,
+		num_noun(n->nr_refault_anon, "anonymous pages").s, num_count((uint64_t)per_s).s);
 }
 
 /* Without a cgroup: nothing counts what was refused, so only what was read is said. */

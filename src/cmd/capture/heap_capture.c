@@ -126,8 +126,8 @@ void heap_capture_add_reason(struct buf *to, const struct capture_job *job,
 	uint64_t elapsed_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
 	(void)job;
 	if (p->losses.nr[LOSS_HEAP_DROPPED])
-		buf_addf(to, "all %" PRIu64 " records of allocations and frees were dropped",
-			 p->losses.nr[LOSS_HEAP_DROPPED]);
+		buf_addf(to, "all %s of allocations and frees were dropped",
+			 num_noun(p->losses.nr[LOSS_HEAP_DROPPED], "records").s);
 	else if (profile_get_fact_nr(p, FACT_HEAP_PROCESSES))
 		buf_addf(to, "the recorder in the target counted 0 allocations and %s in %s",
 			 num_noun(nr_frees, "frees").s, num_ns(elapsed_ns).s);

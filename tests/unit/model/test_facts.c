@@ -60,6 +60,26 @@ TEST(losses_have_each_a_key_of_its_own)
 	CHECK(losses_has_samples(&p->losses));
 }
 
+TEST(losses_count_one_in_the_singular)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct losses one = {0};
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (loss_class(k) == LOSS_CLASS_OTHER)
+			one.nr[k] = 1;
+	losses_add_other(&b, &one);
+	CHECK(sv_has_prefix(buf_sv(&b),
+			    SV("missing or incomplete: 1 heap event (ring full or too")));
+	CHECK(strstr(buf_str(&b), ", 1 page fault counted without a mapping, "));
+	CHECK(strstr(buf_str(&b), ", 1 ns of wait time not recorded (table full), "));
+	CHECK(strstr(buf_str(&b), ", 1 process whose heap could not be recorded, "));
+	CHECK(strstr(buf_str(&b), ", 1 stack of allocations (table full), "));
+	buf_clear(&b);
+	one = (struct losses){.nr[LOSS_EVENTS_NO_ROW] = 2};
+	losses_add_other(&b, &one);
+	CHECK_STR(buf_str(&b), "missing or incomplete: 2 events without stack (table full)");
+}
+
 TEST(losses_that_cannot_be_true_are_ignored)
 {
 	static const uint64_t second_ns = 1000000000;
