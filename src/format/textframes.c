@@ -59,7 +59,7 @@ static enum loss_kind why_unnamed(struct profile *p, str_id path, unsigned func_
 	if (!path)
 		return LOSS_UNSYM_NO_MAP;
 	if (func_flags & FUNC_KERNEL)
-		return LOSS_UNSYM_KERNEL;
+		return LOSS_UNSYM_NO_KERNEL;
 	if (func_flags & FUNC_JIT || sv_has_prefix(profile_sv(p, path), SV("//anon")))
 		return LOSS_UNSYM_JIT;
 	return LOSS_UNSYM_STRIPPED;

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "ingest/symbolworker.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -74,7 +75,8 @@ struct symbolworker {
 	struct kallsyms *kallsyms;
 	bool is_cached_kallsyms_tried;
 	bool is_kallsyms_tried;
-	struct map str_of; /* address of a text -> its id in the profile; owner only */
+	bool is_kernel_hidden; /* kallsyms has no addresses */
+	struct map str_of;     /* address of a text -> its id in the profile; owner only */
 
 	pthread_t thread;
 	bool has_thread;
@@ -217,8 +219,12 @@ static void load_kallsyms(struct symbolworker *sw)
 	CLEANUP(buf_release) struct buf text = {0};
 	struct kallsyms *k;
 	sw->is_kallsyms_tried = true;
-	if (!sw->files->read_kallsyms || sw->files->read_kallsyms(sw->files->ctx, &text) ||
-	    kallsyms_parse(&k, buf_sv(&text), NULL))
+	if (!sw->files->read_kallsyms)
+		return;
+	int rc = sw->files->read_kallsyms(sw->files->ctx, &text)
+			 ?: kallsyms_parse(&k, buf_sv(&text), NULL);
+	sw->is_kernel_hidden = rc == -EACCES || rc == -EPERM;
+	if (rc)
 		return;
 	kallsyms_free(sw->kallsyms);
 	sw->kallsyms = k;
@@ -244,7 +250,7 @@ static void symbolize_kernel(struct symbolworker *sw, struct batch *b)
 		struct sv module;
 		uint64_t start;
 		if (!find_kernel(sw, b->addrs.p[i], &name, &module, &start)) {
-			r->unsym = LOSS_UNSYM_KERNEL;
+			r->unsym = sw->is_kernel_hidden ? LOSS_UNSYM_KERNEL : LOSS_UNSYM_NO_KERNEL;
 			continue;
 		}
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));

@@ -38,6 +38,8 @@ static const struct {
 	[LOSS_UNSYM_NO_MAP] = {"unsymbolized_no_map", "address in no mapping", LOSS_CLASS_UNSYM},
 	[LOSS_UNSYM_JIT] = {"unsymbolized_jit", "JIT code without a map", LOSS_CLASS_UNSYM},
 	[LOSS_UNSYM_KERNEL] = {"unsymbolized_kernel", "kernel addresses hidden", LOSS_CLASS_UNSYM},
+	[LOSS_UNSYM_NO_KERNEL] = {"unsymbolized_no_kernel", "no symbol of its kernel",
+				  LOSS_CLASS_UNSYM},
 	[LOSS_UNSYM_SILENT] = {"unsymbolized_no_answer", "binary did not answer", LOSS_CLASS_UNSYM},
 	[LOSS_DISK] = {"disk", "not written (disk full)", LOSS_CLASS_LOST},
 	[LOSS_DAMAGED] = {"damaged", "in damaged parts of the recording", LOSS_CLASS_LOST},

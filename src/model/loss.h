@@ -74,6 +74,8 @@ enum loss_kind {
 	LOSS_SPANS_NO_DETAILS = 46, /* slow calls whose details were dropped (ring full) */
 	LOSS_UNSYM_SILENT = 47,     /* the binary did not answer in time; an unsymbolized leaf */
 	LOSS_HEAP_LATE = 48,        /* programs of children that ran unrecorded at first */
+	LOSS_UNSYM_NO_KERNEL =
+		49, /* no symbols of the kernel that was recorded, or none covers it */
 	LOSS_NR
 };
 

@@ -265,11 +265,50 @@ TEST(naming_says_why_there_is_no_name)
 	symbolworker_submit(n);
 	symbolworker_collect(n, SYMBOLWORKER_WAIT);
 	CHECK_U64(p->locations.p[file].unsym, LOSS_UNSYM_CHANGED);
-	CHECK_U64(p->locations.p[kernel].unsym, LOSS_UNSYM_KERNEL);
+	CHECK_U64(p->locations.p[kernel].unsym, LOSS_UNSYM_NO_KERNEL);
 	CHECK_U64(p->locations.p[nowhere].unsym, LOSS_UNSYM_NO_MAP);
 	symbolworker_free(n);
 	modules_release(&modules);
 	profile_free(p);
+}
+
+static int hidden_kallsyms(void *ctx, struct buf *to)
+{
+	(void)ctx;
+	buf_add_str(to, "0000000000000000 T _text\n0000000000000000 t a_function\n");
+	return 0;
+}
+
+static int other_kernel(void *ctx, struct buf *to)
+{
+	(void)ctx;
+	(void)to;
+	return -ENOENT;
+}
+
+static void check_kernel(int (*read)(void *ctx, struct buf *to), enum loss_kind want)
+{
+	struct profile *p = profile_new();
+	const struct file_access access = {.read_kallsyms = read};
+	struct modules modules = {.p = p, .files = &access};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, &access, &(struct symbolworker_options){0});
+	loc_id kernel = profile_location(p, modules_kernel(&modules)->unwind.id,
+					 0xffffffff90000000ull, LOCATION_KERNEL);
+	symbolworker_submit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
+	CHECK_U64(p->locations.p[kernel].unsym, want);
+	symbolworker_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
+
+TEST(naming_calls_the_kernel_hidden_only_if_it_is)
+{
+	check_kernel(hidden_kallsyms, LOSS_UNSYM_KERNEL);
+	check_kernel(other_kernel, LOSS_UNSYM_NO_KERNEL);
+	check_kernel(fake_kallsyms, LOSS_UNSYM_NO_KERNEL); /* past its last one */
+	check_kernel(NULL, LOSS_UNSYM_NO_KERNEL);
 }
 
 static void emit_kernel_symbol(struct builder *b, uint64_t start, uint64_t len, const char *name)
@@ -322,7 +361,7 @@ TEST(naming_takes_the_kernel_symbols_of_the_input)
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		const struct location *l = &p->locations.p[locs[i]];
 		CHECK_STR(name_of(p, locs[i]), want[i].name);
-		CHECK_U64(l->unsym, want[i].module ? 0 : LOSS_UNSYM_KERNEL);
+		CHECK_U64(l->unsym, want[i].module ? 0 : LOSS_UNSYM_NO_KERNEL);
 		if (!l->nr_frames)
 			continue;
 		const struct function *f = &p->functions.p[p->frames.p[l->first_frame].func];
