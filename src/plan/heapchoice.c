@@ -223,28 +223,6 @@ static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 
 /* ---- the choice ---------------------------------------------------------------------------- */
 
-#define TRACER_POLLS  40
-#define TRACER_GAP_US 5000
-
-/*
- * Finds a tracer other than this assay; *ret_tracer is 0 if there is none. Waits a little: another
- * assay that queries the allocator detaches after about a millisecond, a debugger does not.
- */
-static int find_tracer(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
-{
-	for (int i = 0;; i++) {
-		int32_t tracer = 0;
-		int32_t tracer_pid = 0;
-		TRY(host_trace_state(pid, &tracer, ret_seccomp));
-		bool is_other =
-			tracer && (proc_tgid(tracer, &tracer_pid, NULL) || tracer_pid != getpid());
-		*ret_tracer = is_other ? tracer : 0;
-		if (!is_other || i == TRACER_POLLS)
-			return 0;
-		(void)usleep(TRACER_GAP_US); /* polled again */
-	}
-}
-
 /* Whether ptrace and system calls in the process are possible; else adds the reason. */
 static bool may_inject(int32_t pid, struct buf *why)
 {
@@ -255,10 +233,11 @@ static bool may_inject(int32_t pid, struct buf *why)
 	}
 	int32_t tracer = 0;
 	unsigned seccomp = 0;
-	if (find_tracer(pid, &tracer, &seccomp))
+	if (host_find_tracer(pid, pid, &tracer, &seccomp))
 		return true; /* it has ended: the attach reports that */
 	if (tracer) {
-		buf_addf(why, "process %d traces it already", tracer);
+		host_add_tracer(why, tracer);
+		buf_add_str(why, " traces it already");
 		return false;
 	}
 	/* Strict mode also forbids rdtsc. */

@@ -93,10 +93,9 @@ static int check_tracer(int32_t pid, struct err *err)
 {
 	int32_t tracer = 0;
 	unsigned seccomp;
-	if (host_trace_state(pid, &tracer, &seccomp) || !tracer)
+	if (host_find_tracer(pid, pid, &tracer, &seccomp) || !tracer)
 		return 0;
-	(void)err_set(err, -EPERM, "process %d is traced by process %d already", pid, tracer);
-	return err_hint(err, "end that debugger or strace first");
+	return host_refuse_traced(pid, tracer, err);
 }
 
 int dumps_add(struct dumps *d, int32_t pid, const char *what, struct err *err)

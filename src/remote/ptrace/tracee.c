@@ -17,6 +17,7 @@
 #include "host/limits.h"
 #include "host/privileges.h"
 #include "host/proc.h"
+#include "host/procmem.h"
 
 /* In-kernel return value of a system call that restarts unless a signal handler runs. */
 #define KERNEL_ERESTARTNOHAND 514
@@ -27,10 +28,6 @@ static int explain_refusal(int32_t pid, int32_t tid, struct err *err)
 	struct proc_task f;
 	if (proc_task(pid, tid, &f))
 		return err_set(err, -ESRCH, "pid %d has ended", pid);
-	if (f.tracer) {
-		err_set(err, -EPERM, "pid %d is traced by pid %d already", pid, f.tracer);
-		return err_hint(err, "end that debugger or tracer first (a process can have one)");
-	}
 	if (f.state == 'Z' || f.state == 'X')
 		return err_set(err, -ESRCH, "pid %d has ended", pid);
 	int64_t yama = host_sysctl("yama/ptrace_scope", 0);
@@ -56,7 +53,18 @@ static int explain_refusal(int32_t pid, int32_t tid, struct err *err)
 
 int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *err)
 {
-	if (!ptrace(PTRACE_SEIZE, tid, 0, options | PTRACE_O_TRACESYSGOOD))
+	int32_t tracer = 0;
+	unsigned seccomp;
+	options |= PTRACE_O_TRACESYSGOOD;
+	bool is_seized = !ptrace(PTRACE_SEIZE, tid, 0, options);
+	if (!is_seized && errno == EPERM) {
+		if (host_find_tracer(pid, tid, &tracer, &seccomp))
+			return err_set(err, -ESRCH, "pid %d has ended", pid);
+		if (tracer)
+			return host_refuse_traced(pid, tracer, err);
+		is_seized = !ptrace(PTRACE_SEIZE, tid, 0, options); /* a tracer has detached */
+	}
+	if (is_seized)
 		return 0;
 	if (errno == ESRCH)
 		return err_set(err, -ESRCH, "pid %d has ended", pid);

@@ -50,7 +50,7 @@ start_prof() {
 }
 # A process has one tracer: the dump that asks may have been in the way.
 samples() {
-	kill -0 $rec 2> /dev/null || { grep -q 'is traced by pid' k.err && start_prof; }
+	kill -0 $rec 2> /dev/null || { grep -q 'is traced by ' k.err && start_prof; }
 	sampling_is on
 }
 start_prof

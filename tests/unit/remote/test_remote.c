@@ -433,10 +433,30 @@ TEST(remote_names_the_tracer_that_is_there_already)
 		usleep(1000);
 	}
 	CHECK(rc == -EPERM);
-	CHECK(strstr(err_msg(&err), "is traced by pid"));
+	CHECK(strstr(err_msg(&err), "is traced by unit-tests (pid "));
 	CHECK(err.hint && strstr(err.hint, "debugger"));
 	err_release(&err);
 	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	CHECK_U64(finish(pid), 0);
+}
+
+TEST(remote_waits_for_a_tracer_that_detaches_soon)
+{
+	pid_t pid = start(child_sleeps);
+	pid_t tracer = fork();
+	if (!tracer) {
+		while (ptrace(PTRACE_SEIZE, pid, 0, 0))
+			usleep(100);
+		shared->nr_rounds = 1;
+		usleep(100000);
+		_exit(0); /* its end detaches */
+	}
+	while (!shared->nr_rounds)
+		usleep(100);
+	struct remote *r = NULL;
+	MUST(remote_open(&r, pid, NULL, &must_err));
+	remote_close(r);
 	waitpid(tracer, NULL, 0);
 	CHECK_U64(finish(pid), 0);
 }
