@@ -109,6 +109,8 @@ static void add_row(struct heapfigures *f, const struct heaprow *r, enum heap_su
 {
 	struct heap_figures fig = figures_of(f, r, part);
 	f->is_sampled |= r->variance > 0;
+	if (part == HEAP_SUM_ALLOCATED && r->variance > 0)
+		f->nr_samples += r->samples;
 	heap_figures_add(&f->total, &fig);
 	if (part == HEAP_SUM_ALLOCATED && heap_is_not_sampled(f->p, r->stack))
 		f->not_sampled_bytes = add_i64(f->not_sampled_bytes, r->bytes);

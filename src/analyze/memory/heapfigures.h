@@ -92,7 +92,8 @@ struct heapfigures {
 	size_t nr_peaks;         /* number of processes, each with a peak of its own */
 	bool has_merged; /* massif's trees: a function without a row may be below its threshold */
 	bool is_sampled; /* numbers are estimates from samples */
-	bool is_exact;   /* sampled, but what was allocated is scaled to exact counts */
+	int64_t nr_samples; /* sampled allocations that stand for more than themselves */
+	bool is_exact;      /* sampled, but what was allocated is scaled to exact counts */
 	struct heap_growing growing;
 	int64_t not_sampled_bytes; /* of the allocations of sizes of which none was sampled */
 };

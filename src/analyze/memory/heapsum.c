@@ -351,6 +351,22 @@ static void note_not_sampled(const struct page *g)
 			    "bytes are exact, their call stacks and frees are not known");
 }
 
+/* Shares have no intervals of their own. Estimates that are sure for 5 % need no word. */
+static void note_few_samples(struct report *r, const struct heapfigures *f)
+{
+	const struct heap_sum *main = &f->total.of[heapfigures_main_sum(f)];
+	double error = stat_estimate_error((double)main->bytes, main->variance);
+	bool is_recorded = heap_sampling_bytes(f->p) && !profile_get_fact(f->p, FACT_HEAP_DUMP);
+	if (f->nr_samples <= 0 || f->nr_samples >= VIEW_FEW_SAMPLES ||
+	    error * 20 < (double)main->bytes)
+		return;
+	report_note(r,
+		    "only %s for all allocations that were not recorded, too few for "
+		    "percentages: shares, sites and what was freed are rough estimates%s",
+		    num_noun((uint64_t)f->nr_samples, "samples").s,
+		    is_recorded ? "; --all-allocations records every one" : "");
+}
+
 static void note_dropped(struct report *r, const struct profile *p)
 {
 	uint64_t nr_dropped = p->losses.nr[LOSS_HEAP_DROPPED];
@@ -589,6 +605,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
 	const struct heap_sum *of = g->f->total.of;
+	note_few_samples(g->r, g->f);
 	note_not_sampled(g);
 	note_merged(g);
 	add_totals(g);
@@ -679,6 +696,7 @@ int heapsum_add(struct report *r, const struct profile *p, const struct select_s
 	int rc = heapfigures_collect(&f, &a, p, spec, err);
 	if (!rc && !heapsum_has_no_sample(&f)) {
 		note_sampling(r, p);
+		note_few_samples(r, &f);
 		note_dropped(r, p);
 		heapviews_functions(r, &f, &few);
 	}

@@ -8,6 +8,7 @@
 
 #include "analyze/memory/heapfigures.h"
 #include "analyze/memory/heapframes.h"
+#include "analyze/memory/heapsum.h"
 #include "analyze/memory/heapweights.h"
 #include "analyze/memory/leaks.h"
 #include "analyze/memory/suppress.h"
@@ -259,6 +260,24 @@ TEST(heapweights_carry_the_variance_of_samples)
 	for (size_t i = 0; f.sel.variance && i < f.sel.nr_rows; i++)
 		sum += f.sel.variance[i];
 	CHECK(fabs(sum - 11 * 2.0 * 524288 * 524288) < 1);
+}
+
+static bool notes_few_samples(unsigned flags)
+{
+	CLEANUP(profile_free_p) struct profile *p = madeheap_server(flags);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &(struct view_limits){0},
+			      NULL));
+	vec_foreach(n, &r->notes)
+		if (strstr(*n, "too few for percentages"))
+			return true;
+	return false;
+}
+
+TEST(heapsum_says_that_samples_are_few)
+{
+	CHECK(notes_few_samples(MADEHEAP_SAMPLED));
+	CHECK(!notes_few_samples(0));
 }
 
 TEST(heapweights_default_is_peak_where_launched_and_live_where_attached)
