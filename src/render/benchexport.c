@@ -16,11 +16,35 @@ static void put_seconds(struct json *j, const char *key, double s)
 	json_put_double(j, key, s, DIGITS);
 }
 
+static void put_array(struct json *j, const char *key, const double *v, size_t n)
+{
+	json_put_arr(j, key);
+	for (size_t i = 0; i < n; i++)
+		json_double(j, v[i], DIGITS);
+	json_end(j);
+}
+
+static void put_times(struct json *j, const struct bench_export_times *t)
+{
+	put_seconds(j, "mean", t->mean_s);
+	put_seconds(j, "stddev", t->stddev_s);
+	put_seconds(j, "median", t->median_s);
+	put_seconds(j, "min", t->min_s);
+	put_seconds(j, "max", t->max_s);
+	put_array(j, "times", t->values_s, t->nr);
+}
+
+static void put_interval(struct json *j, const struct bench_export_times *t)
+{
+	put_seconds(j, "median_low", t->median_low_s);
+	put_seconds(j, "median_high", t->median_high_s);
+}
+
 static void put_metric(struct json *j, const struct bench_export *e, const char *key,
 		       enum bench_metric m)
 {
 	json_put_arr(j, key);
-	for (size_t i = 0; i < e->nr_runs; i++)
+	for (size_t i = 0; i < e->times.nr; i++)
 		if (e->runs[i].v[m] == UINT64_MAX)
 			json_null(j);
 		else
@@ -43,13 +67,13 @@ static void put_counters(struct json *j, const struct bench_export *e)
 		json_put_str(j, "state", states[c->state]);
 		json_put_str(j, "unit", c->is_time ? "ns" : "");
 		json_put_arr(j, "values");
-		for (size_t k = 0; k < e->nr_runs && !c->state; k++) {
+		for (size_t k = 0; k < e->times.nr && !c->state; k++) {
 			const struct counter_value *v = &e->runs[k].counters[i];
 			json_double(j, v->enabled_ns && !v->running_ns ? NAN : v->value, 0);
 		}
 		json_end(j);
 		json_put_arr(j, "running_pct");
-		for (size_t k = 0; k < e->nr_runs && !c->state; k++) {
+		for (size_t k = 0; k < e->times.nr && !c->state; k++) {
 			const struct counter_value *v = &e->runs[k].counters[i];
 			json_double(j,
 				    v->enabled_ns
@@ -111,21 +135,10 @@ static void put_phases(struct json *j, const struct bench_export *e)
 		const struct bench_export_phase *p = &e->phases[i];
 		json_obj(j);
 		json_put_str(j, "name", p->name);
-		if (p->nr) {
-			json_put_double(j, "share", p->share, 6);
-			put_seconds(j, "mean", p->mean_s);
-			put_seconds(j, "stddev", p->stddev_s);
-			put_seconds(j, "min", p->min_s);
-			put_seconds(j, "median", p->median_s);
-			put_seconds(j, "median_low", p->median_low_s);
-			put_seconds(j, "median_high", p->median_high_s);
-			put_seconds(j, "max", p->max_s);
-		}
+		json_put_double(j, "share", p->share, 6);
+		put_times(j, &p->times);
+		put_interval(j, &p->times);
 		put_change(j, "comparison", p->change);
-		json_put_arr(j, "times");
-		for (size_t k = 0; k < p->nr; k++)
-			json_double(j, p->values_s[k], DIGITS);
-		json_end(j);
 		json_end(j);
 	}
 	json_end(j);
@@ -152,8 +165,7 @@ static void put_own(struct json *j, const struct bench_export *e)
 	};
 	json_put_obj(j, "assay");
 	put_seconds(j, "mad", e->mad_s);
-	put_seconds(j, "median_low", e->median_low_s);
-	put_seconds(j, "median_high", e->median_high_s);
+	put_interval(j, &e->times);
 	put_seconds(j, "p90", e->p90_s);
 	put_seconds(j, "p95", e->p95_s);
 	put_seconds(j, "p99", e->p99_s);
@@ -175,20 +187,12 @@ static void put_result(struct json *j, const struct bench_export *e)
 {
 	json_obj(j);
 	json_put_str(j, "command", e->command);
-	put_seconds(j, "mean", e->mean_s);
-	put_seconds(j, "stddev", e->stddev_s);
-	put_seconds(j, "median", e->median_s);
+	put_times(j, &e->times);
 	put_seconds(j, "user", e->user_s);
 	put_seconds(j, "system", e->system_s);
-	put_seconds(j, "min", e->min_s);
-	put_seconds(j, "max", e->max_s);
-	json_put_arr(j, "times");
-	for (size_t i = 0; i < e->nr_runs; i++)
-		json_double(j, e->times_s[i], DIGITS);
-	json_end(j);
 	put_metric(j, e, "memory_usage_byte", BENCH_PEAK_RSS);
 	json_put_arr(j, "exit_codes");
-	for (size_t i = 0; i < e->nr_runs; i++)
+	for (size_t i = 0; i < e->times.nr; i++)
 		json_i64(j, e->runs[i].exit_code);
 	json_end(j);
 	if (e->nr_parameters) {
@@ -229,8 +233,9 @@ void bench_export_csv(struct buf *to, const struct bench_export *e, size_t nr)
 	}
 	buf_add_ch(to, '\n');
 	for (size_t i = 0; i < nr; i++) {
-		const double cells[] = {e[i].mean_s,   e[i].stddev_s, e[i].median_s, e[i].user_s,
-					e[i].system_s, e[i].min_s,    e[i].max_s};
+		const struct bench_export_times *t = &e[i].times;
+		const double cells[] = {t->mean_s,     t->stddev_s, t->median_s, e[i].user_s,
+					e[i].system_s, t->min_s,    t->max_s};
 		csvout_add_text(to, sv_from_str(e[i].command));
 		for (size_t k = 0; k < ARRAY_LEN(cells); k++)
 			add_cell(to, cells[k]);
@@ -247,26 +252,24 @@ static double unit_of(const struct bench_export *e, size_t nr, const char **ret_
 {
 	double least = INFINITY;
 	for (size_t i = 0; i < nr; i++) {
-		least = MIN(least, e[i].mean_s);
+		least = MIN(least, e[i].times.mean_s);
 		for (size_t k = 0; k < e[i].nr_phases; k++)
-			if (e[i].phases[k].mean_s > 0)
-				least = MIN(least, e[i].phases[k].mean_s);
+			if (e[i].phases[k].times.mean_s > 0)
+				least = MIN(least, e[i].phases[k].times.mean_s);
 	}
 	*ret_name = least < 1e-3 ? "us" : least < 1 ? "ms" : "s";
 	return least < 1e-3 ? 1e6 : least < 1 ? 1e3 : 1;
 }
 
-/* @times: mean, stddev, median, min, max; @without: what stands where there is no comparison. */
-static void add_times(struct buf *to, const double times[5], double factor,
+/* @without: what stands where there is no comparison. */
+static void add_times(struct buf *to, const struct bench_export_times *t, double factor,
 		      const struct bench_export_change *c, const char *without)
 {
-	buf_add_str(to, " | ");
-	num_add_double(to, times[0] * factor, 1);
-	if (isfinite(times[1]))
-		buf_addf(to, " \xc2\xb1 %s", num_double(times[1] * factor, 1).s);
-	for (size_t i = 2; i < 5; i++)
-		buf_addf(to, " | %s", num_double(times[i] * factor, 1).s);
-	buf_add_str(to, " | ");
+	buf_addf(to, " | %s", num_double(t->mean_s * factor, 1).s);
+	if (isfinite(t->stddev_s))
+		buf_addf(to, " \xc2\xb1 %s", num_double(t->stddev_s * factor, 1).s);
+	buf_addf(to, " | %s | %s | %s | ", num_double(t->median_s * factor, 1).s,
+		 num_double(t->min_s * factor, 1).s, num_double(t->max_s * factor, 1).s);
 	if (!c)
 		buf_add_str(to, without);
 	else
@@ -288,20 +291,17 @@ void bench_export_markdown(struct buf *to, const struct bench_export *e, size_t 
 		const struct bench_export *x = &e[i];
 		buf_add_str(to, "| ");
 		markdown_add_code(to, sv_from_str(x->command));
-		add_times(to, (double[]){x->mean_s, x->stddev_s, x->median_s, x->min_s, x->max_s},
-			  factor, x->change ?: x->against, i || e[0].against ? "" : "1");
+		add_times(to, &x->times, factor, x->change ?: x->against,
+			  i || e[0].against ? "" : "1");
 		for (size_t k = 0; k < x->nr_phases; k++) {
 			const struct bench_export_phase *p = &x->phases[k];
-			if (!p->nr)
+			if (!p->times.nr)
 				continue;
 			buf_add_str(to, "| ");
 			markdown_add_code(to, sv_from_str(x->command));
 			buf_add_str(to, ": ");
 			markdown_add_code(to, sv_from_str(p->name));
-			add_times(to,
-				  (double[]){p->mean_s, p->stddev_s, p->median_s, p->min_s,
-					     p->max_s},
-				  factor, p->change, i ? "" : "1");
+			add_times(to, &p->times, factor, p->change, i ? "" : "1");
 		}
 	}
 }

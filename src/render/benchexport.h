@@ -25,24 +25,27 @@ struct bench_export_change {
 	uint64_t nr_runs;
 };
 
+struct bench_export_times {
+	const double *values_s; /* of runs or repeats */
+	size_t nr;
+	double mean_s, stddev_s, median_s, min_s, max_s;
+	double median_low_s, median_high_s; /* NAN: too few */
+};
+
 struct bench_export_phase {
 	const char *name;
-	double *values_s; /* of runs or repeats */
-	size_t nr;
-	double share; /* of the run; NAN: not known */
-	double mean_s, stddev_s, min_s, median_s, median_low_s, median_high_s, max_s;
+	struct bench_export_times times;
+	double share;                             /* of the run; NAN: not known */
 	const struct bench_export_change *change; /* NULL: not compared */
 };
 
 struct bench_export {
 	const char *command;
-	double mean_s, stddev_s, median_s, mad_s, min_s, max_s, user_s, system_s;
-	double median_low_s, median_high_s;
-	double p90_s, p95_s, p99_s; /* NAN: too few runs */
-	double cold_s;              /* NAN: not measured */
-	const double *times_s;      /* nr_runs */
-	const struct bench_run *runs;
-	size_t nr_runs;
+	struct bench_export_times times;
+	double mad_s, user_s, system_s;
+	double p90_s, p95_s, p99_s;         /* NAN: too few runs */
+	double cold_s;                      /* NAN: not measured */
+	const struct bench_run *runs;       /* times.nr */
 	const struct counter_row *counters; /* of runs[].counters */
 	size_t nr_counters;
 	const double *each; /* values of --each; NULL: none */

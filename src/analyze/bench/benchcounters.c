@@ -7,8 +7,6 @@
 #include "analyze/bench/countermetrics.h"
 #include "base/mem.h"
 
-enum { WHEN_SEVERAL = 1 << 0 };
-
 double bench_counter(const struct bench_data *d, const struct bench_run *run, size_t idx)
 {
 	const struct counter_value *v = &run->counters[idx];
@@ -66,7 +64,7 @@ static void add_rows(struct report *r, struct report_table **t, const struct ben
 		     const struct bench_subject_data *s, const struct counter_row *row)
 {
 	static const struct report_column columns[] = {
-		{.key = "command", .title = "command", .kind = CELL_TEXT, .when = WHEN_SEVERAL},
+		BENCH_COMMAND_COLUMN,
 		{.key = "event", .title = "counters, per run", .kind = CELL_TEXT},
 		{.key = "median", .title = "median", .kind = CELL_FLOAT},
 		{.key = "metric", .title = "", .kind = CELL_FLOAT},
@@ -79,8 +77,7 @@ static void add_rows(struct report *r, struct report_table **t, const struct ben
 	if (!is_shown(row))
 		return;
 	if (!*t)
-		*t = report_add_table_of(r, "counters", "counters", columns, ARRAY_LEN(columns),
-					 d->nr_subjects > 1 ? WHEN_SEVERAL : 0);
+		*t = bench_add_table(r, d, "counters", "counters", columns, ARRAY_LEN(columns));
 	report_add_row(r, *t,
 		       (union cell[]){{.text = s->name},
 				      {.text = row->name},

@@ -84,7 +84,7 @@ static void add_series(struct report *r, const struct bench_data *d, size_t subj
 {
 	const struct bench_subject_data *s = &d->subjects[subject];
 	CLEANUP(free_p) double *v = NULL;
-	size_t n = bench_series(&v, d, subject);
+	size_t n = bench_series(&v, d, subject, BENCH_WHOLE);
 	if (n < MIN_RUNS)
 		return;
 	double lag = bench_autocorrelation(v, n);

@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "base/text/num.h"
 
-enum { WHEN_SEVERAL = 1 << 0 };
-
 size_t bench_printed_series(double *to, const struct bench_printed *p)
 {
 	size_t n = 0;
@@ -38,8 +36,7 @@ void bench_printed_medians(double *to, size_t nr_runs, const struct bench_printe
 	}
 }
 
-/* NAN: the run has no value. */
-static void sums(double *to, size_t nr_runs, const struct bench_printed *p)
+void bench_printed_sums(double *to, size_t nr_runs, const struct bench_printed *p)
 {
 	for (size_t i = 0; i < nr_runs; i++)
 		to[i] = NAN;
@@ -47,54 +44,16 @@ static void sums(double *to, size_t nr_runs, const struct bench_printed *p)
 		to[p->run[i]] = isnan(to[p->run[i]]) ? p->v[i] : to[p->run[i]] + p->v[i];
 }
 
-static void run_values(double *to, const struct bench_data *d, size_t subject, size_t phase)
-{
-	const struct bench_subject_data *s = &d->subjects[subject];
-	(d->has_each ? bench_printed_medians : sums)(to, s->nr_runs, &s->phases[phase]);
-}
-
-size_t bench_phase_series(double **ret, const struct bench_data *d, size_t subject, size_t phase)
-{
-	const struct bench_subject_data *s = &d->subjects[subject];
-	const struct bench_printed *p = &s->phases[phase];
-	double *v = *ret = xmalloc(MAX(MAX(s->nr_runs, p->n), (size_t)1) * sizeof(*v));
-	size_t n = 0;
-	if (d->has_each)
-		return bench_printed_series(v, p);
-	sums(v, s->nr_runs, p);
-	for (size_t i = 0; i < s->nr_runs; i++)
-		if (!isnan(v[i]))
-			v[n++] = v[i];
-	return n;
-}
-
 double bench_phase_share(const struct bench_data *d, size_t subject, size_t phase)
 {
 	CLEANUP(free_p) double *part = NULL;
 	CLEANUP(free_p) double *whole = NULL;
-	size_t nr = bench_phase_series(&part, d, subject, phase);
-	size_t nr_whole = bench_series(&whole, d, subject);
+	size_t nr = bench_series(&part, d, subject, phase);
+	size_t nr_whole = bench_series(&whole, d, subject, BENCH_WHOLE);
 	double all = stat_mean(whole, nr_whole) * (double)nr_whole;
 	if (!nr || !(all > 0) || (d->has_each && (!d->each_is_time || nr != nr_whole)))
 		return NAN;
 	return 100 * stat_mean(part, nr) * (double)nr / all;
-}
-
-void bench_phase_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
-			 size_t phase, size_t nr_blocks)
-{
-	size_t nr[] = {d->subjects[0].nr_runs, d->subjects[subject].nr_runs};
-	CLEANUP(free_p) double *base = xmalloc(MAX(nr[0], (size_t)1) * sizeof(*base));
-	CLEANUP(free_p) double *other = xmalloc(MAX(nr[1], (size_t)1) * sizeof(*other));
-	size_t both = MIN(nr[0], nr[1]);
-	run_values(base, d, 0, phase);
-	run_values(other, d, subject, phase);
-	*ret = (struct bench_outcome){BENCH_INCONCLUSIVE, {0}};
-	for (size_t i = 0; i < both; i++)
-		if (isnan(base[i]) || isnan(other[i]))
-			return;
-	bench_outcome_of(ret, d, base, other, MIN(nr_blocks, both / 2),
-			 (d->nr_subjects - 1) * d->nr_phases);
 }
 
 const char *bench_phases_invalid(struct arena *a, const struct bench_data *d)
@@ -125,7 +84,7 @@ static union cell ns_cell(double v)
 static void add_times(struct report *r, const struct bench_data *d)
 {
 	static const struct report_column columns[] = {
-		{.key = "command", .title = "command", .kind = CELL_TEXT, .when = WHEN_SEVERAL},
+		BENCH_COMMAND_COLUMN,
 		{.key = "phase", .title = "phase", .kind = CELL_TEXT},
 		{.key = "share_pct",
 		 .title = "% of run",
@@ -148,15 +107,14 @@ static void add_times(struct report *r, const struct bench_data *d)
 	};
 	static const char *const hide_first[] = {"stddev_ns", "mean_ns", "n", NULL};
 	struct report_table *t =
-		report_add_table_of(r, "phases", "phases", columns, ARRAY_LEN(columns),
-				    d->nr_subjects > 1 ? WHEN_SEVERAL : 0);
+		bench_add_table(r, d, "phases", "phases", columns, ARRAY_LEN(columns));
 	t->hide_first = hide_first;
 	t->nr_first = d->nr_phases * d->nr_subjects;
 	for (size_t k = 0; k < d->nr_phases; k++)
 		for (size_t i = 0; i < d->nr_subjects; i++) {
 			CLEANUP(free_p) double *v = NULL;
 			struct bench_summary s;
-			size_t n = bench_phase_series(&v, d, i, k);
+			size_t n = bench_series(&v, d, i, k);
 			if (!n)
 				continue;
 			bench_summarize(&s, v, n);
@@ -201,7 +159,7 @@ static void add_changes(struct report *r, const struct bench_data *d)
 	for (size_t k = 0; k < d->nr_phases; k++)
 		for (size_t i = 1; i < d->nr_subjects; i++) {
 			struct bench_outcome o;
-			bench_phase_outcome(&o, d, i, k, SIZE_MAX);
+			bench_outcome(&o, d, i, k, SIZE_MAX);
 			if (!o.ratio.nr_blocks) {
 				report_note(r,
 					    "phase '%s' of '%s' is not compared: not every run of "

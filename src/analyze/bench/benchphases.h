@@ -11,16 +11,12 @@
 
 /* All values but the first one of each run, which is cold, unless it is the only one; @to: n. */
 size_t bench_printed_series(double *to, const struct bench_printed *p);
-/* One value for each run: of several, their median without the first; NAN: none. */
+/* One value for each run: of several, their median without the first, or their sum; NAN: none. */
 void bench_printed_medians(double *to, size_t nr_runs, const struct bench_printed *p);
+void bench_printed_sums(double *to, size_t nr_runs, const struct bench_printed *p);
 
-/* The times of a phase, of runs or repeats that have it. *ret is the caller's. */
-size_t bench_phase_series(double **ret, const struct bench_data *d, size_t subject, size_t phase);
 /* In percent of the runs, or of as many values of --each; NAN: not to be compared. */
 double bench_phase_share(const struct bench_data *d, size_t subject, size_t phase);
-/* As bench_outcome; nr_blocks 0: a run of either command does not have the phase. */
-void bench_phase_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
-			 size_t phase, size_t nr_blocks);
 /* Why the phases say nothing; NULL: they do. In the arena. */
 const char *bench_phases_invalid(struct arena *a, const struct bench_data *d);
 

@@ -28,24 +28,35 @@ void bench_metric_values(double *to, const struct bench_subject_data *s, enum be
 	}
 }
 
-size_t bench_series(double **ret, const struct bench_data *d, size_t subject)
+static const struct bench_printed *printed_of(const struct bench_subject_data *s, size_t phase)
 {
-	const struct bench_subject_data *s = &d->subjects[subject];
-	double *v = xmalloc(MAX(MAX(s->nr_runs, s->each.n), (size_t)1) * sizeof(*v));
-	*ret = v;
-	if (d->has_each)
-		return bench_printed_series(v, &s->each);
-	bench_metric_values(v, s, BENCH_WALL);
-	return s->nr_runs;
+	return phase == BENCH_WHOLE ? &s->each : &s->phases[phase];
 }
 
-static void run_values(double *to, const struct bench_data *d, size_t subject)
+/* One value for each run; NAN: the run has none. */
+static void run_values(double *to, const struct bench_data *d, size_t subject, size_t phase)
 {
 	const struct bench_subject_data *s = &d->subjects[subject];
-	if (d->has_each)
-		bench_printed_medians(to, s->nr_runs, &s->each);
-	else
+	if (phase == BENCH_WHOLE && !d->has_each)
 		bench_metric_values(to, s, BENCH_WALL);
+	else
+		(d->has_each ? bench_printed_medians : bench_printed_sums)(to, s->nr_runs,
+									   printed_of(s, phase));
+}
+
+size_t bench_series(double **ret, const struct bench_data *d, size_t subject, size_t phase)
+{
+	const struct bench_subject_data *s = &d->subjects[subject];
+	const struct bench_printed *p = printed_of(s, phase);
+	double *v = *ret = xmalloc(MAX(MAX(s->nr_runs, p->n), (size_t)1) * sizeof(*v));
+	size_t n = 0;
+	if (d->has_each)
+		return bench_printed_series(v, p);
+	run_values(v, d, subject, phase);
+	for (size_t i = 0; i < s->nr_runs; i++)
+		if (!isnan(v[i]))
+			v[n++] = v[i];
+	return n;
 }
 
 const char *bench_invalid(struct arena *a, const struct bench_data *d)
@@ -53,7 +64,7 @@ const char *bench_invalid(struct arena *a, const struct bench_data *d)
 	for (size_t i = 0; i < d->nr_subjects; i++) {
 		const struct bench_subject_data *s = &d->subjects[i];
 		CLEANUP(free_p) double *v = xmalloc(MAX(s->nr_runs, (size_t)1) * sizeof(*v));
-		run_values(v, d, i);
+		run_values(v, d, i, BENCH_WHOLE);
 		for (size_t k = 0; k < s->nr_runs; k++)
 			if (isnan(v[k]))
 				return arena_fmt(a, "run %zu of '%s' printed no value that matches",
@@ -78,12 +89,10 @@ const char *bench_verdict_name(enum bench_verdict v)
 	return names[v];
 }
 
-void bench_outcome_of(struct bench_outcome *ret, const struct bench_data *d, const double *base,
-		      const double *other, size_t nr_blocks, size_t nr_comparisons)
+/* The verdict by values of the runs of the first command and another, with @nr_comparisons in all. */
+static void outcome_of(struct bench_outcome *ret, const struct bench_data *d, const double *base,
+		       const double *other, size_t nr_blocks, size_t nr_comparisons)
 {
-	*ret = (struct bench_outcome){BENCH_INCONCLUSIVE, {0}};
-	if (!nr_blocks)
-		return;
 	CLEANUP(free_p) struct bench_block *blocks = xmalloc(nr_blocks * sizeof(*blocks));
 	double least = d->has_each ? 1e-300 : 1; /* ns */
 	for (size_t i = 0; i < nr_blocks; i++) {
@@ -107,15 +116,22 @@ void bench_outcome_of(struct bench_outcome *ret, const struct bench_data *d, con
 }
 
 void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
-		   size_t nr_blocks)
+		   size_t phase, size_t nr_blocks)
 {
 	size_t nr[] = {d->subjects[0].nr_runs, d->subjects[subject].nr_runs};
 	CLEANUP(free_p) double *base = xmalloc(MAX(nr[0], (size_t)1) * sizeof(*base));
 	CLEANUP(free_p) double *other = xmalloc(MAX(nr[1], (size_t)1) * sizeof(*other));
-	run_values(base, d, 0);
-	run_values(other, d, subject);
-	bench_outcome_of(ret, d, base, other, MIN(nr_blocks, MIN(nr[0], nr[1]) / 2),
-			 d->nr_subjects - 1);
+	size_t both = MIN(nr[0], nr[1]);
+	nr_blocks = MIN(nr_blocks, both / 2);
+	run_values(base, d, 0, phase);
+	run_values(other, d, subject, phase);
+	*ret = (struct bench_outcome){BENCH_INCONCLUSIVE, {0}};
+	for (size_t i = 0; i < both; i++)
+		if (isnan(base[i]) || isnan(other[i]))
+			return;
+	if (nr_blocks)
+		outcome_of(ret, d, base, other, nr_blocks,
+			   (d->nr_subjects - 1) * (phase == BENCH_WHOLE ? 1 : d->nr_phases));
 }
 
 static void session_of(struct bench_session *ret, const struct bench_data *d, size_t subject,
@@ -144,7 +160,7 @@ void bench_outcome_against(struct bench_against *ret, const struct bench_data *d
 {
 	CLEANUP(free_p) double *v = NULL;
 	struct bench_session now;
-	size_t n = bench_series(&v, d, subject);
+	size_t n = bench_series(&v, d, subject, BENCH_WHOLE);
 	*ret = (struct bench_against){.verdict = BENCH_INCONCLUSIVE};
 	session_of(&now, d, subject, v, n);
 	if (n)
@@ -156,7 +172,7 @@ static void add_against(struct report *r, const struct bench_data *d, size_t sub
 	CLEANUP(free_p) double *v = NULL;
 	struct bench_against a;
 	struct bench_session now;
-	size_t n = bench_series(&v, d, subject);
+	size_t n = bench_series(&v, d, subject, BENCH_WHOLE);
 	session_of(&now, d, subject, v, n);
 	bench_outcome_against(&a, d, subject);
 	bench_against_report(r, d->subjects[subject].name, &a, d->subjects[subject].baseline, &now);
@@ -301,24 +317,29 @@ static void add_comparison(struct report *r, const struct bench_data *d, size_t 
 
 /* ---- tables ----------------------------------------------------------------------------------- */
 
-enum { WHEN_SEVERAL = 1 << 0 };
+struct report_table *bench_add_table(struct report *r, const struct bench_data *d, const char *key,
+				     const char *title, const struct report_column *columns,
+				     size_t nr_columns)
+{
+	return report_add_table_of(r, key, title, columns, nr_columns,
+				   d->nr_subjects > 1 ? BENCH_WHEN_SEVERAL : 0);
+}
 
-#define STATS(cells, of_kind)                                                            \
-	{.key = "command", .title = "command", .kind = CELL_TEXT, .when = WHEN_SEVERAL}, \
-		{.key = "what", .title = "per run", .kind = CELL_TEXT},                  \
-		{.key = "mean" of_kind, .title = "mean", .kind = (cells)},               \
-		{.key = "stddev" of_kind,                                                \
-		 .title = "stddev",                                                      \
-		 .kind = (cells),                                                        \
-		 .help = "standard deviation of a sample"},                              \
-		{.key = "mad" of_kind,                                                   \
-		 .title = "MAD",                                                         \
-		 .kind = (cells),                                                        \
-		 .help = "median distance from the median"},                             \
-		{.key = "min" of_kind, .title = "min", .kind = (cells)},                 \
-		{.key = "median" of_kind, .title = "median", .kind = (cells)},           \
-	{                                                                                \
-		.key = "max" of_kind, .title = "max", .kind = (cells)                    \
+#define STATS(cells, of_kind)                                                         \
+	BENCH_COMMAND_COLUMN, {.key = "what", .title = "per run", .kind = CELL_TEXT}, \
+		{.key = "mean" of_kind, .title = "mean", .kind = (cells)},            \
+		{.key = "stddev" of_kind,                                             \
+		 .title = "stddev",                                                   \
+		 .kind = (cells),                                                     \
+		 .help = "standard deviation of a sample"},                           \
+		{.key = "mad" of_kind,                                                \
+		 .title = "MAD",                                                      \
+		 .kind = (cells),                                                     \
+		 .help = "median distance from the median"},                          \
+		{.key = "min" of_kind, .title = "min", .kind = (cells)},              \
+		{.key = "median" of_kind, .title = "median", .kind = (cells)},        \
+	{                                                                             \
+		.key = "max" of_kind, .title = "max", .kind = (cells)                 \
 	}
 
 static const struct report_column time_columns[] = {STATS(CELL_NS, "_ns")};
@@ -379,9 +400,8 @@ static void add_metrics(struct report *r, const struct bench_data *d, enum cell_
 						 "stddev_ns", "stddev_bytes", "stddev",
 						 "mean_ns",   "mean_bytes",   "mean",
 						 NULL};
-	unsigned bits = d->nr_subjects > 1 ? WHEN_SEVERAL : 0;
 	struct report_table *t =
-		report_add_table_of(r, key, title, columns, ARRAY_LEN(time_columns), bits);
+		bench_add_table(r, d, key, title, columns, ARRAY_LEN(time_columns));
 	t->nr_first = 2 * d->nr_subjects;
 	t->hide_first = hide_first;
 	for (size_t k = 0; k < ARRAY_LEN(metric_rows); k++)
@@ -395,7 +415,7 @@ static void add_histogram(struct report *r, const struct bench_data *d,
 			  const char *name)
 {
 	static const struct report_column columns[] = {
-		{.key = "command", .title = "command", .kind = CELL_TEXT, .when = WHEN_SEVERAL},
+		BENCH_COMMAND_COLUMN,
 		{.key = "from", .title = "from", .kind = CELL_TEXT},
 		{.key = "to", .title = "to", .kind = CELL_TEXT},
 		{.key = "runs", .title = "runs", .kind = CELL_COUNT},
@@ -410,9 +430,10 @@ static void add_histogram(struct report *r, const struct bench_data *d,
 	double high = MIN(s->max, s->q3 + 1.5 * (s->q3 - s->q1));
 	high = high > s->min ? high : s->max;
 	bench_histogram(bins, nr_bins, s->min, high, v, n);
-	struct report_table *t = report_add_table_of(
-		r, "histogram", d->nr_subjects > 1 ? "distribution" : "distribution of the runs",
-		columns, ARRAY_LEN(columns), d->nr_subjects > 1 ? WHEN_SEVERAL : 0);
+	struct report_table *t =
+		bench_add_table(r, d, "histogram",
+				d->nr_subjects > 1 ? "distribution" : "distribution of the runs",
+				columns, ARRAY_LEN(columns));
 	t->nr_first = nr_bins;
 	t->has_zeros = true;
 	t->is_detail = d->nr_subjects > 1;
@@ -438,7 +459,7 @@ static void add_histogram(struct report *r, const struct bench_data *d,
 static void add_runs(struct report *r, const struct bench_data *d)
 {
 	static const struct report_column columns[] = {
-		{.key = "command", .title = "command", .kind = CELL_TEXT, .when = WHEN_SEVERAL},
+		BENCH_COMMAND_COLUMN,
 		{.key = "run", .title = "run", .kind = CELL_ID},
 		{.key = "wall_ns", .title = "wall", .kind = CELL_NS},
 		{.key = "user_ns", .title = "user", .kind = CELL_NS},
@@ -453,8 +474,7 @@ static void add_runs(struct report *r, const struct bench_data *d)
 		{.key = "migrations", .title = "migrations", .kind = CELL_COUNT},
 		{.key = "exit", .title = "exit", .kind = CELL_COUNT},
 	};
-	struct report_table *t = report_add_table_of(r, "runs", "runs", columns, ARRAY_LEN(columns),
-						     d->nr_subjects > 1 ? WHEN_SEVERAL : 0);
+	struct report_table *t = bench_add_table(r, d, "runs", "runs", columns, ARRAY_LEN(columns));
 	t->is_detail = true;
 	for (size_t i = 0; i < d->nr_subjects; i++) {
 		const struct bench_subject_data *s = &d->subjects[i];
@@ -515,7 +535,7 @@ struct report *bench_report(const struct bench_data *d)
 		report_finding(r, "invalid: %s", invalid);
 	for (size_t i = 1; i < d->nr_subjects && !invalid; i++) {
 		struct bench_outcome o;
-		bench_outcome(&o, d, i, SIZE_MAX);
+		bench_outcome(&o, d, i, BENCH_WHOLE, SIZE_MAX);
 		add_comparison(r, d, i, &o);
 	}
 	for (size_t i = 0; i < d->nr_subjects && !invalid; i++)
@@ -527,7 +547,7 @@ struct report *bench_report(const struct bench_data *d)
 	add_metrics(r, d, CELL_FLOAT, "counts", "counts", count_columns);
 	for (size_t i = 0; i < d->nr_subjects; i++) {
 		CLEANUP(free_p) double *v = NULL;
-		size_t n = bench_series(&v, d, i);
+		size_t n = bench_series(&v, d, i, BENCH_WHOLE);
 		if (!n)
 			continue;
 		struct bench_summary s;

@@ -56,26 +56,39 @@ struct bench_data {
 	uint64_t rss_bound_bytes; /* peaks below are not known (benchrunner.h) */
 };
 
-/* The series that is judged: cold first values of --each are left out. *ret is the caller's. */
-size_t bench_series(double **ret, const struct bench_data *d, size_t subject);
+#define BENCH_WHOLE SIZE_MAX /* in the place of a phase: the run's time, or the values of --each */
+
+/*
+ * The series that is judged, of runs or repeats that have it: cold first values of --each are left out.
+ * *ret is the caller's.
+ */
+size_t bench_series(double **ret, const struct bench_data *d, size_t subject, size_t phase);
 /* Values of a metric without the shell's share; NAN: not known. */
 void bench_metric_values(double *to, const struct bench_subject_data *s, enum bench_metric m);
 
 struct bench_outcome {
 	enum bench_verdict verdict;
-	struct bench_ratio ratio; /* nr_blocks 0: nothing to compare */
+	struct bench_ratio ratio; /* nr_blocks 0: no block, or a run without a value */
 };
-/* The verdict on @subject against the first one by the blocks so far. */
+/* The verdict on @subject against the first one by the blocks so far, or fewer. */
 void bench_outcome(struct bench_outcome *ret, const struct bench_data *d, size_t subject,
-		   size_t nr_blocks);
-/* The same by values of the runs of the first command and another, with @nr_comparisons in all. */
-void bench_outcome_of(struct bench_outcome *ret, const struct bench_data *d, const double *base,
-		      const double *other, size_t nr_blocks, size_t nr_comparisons);
+		   size_t phase, size_t nr_blocks);
 /* The same against its baseline, which it must have. */
 void bench_outcome_against(struct bench_against *ret, const struct bench_data *d, size_t subject);
 const char *bench_verdict_name(enum bench_verdict v);
 /* Why the results say nothing: no match of --each, times of 0. NULL: they do. In the arena. */
 const char *bench_invalid(struct arena *a, const struct bench_data *d);
+
+/* A column of tables made by bench_add_table, shown if there are several commands. */
+enum { BENCH_WHEN_SEVERAL = 1 << 0 };
+#define BENCH_COMMAND_COLUMN                                             \
+	{                                                                \
+		.key = "command", .title = "command", .kind = CELL_TEXT, \
+		.when = BENCH_WHEN_SEVERAL,                              \
+	}
+struct report_table *bench_add_table(struct report *r, const struct bench_data *d, const char *key,
+				     const char *title, const struct report_column *columns,
+				     size_t nr_columns);
 
 struct report *bench_report(const struct bench_data *d);
 

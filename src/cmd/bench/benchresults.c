@@ -116,7 +116,7 @@ static bool is_phase_open(const struct bench_data *d, size_t subject, size_t pha
 			  size_t nr_blocks)
 {
 	struct bench_outcome o;
-	bench_phase_outcome(&o, d, subject, phase, nr_blocks);
+	bench_outcome(&o, d, subject, phase, nr_blocks);
 	return o.ratio.nr_blocks && o.verdict == BENCH_INCONCLUSIVE;
 }
 
@@ -126,7 +126,7 @@ bool bench_results_decided(const struct bench_results *r, size_t nr_blocks)
 	data_init(&data, r);
 	for (size_t i = 1; i < data.d.nr_subjects; i++) {
 		struct bench_outcome o;
-		bench_outcome(&o, &data.d, i, nr_blocks);
+		bench_outcome(&o, &data.d, i, BENCH_WHOLE, nr_blocks);
 		if (o.verdict == BENCH_INCONCLUSIVE)
 			return false;
 		for (size_t k = 0; k < data.d.nr_phases; k++)
@@ -149,7 +149,7 @@ enum bench_verdict bench_results_verdict(const struct bench_results *r, const ch
 	data_init(&data, r);
 	for (size_t i = 1; i < data.d.nr_subjects; i++) {
 		struct bench_outcome o;
-		bench_outcome(&o, &data.d, i, SIZE_MAX);
+		bench_outcome(&o, &data.d, i, BENCH_WHOLE, SIZE_MAX);
 		if (o.verdict == BENCH_INCONCLUSIVE)
 			*ret_why = why_not(&o.ratio);
 		worst = o.verdict == BENCH_SLOWER ? BENCH_SLOWER : worst;
@@ -189,13 +189,15 @@ struct row {
 	struct bench_export_change change;
 	struct bench_export_change against;
 	struct bench_export_phase *phases;
+	double **phase_times;
 	struct bench_export_change *phase_changes;
 };
 
 static void row_release(struct row *row, const struct bench_data *d)
 {
 	for (size_t k = 0; k < d->nr_phases; k++)
-		free(row->phases[k].values_s);
+		free(row->phase_times[k]);
+	free(row->phase_times);
 	free(row->phases);
 	free(row->phase_changes);
 	free(row->times_s);
@@ -223,15 +225,41 @@ static struct bench_export_change change_of(enum bench_verdict verdict, const st
 	};
 }
 
-static void fill_change(struct row *row, struct bench_export *e, const struct bench_data *d,
-			size_t i)
+/* The comparison with the first command; NULL: there is none. */
+static const struct bench_export_change *compare(struct bench_export_change *to,
+						 const struct bench_data *d, size_t i, size_t phase)
 {
 	struct bench_outcome o;
-	bench_outcome(&o, d, i, SIZE_MAX);
+	if (!i)
+		return NULL;
+	bench_outcome(&o, d, i, phase, SIZE_MAX);
 	if (!o.ratio.nr_blocks)
+		return NULL;
+	*to = change_of(o.verdict, &o.ratio, 2 * o.ratio.nr_blocks);
+	return to;
+}
+
+/* @v in ns becomes the caller's in seconds. */
+static void fill_times(struct bench_export_times *to, struct bench_summary *sum, double *v,
+		       size_t n)
+{
+	*to = (struct bench_export_times){v, 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+	if (!n)
 		return;
-	row->change = change_of(o.verdict, &o.ratio, 2 * o.ratio.nr_blocks);
-	e->change = &row->change;
+	bench_summarize(sum, v, n);
+	for (size_t i = 0; i < n; i++)
+		v[i] /= 1e9;
+	*to = (struct bench_export_times){
+		.values_s = v,
+		.nr = n,
+		.mean_s = sum->mean / 1e9,
+		.stddev_s = sum->stddev / 1e9,
+		.median_s = sum->median / 1e9,
+		.min_s = sum->min / 1e9,
+		.max_s = sum->max / 1e9,
+		.median_low_s = sum->interval.low / 1e9,
+		.median_high_s = sum->interval.high / 1e9,
+	};
 }
 
 static void fill_against(struct row *row, struct bench_export *e, const struct bench_data *d,
@@ -243,42 +271,21 @@ static void fill_against(struct row *row, struct bench_export *e, const struct b
 	e->against = &row->against;
 }
 
-static void fill_phase(struct bench_export_phase *to, struct bench_export_change *change,
-		       const struct bench_data *d, size_t i, size_t k)
-{
-	struct bench_outcome o;
-	struct bench_summary sum;
-	to->name = d->phases[k];
-	to->nr = bench_phase_series(&to->values_s, d, i, k);
-	to->share = bench_phase_share(d, i, k) / 100;
-	if (!to->nr)
-		return;
-	bench_summarize(&sum, to->values_s, to->nr);
-	for (size_t n = 0; n < to->nr; n++)
-		to->values_s[n] /= 1e9;
-	to->mean_s = sum.mean / 1e9;
-	to->stddev_s = sum.stddev / 1e9;
-	to->min_s = sum.min / 1e9;
-	to->median_s = sum.median / 1e9;
-	to->median_low_s = sum.interval.low / 1e9;
-	to->median_high_s = sum.interval.high / 1e9;
-	to->max_s = sum.max / 1e9;
-	if (!i)
-		return;
-	bench_phase_outcome(&o, d, i, k, SIZE_MAX);
-	if (!o.ratio.nr_blocks)
-		return;
-	*change = change_of(o.verdict, &o.ratio, 2 * o.ratio.nr_blocks);
-	to->change = change;
-}
-
 static void fill_phases(struct row *row, struct bench_export *e, const struct bench_data *d,
 			size_t i)
 {
 	row->phases = xcalloc(d->nr_phases, sizeof(*row->phases));
 	row->phase_changes = xcalloc(d->nr_phases, sizeof(*row->phase_changes));
-	for (size_t k = 0; k < d->nr_phases; k++)
-		fill_phase(&row->phases[k], &row->phase_changes[k], d, i, k);
+	row->phase_times = xcalloc(d->nr_phases, sizeof(*row->phase_times));
+	for (size_t k = 0; k < d->nr_phases; k++) {
+		struct bench_export_phase *to = &row->phases[k];
+		struct bench_summary sum;
+		size_t n = bench_series(&row->phase_times[k], d, i, k);
+		to->name = d->phases[k];
+		to->share = bench_phase_share(d, i, k) / 100;
+		fill_times(&to->times, &sum, row->phase_times[k], n);
+		to->change = compare(&row->phase_changes[k], d, i, k);
+	}
 	e->phases = row->phases;
 	e->nr_phases = d->nr_phases;
 }
@@ -290,35 +297,26 @@ static void fill_export(struct bench_export *e, struct row *row, const struct be
 	struct bench_summary sum;
 	row->times_s = xmalloc(s->nr_runs * sizeof(*row->times_s));
 	bench_metric_values(row->times_s, s, BENCH_WALL);
-	bench_summarize(&sum, row->times_s, s->nr_runs);
-	for (size_t k = 0; k < s->nr_runs; k++)
-		row->times_s[k] /= 1e9;
 	double shell = s->shell ? (double)s->shell->v[BENCH_WALL] : 0;
+	struct bench_export_times times;
+	fill_times(&times, &sum, row->times_s, s->nr_runs);
 	*e = (struct bench_export){
 		.command = s->name,
-		.mean_s = sum.mean / 1e9,
-		.stddev_s = sum.stddev / 1e9,
-		.median_s = sum.median / 1e9,
+		.times = times,
 		.mad_s = sum.mad / 1e9,
-		.min_s = sum.min / 1e9,
-		.max_s = sum.max / 1e9,
 		.user_s = mean_s(s, BENCH_USER),
 		.system_s = mean_s(s, BENCH_SYSTEM),
-		.median_low_s = sum.interval.low / 1e9,
-		.median_high_s = sum.interval.high / 1e9,
 		.p90_s = sum.percentile[BENCH_P90] / 1e9,
 		.p95_s = sum.percentile[BENCH_P95] / 1e9,
 		.p99_s = sum.percentile[BENCH_P99] / 1e9,
 		.cold_s = s->cold ? MAX((double)s->cold->v[BENCH_WALL] - shell, 0.0) / 1e9 : NAN,
-		.times_s = row->times_s,
 		.runs = s->runs,
-		.nr_runs = s->nr_runs,
 		.parameters = r->commands->parameters.p[i],
 		.nr_parameters = r->commands->nr_parameters,
 	};
 	if (d->has_each) {
 		e->each = row->each = NULL;
-		e->nr_each = bench_series(&row->each, d, i);
+		e->nr_each = bench_series(&row->each, d, i, BENCH_WHOLE);
 		e->each = row->each;
 		e->each_is_time = d->each_is_time;
 	}
@@ -328,8 +326,7 @@ static void fill_export(struct bench_export *e, struct row *row, const struct be
 	fill_phases(row, e, d, i);
 	if (s->baseline)
 		fill_against(row, e, d, i);
-	if (i)
-		fill_change(row, e, d, i);
+	e->change = compare(&row->change, d, i, BENCH_WHOLE);
 }
 
 void bench_results_export(const struct bench_results *r, struct buf *to,

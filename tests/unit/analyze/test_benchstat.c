@@ -408,9 +408,9 @@ TEST(bench_phases_have_verdicts_of_their_own)
 	struct bench b;
 	struct bench_outcome o;
 	bench_init(&b);
-	bench_phase_outcome(&o, &b.d, 1, 0, SIZE_MAX);
+	bench_outcome(&o, &b.d, 1, 0, SIZE_MAX);
 	CHECK(o.verdict == BENCH_SAME);
-	bench_phase_outcome(&o, &b.d, 1, 1, SIZE_MAX);
+	bench_outcome(&o, &b.d, 1, 1, SIZE_MAX);
 	CHECK(o.verdict == BENCH_SLOWER && fabs(expm1(o.ratio.median) - 0.2) < 0.001);
 	CHECK(fabs(bench_phase_share(&b.d, 0, 0) - 100.0 / 3) < 0.01);
 	CHECK(fabs(bench_phase_share(&b.d, 1, 1) - 100 * 72 / 102.0) < 0.01);
@@ -422,12 +422,12 @@ TEST(bench_phase_verdicts_share_five_percent)
 	struct bench_outcome o;
 	double whole;
 	bench_init(&b);
-	bench_outcome(&o, &b.d, 1, SIZE_MAX);
+	bench_outcome(&o, &b.d, 1, BENCH_WHOLE, SIZE_MAX);
 	whole = o.ratio.interval.high - o.ratio.interval.low;
 	for (size_t i = 0; i < NR_PHASE_RUNS; i++)
 		for (size_t s = 0; s < 2; s++)
 			b.run[s][i] = (double)b.runs[s][i].v[BENCH_WALL];
-	bench_phase_outcome(&o, &b.d, 1, 1, SIZE_MAX);
+	bench_outcome(&o, &b.d, 1, 1, SIZE_MAX);
 	CHECK(o.ratio.interval.high - o.ratio.interval.low > whole);
 }
 
@@ -439,9 +439,9 @@ TEST(bench_a_phase_that_a_run_has_twice_takes_the_sum)
 	CLEANUP(free_p) double *series = NULL;
 	bench_init(&b);
 	b.phases[0][0] = (struct bench_printed){v, run, ARRAY_LEN(v)};
-	CHECK(bench_phase_series(&series, &b.d, 0, 0) == 2 && series[0] == 3e6 && series[1] == 5e6);
+	CHECK(bench_series(&series, &b.d, 0, 0) == 2 && series[0] == 3e6 && series[1] == 5e6);
 	struct bench_outcome o;
-	bench_phase_outcome(&o, &b.d, 1, 0, SIZE_MAX); /* not every run has it */
+	bench_outcome(&o, &b.d, 1, 0, SIZE_MAX); /* not every run has it */
 	CHECK(o.verdict == BENCH_INCONCLUSIVE && !o.ratio.nr_blocks);
 }
 
@@ -456,7 +456,7 @@ TEST(bench_phases_of_repeats_leave_out_the_cold_first_one)
 	b.d.has_each = b.d.each_is_time = true;
 	b.subjects[0].each = (struct bench_printed){blocks, run, ARRAY_LEN(blocks)};
 	b.phases[0][0] = (struct bench_printed){exec, run, ARRAY_LEN(exec)};
-	CHECK(bench_phase_series(&series, &b.d, 0, 0) == 2 && series[0] == 40e6);
+	CHECK(bench_series(&series, &b.d, 0, 0) == 2 && series[0] == 40e6);
 	CHECK(fabs(bench_phase_share(&b.d, 0, 0) - 67.5) < 0.01);
 	b.phases[0][0].n = 1; /* printed once for all repeats: no part of them */
 	CHECK(isnan(bench_phase_share(&b.d, 0, 0)));
