@@ -67,11 +67,14 @@ const char *bench_phases_invalid(struct arena *a, const struct bench_data *d)
 				return arena_fmt(a,
 						 "phase '%s': '%s' prints a number without a unit "
 						 "of time (ns, us, ms, s, min) behind it",
-						 d->phases[k], d->subjects[i].name);
+						 d->phases[k].name, d->subjects[i].name);
 		}
 		if (!nr)
-			return arena_fmt(a, "no line of a run matches the phase '%s'",
-					 d->phases[k]);
+			return d->phases[k].is_marked
+				       ? arena_fmt(a, "no run has the mark '%s begin'",
+						   d->phases[k].name)
+				       : arena_fmt(a, "no line of a run matches the phase '%s'",
+						   d->phases[k].name);
 	}
 	return NULL;
 }
@@ -120,7 +123,7 @@ static void add_times(struct report *r, const struct bench_data *d)
 			bench_summarize(&s, v, n);
 			report_add_row(r, t,
 				       (union cell[]){{.text = d->subjects[i].name},
-						      {.text = d->phases[k]},
+						      {.text = d->phases[k].name},
 						      {.d = bench_phase_share(d, i, k)},
 						      ns_cell(s.mean),
 						      ns_cell(s.stddev),
@@ -164,13 +167,13 @@ static void add_changes(struct report *r, const struct bench_data *d)
 				report_note(r,
 					    "phase '%s' of '%s' is not compared: not every run of "
 					    "both has it",
-					    d->phases[k], d->subjects[i].name);
+					    d->phases[k].name, d->subjects[i].name);
 				continue;
 			}
 			double floor = 100 * expm1(o.ratio.floor);
 			report_add_row(r, t,
 				       (union cell[]){{.text = d->subjects[i].name},
-						      {.text = d->phases[k]},
+						      {.text = d->phases[k].name},
 						      {.text = bench_verdict_name(o.verdict)},
 						      {.d = 100 * expm1(o.ratio.median)},
 						      {.d = 100 * expm1(o.ratio.interval.low)},
@@ -190,9 +193,19 @@ static void add_notes(struct report *r, const struct bench_data *d)
 			nr_at_once += s->phases[k].nr_at_once;
 			nr += s->phases[k].n;
 			if (!s->phases[k].n)
-				report_note(r, "no line of '%s' matches the phase '%s'", s->name,
-					    d->phases[k]);
+				report_note(r, "'%s' %s the phase '%s'", s->name,
+					    d->phases[k].is_marked ? "does not mark"
+								   : "prints no line that matches",
+					    d->phases[k].name);
+			if (s->phases[k].nr_unopened)
+				report_note(r, "'%s' marks %s of the phase '%s' without its begin",
+					    s->name, num_noun(s->phases[k].nr_unopened, "ends").s,
+					    d->phases[k].name);
 		}
+		if (s->nr_unknown_marks)
+			report_note(r, "%s of '%s' %s not NAME begin or NAME end of a --phase NAME",
+				    num_noun(s->nr_unknown_marks, "marks").s, s->name,
+				    s->nr_unknown_marks == 1 ? "is" : "are");
 		if (2 * nr_at_once >= MAX(nr, (uint64_t)1))
 			report_note(
 				r,

@@ -17,8 +17,9 @@ struct bench_printed {
 	const double *v;   /* times in ns, or plain numbers */
 	const size_t *run; /* of each value: index of the run */
 	size_t n;
-	bool has_plain;      /* numbers without a unit of time */
-	uint64_t nr_at_once; /* phases whose start and end were read together */
+	bool has_plain;       /* numbers without a unit of time */
+	uint64_t nr_at_once;  /* phases whose start and end were read together */
+	uint64_t nr_unopened; /* marks of an end without a begin */
 };
 
 struct bench_subject_data {
@@ -31,15 +32,21 @@ struct bench_subject_data {
 	const struct bench_machine *machine;
 	const struct bench_session *baseline; /* NULL: none */
 	struct bench_printed each;
+	uint64_t nr_unknown_marks;
 	const struct bench_printed *phases; /* bench_data.nr_phases */
+};
+
+struct bench_phase {
+	const char *name;
+	bool is_marked; /* by the command; else read from its output */
 };
 
 struct bench_data {
 	const struct bench_subject_data *subjects;
 	size_t nr_subjects;
 	bool has_each;
-	bool each_is_time;         /* values in ns; else plain numbers */
-	const char *const *phases; /* their names */
+	bool each_is_time; /* values in ns; else plain numbers */
+	const struct bench_phase *phases;
 	size_t nr_phases;
 	double work; /* units done by a run; 0: not given */
 	const char *unit;

@@ -14,7 +14,7 @@ struct data {
 	struct bench_data d;
 	struct bench_subject_data *subjects;
 	struct bench_printed *printed; /* of each command, by each pattern */
-	const char **phases;
+	struct bench_phase *phases;
 	struct buf governor;
 	struct counter_row counters[COUNTRUN_ROWS_MAX];
 };
@@ -35,6 +35,7 @@ static struct bench_printed printed_of(const struct bench_values *v, size_t nr_r
 		.run = v->runs.p,
 		.has_plain = v->has_plain,
 		.nr_at_once = v->nr_at_once,
+		.nr_unopened = v->nr_unopened,
 	};
 	while (ret.n < v->values.n && ret.run[ret.n] < nr_runs)
 		ret.n++;
@@ -60,7 +61,7 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		.phases = xcalloc(nr_phases, sizeof(*ret->phases)),
 	};
 	for (size_t k = 0; k < nr_phases; k++)
-		ret->phases[k] = patterns->p[k].name;
+		ret->phases[k] = (struct bench_phase){patterns->p[k].name, !patterns->p[k].re};
 	for (size_t i = 0; i < nr; i++) {
 		const struct bench_subject *s = &r->commands->subjects.p[i];
 		struct bench_subject_data *to = &ret->subjects[i];
@@ -72,6 +73,7 @@ static void data_init(struct data *ret, const struct bench_results *r)
 			.shell = r->shell,
 			.nr_failed = s->nr_failed,
 			.machine = &r->machines[i],
+			.nr_unknown_marks = r->lines[i].nr_unknown,
 		};
 		const struct bench_baseline_row *row =
 			r->baseline ? bench_baseline_find(r->baseline, s->name, nr) : NULL;
@@ -281,7 +283,7 @@ static void fill_phases(struct row *row, struct bench_export *e, const struct be
 		struct bench_export_phase *to = &row->phases[k];
 		struct bench_summary sum;
 		size_t n = bench_series(&row->phase_times[k], d, i, k);
-		to->name = d->phases[k];
+		to->name = d->phases[k].name;
 		to->share = bench_phase_share(d, i, k) / 100;
 		fill_times(&to->times, &sum, row->phase_times[k], n);
 		to->change = compare(&row->phase_changes[k], d, i, k);

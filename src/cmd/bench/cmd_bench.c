@@ -125,9 +125,11 @@ static const struct opt value_table[] = {
 		"SPENT: ([0-9.]+) ms'; the program runs once unless --runs says otherwise"),
 	OPT_FLAG(0, "each-metric", struct bench_opts, has_metric_lines,
 		 "the same for the execution times in [METRIC] lines of ethrex, old and new form"),
-	OPT_LIST(0, "phase", struct bench_opts, phases, "NAME=REGEX",
+	OPT_LIST(0, "phase", struct bench_opts, phases, "NAME[=REGEX]",
 		 "times of a part of each run: as --each by a group of the pattern; without a "
-		 "group, from the matching output line to the next such line of another phase"),
+		 "group, from the matching output line to the next such line of another phase; "
+		 "without a pattern, from the mark 'NAME begin' to 'NAME end' of the command (echo "
+		 "NAME begin > $ASSAY_MARKS)"),
 	OPT_LIST('e', "event", struct bench_opts, events, "EVENT,...",
 		 "count these events, too, by the names of perf list (default: cycles, "
 		 "instructions, branches, caches, if there are hardware counters)"),
@@ -160,6 +162,11 @@ static const char details[] =
 	"beyond the floor: 1 %, or what the machine makes of A compared with itself. Runs end "
 	"early when the verdict is clear.\n"
 	"\n"
+	"Marks: a command writes lines to the FIFO that $ASSAY_MARKS names, 'NAME begin' and 'NAME "
+	"end', or it runs assay mark -p PID 'NAME begin' with a process id of its own. A line may end "
+	"with its time, in seconds of CLOCK_MONOTONIC; else it has the time at which assay read it. "
+	"Marked phases may overlap.\n"
+	"\n"
 	"Exit status: 0 the same, faster or inconclusive; 4 slower; 5 inconclusive, with --strict; "
 	"6 invalid, for example no line matches --each; 1 a command failed. After Ctrl-C the runs "
 	"so far are printed.";
@@ -171,7 +178,8 @@ static const char examples[] =
 	"assay bench --vs ./new -- ./old\tthe same without a shell\n"
 	"assay bench -L n 1,2,4,8 './app -j {n}'\tone command for each value\n"
 	"assay bench --each 'took ([0-9.]+) ms' -- ./replay\trepeats inside one process\n"
-	"assay bench --phase 'load=^loading' --phase 'run=^running' -- ./job\tparts of a run\n";
+	"assay bench --phase 'load=^loading' --phase 'run=^running' -- ./job\tparts of a run\n"
+	"assay bench --phase load --phase run -- ./job\tthe same, by marks\n";
 
 /* ---- the runs -------------------------------------------------------------------------------- */
 
@@ -258,11 +266,11 @@ static bool is_decided(void *ctx, size_t nr_blocks)
 	return bench_results_decided(&results, nr_blocks);
 }
 
-static void on_output(void *ctx, size_t subject, const char *p, size_t n)
+static void on_output(void *ctx, size_t subject, const struct bench_piece *piece)
 {
 	struct job *j = ctx;
-	if (j->patterns.n)
-		bench_lines_add(&j->lines[subject], p, n, clock_mono_ns());
+	(piece->is_mark ? bench_lines_add_marks : bench_lines_add)(&j->lines[subject], piece->p,
+								   piece->n, piece->at_ns);
 }
 
 static void on_end(void *ctx, size_t subject, uint64_t end_ns)
@@ -316,11 +324,13 @@ static int measure(struct job *j, struct err *err)
 	CLEANUP(cpuquota_release) struct cpuquota quota = {0};
 	if (o->shows_output || (o->output && !strcmp(o->output, "inherit")))
 		io.output = BENCH_OUTPUT_INHERIT;
-	else if (j->patterns.n || (o->output && !strcmp(o->output, "pipe")))
+	else if (bench_patterns_has_lines(&j->patterns) ||
+		 (o->output && !strcmp(o->output, "pipe")))
 		io.output = BENCH_OUTPUT_PIPE;
 	else if (o->output && strcmp(o->output, "null") != 0)
 		io.output = BENCH_OUTPUT_FILE;
 	io.output_path = o->output;
+	io.has_marks = bench_patterns_has_marks(&j->patterns);
 	TRY(bench_runner_new(&runner, &io, &j->counters.events, err));
 	j->counters = *bench_runner_counters(runner);
 	cpuquota_update(&quota, "/", getpid());
@@ -416,9 +426,6 @@ static int check(const struct bench_opts *o, struct err *err)
 {
 	if (o->each && o->has_metric_lines)
 		return err_set(err, -EINVAL, "--each excludes --each-metric");
-	if ((o->each || o->has_metric_lines || o->phases.n) && (o->output || o->shows_output))
-		return err_set(err, -EINVAL,
-			       "--each and --phase read the output: --output excludes them");
 	if (o->nr_exact && (o->nr_min != BENCH_MIN_RUNS || o->nr_max || o->for_ns))
 		return err_set(err, -EINVAL, "--runs excludes --min-runs, --max-runs and --for");
 	if (o->nr_max && o->nr_max < o->nr_min && o->nr_min != BENCH_MIN_RUNS)
@@ -489,6 +496,10 @@ static int prepare_job(struct job *j, const struct opt_args *args, struct err *e
 		TRY(bench_patterns_add_phase(&j->patterns, &j->arena, o->phases.p[i], err));
 	if (pattern)
 		TRY(bench_patterns_add_each(&j->patterns, pattern, err));
+	if (bench_patterns_has_lines(&j->patterns) && (o->output || o->shows_output))
+		return err_set(
+			err, -EINVAL,
+			"--each and --phase NAME=REGEX read the output: --output excludes them");
 	j->has_each = pattern != NULL;
 	j->lines = xcalloc(j->commands.subjects.n, sizeof(*j->lines));
 	for (size_t i = 0; i < j->commands.subjects.n; i++)

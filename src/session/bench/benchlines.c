@@ -19,17 +19,36 @@ void bench_patterns_release(struct bench_patterns *p)
 int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const char *text,
 			     struct err *err)
 {
-	const char *regex = strchr(text, '=');
-	if (!regex || regex == text)
-		return err_set(err, -EINVAL, "--phase '%s': expected NAME=REGEX", text);
+	const char *regex = strchrnul(text, '=');
+	if (regex == text)
+		return err_set(err, -EINVAL, "--phase '%s': expected NAME or NAME=REGEX", text);
 	const char *name = arena_strndup(a, text, (size_t)(regex - text));
 	vec_foreach(other, p)
 		if (!strcmp(other->name, name))
 			return err_set(err, -EINVAL, "two phases have the name '%s'", name);
-	struct regex *re;
-	TRY(regex_new(&re, regex + 1, 0, err));
-	vec_push(p, (struct bench_pattern){name, re, !regex_has_group(re)});
+	struct regex *re = NULL;
+	if (*regex)
+		TRY(regex_new(&re, regex + 1, 0, err));
+	vec_push(p, (struct bench_pattern){name, re, re && !regex_has_group(re)});
 	return 0;
+}
+
+static bool has_kind(const struct bench_patterns *p, bool is_marked)
+{
+	vec_foreach(one, p)
+		if (is_marked == !one->re)
+			return true;
+	return false;
+}
+
+bool bench_patterns_has_lines(const struct bench_patterns *p)
+{
+	return has_kind(p, false);
+}
+
+bool bench_patterns_has_marks(const struct bench_patterns *p)
+{
+	return has_kind(p, true);
 }
 
 int bench_patterns_add_each(struct bench_patterns *p, const char *regex, struct err *err)
@@ -56,11 +75,13 @@ void bench_lines_clear(struct bench_lines *l)
 		vec_release(&l->values[i].runs);
 		l->values[i] = (struct bench_values){0};
 	}
+	l->nr_unknown = 0;
 }
 
 void bench_lines_release(struct bench_lines *l)
 {
 	buf_release(&l->line);
+	buf_release(&l->mark);
 	if (l->values)
 		bench_lines_clear(l);
 	free(l->values);
@@ -108,15 +129,23 @@ static void take_number(struct bench_lines *l, struct bench_values *to, struct s
 		add_value(l, to, ns > 0 ? v * ns : v, ns > 0);
 }
 
-static void close_phase(struct bench_lines *l, uint64_t at_ns)
+static void close_phase(struct bench_lines *l, size_t idx, uint64_t at_ns)
 {
-	struct bench_values *to = &l->values[l->open];
-	if (!l->open_ns)
+	struct bench_values *to = &l->values[idx];
+	if (!to->open_ns)
 		return;
-	to->nr_at_once += at_ns == l->open_ns;
+	to->nr_at_once += l->patterns->p[idx].is_boundary && at_ns == to->open_ns;
 	/* what a program prints last may be read after its end */
-	add_value(l, to, at_ns > l->open_ns ? (double)(at_ns - l->open_ns) : 0, true);
-	l->open_ns = 0;
+	add_value(l, to, at_ns > to->open_ns ? (double)(at_ns - to->open_ns) : 0, true);
+	to->open_ns = 0;
+}
+
+static void begin_phase(struct bench_lines *l, size_t idx, uint64_t at_ns)
+{
+	for (size_t i = 0; i < l->patterns->n; i++)
+		if (i == idx || (l->patterns->p[i].is_boundary && l->patterns->p[idx].is_boundary))
+			close_phase(l, i, at_ns);
+	l->values[idx].open_ns = at_ns;
 }
 
 static void take_line(struct bench_lines *l, uint64_t at_ns)
@@ -126,26 +155,58 @@ static void take_line(struct bench_lines *l, uint64_t at_ns)
 	struct sv rest;
 	for (size_t i = 0; i < l->patterns->n; i++) {
 		const struct bench_pattern *p = &l->patterns->p[i];
-		if (p->is_boundary && regex_match(p->re, line)) {
-			close_phase(l, at_ns);
-			l->open = i;
-			l->open_ns = at_ns;
-		} else if (!p->is_boundary && regex_capture(p->re, line, &group, &rest)) {
+		if (p->is_boundary && regex_match(p->re, line))
+			begin_phase(l, i, at_ns);
+		else if (!p->is_boundary && p->re && regex_capture(p->re, line, &group, &rest))
 			take_number(l, &l->values[i], group, rest);
-		}
 	}
 	buf_clear(&l->line);
 }
 
-void bench_lines_add(struct bench_lines *l, const char *p, size_t n, uint64_t at_ns)
+/* The time in a mark, if it can be one of this run; else when it was read. */
+static uint64_t mark_time(const struct bench_lines *l, struct sv text, uint64_t at_ns)
+{
+	double s;
+	bool is_own =
+		sv_to_double(text, &s) && s * 1e9 > (double)l->end_ns && s * 1e9 <= (double)at_ns;
+	return is_own ? (uint64_t)llround(s * 1e9) : at_ns;
+}
+
+/* "NAME begin", "NAME end 12345.678" */
+static void take_mark(struct bench_lines *l, uint64_t at_ns)
+{
+	struct sv line = sv_trim(buf_sv(&l->mark));
+	bool is_known = false;
+	for (size_t i = 0; i < l->patterns->n; i++) {
+		const struct bench_pattern *p = &l->patterns->p[i];
+		struct sv rest = sv_from_idx(line, p->re ? 0 : strlen(p->name));
+		if (p->re || !sv_has_prefix(line, sv_from_str(p->name)) ||
+		    !sv_has_prefix(rest, SV(" ")))
+			continue;
+		rest = sv_trim(rest);
+		struct sv word = sv_split(&rest, ' ');
+		bool is_end = sv_eq_str(word, "end");
+		if (!is_end && !sv_eq_str(word, "begin"))
+			continue;
+		uint64_t ns = mark_time(l, sv_trim(rest), at_ns);
+		is_known = true;
+		l->values[i].nr_unopened += is_end && !l->values[i].open_ns;
+		(is_end ? close_phase : begin_phase)(l, i, ns);
+	}
+	l->nr_unknown += !is_known;
+	buf_clear(&l->mark);
+}
+
+static void add_lines(struct bench_lines *l, struct buf *line, const char *p, size_t n,
+		      uint64_t at_ns, void (*take)(struct bench_lines *l, uint64_t at_ns))
 {
 	while (n) {
 		const char *end = memchr(p, '\n', n);
 		size_t nr = end ? (size_t)(end - p) : n;
-		if (l->line.n < BENCH_LINE_MAX)
-			buf_add(&l->line, p, MIN(nr, BENCH_LINE_MAX - l->line.n));
+		if (line->n < BENCH_LINE_MAX)
+			buf_add(line, p, MIN(nr, BENCH_LINE_MAX - line->n));
 		if (end) {
-			take_line(l, at_ns);
+			take(l, at_ns);
 			nr++;
 		}
 		p += nr;
@@ -153,9 +214,23 @@ void bench_lines_add(struct bench_lines *l, const char *p, size_t n, uint64_t at
 	}
 }
 
+void bench_lines_add(struct bench_lines *l, const char *p, size_t n, uint64_t at_ns)
+{
+	add_lines(l, &l->line, p, n, at_ns, take_line);
+}
+
+void bench_lines_add_marks(struct bench_lines *l, const char *p, size_t n, uint64_t at_ns)
+{
+	add_lines(l, &l->mark, p, n, at_ns, take_mark);
+}
+
 void bench_lines_end(struct bench_lines *l, uint64_t end_ns)
 {
 	if (l->line.n)
 		take_line(l, end_ns);
-	close_phase(l, end_ns);
+	if (l->mark.n)
+		take_mark(l, end_ns);
+	for (size_t i = 0; i < l->patterns->n; i++)
+		close_phase(l, i, end_ns);
+	l->end_ns = end_ns;
 }

@@ -6,7 +6,12 @@
  * boundary: its phase begins when such a line is read, and ends when the next line of a boundary is
  * read, or with the run; the time between is the value.
  *
+ * A phase without a pattern is marked by the program itself: "NAME begin" and "NAME end" (benchmarks.h).
+ * It ends with its mark or with the run. A mark may be followed by its time, in seconds of
+ * CLOCK_MONOTONIC; else it is the time at which it was read.
+ *
  *	bench_lines_add(l, p, n, now)     the output of a run, in pieces
+ *	bench_lines_add_marks(...)        likewise, its marks
  *	bench_lines_end(l, end)           the run has ended
  *	l->run_idx = ...                  of the next run
  */
@@ -29,7 +34,7 @@
 
 struct bench_pattern {
 	const char *name; /* of the phase; NULL: that of --each */
-	struct regex *re;
+	struct regex *re; /* NULL: marked */
 	bool is_boundary;
 };
 
@@ -40,10 +45,13 @@ struct bench_patterns {
 };
 
 void bench_patterns_release(struct bench_patterns *p);
-/* @text: NAME=REGEX; the name is put into the arena. */
+/* @text: NAME=REGEX, or NAME: marked; the name is put into the arena. */
 int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const char *text,
 			     struct err *err);
 int bench_patterns_add_each(struct bench_patterns *p, const char *regex, struct err *err);
+/* Whether one reads the output; whether one is marked. */
+bool bench_patterns_has_lines(const struct bench_patterns *p);
+bool bench_patterns_has_marks(const struct bench_patterns *p);
 
 /* Of a pattern, in one command's output. */
 struct bench_values {
@@ -52,22 +60,27 @@ struct bench_values {
 	bool has_time;      /* a value had a unit of time */
 	bool has_plain;     /* a value had none */
 	uint64_t nr_not_numbers;
-	uint64_t nr_at_once; /* the boundary at the end was read together with that at the start */
+	uint64_t nr_at_once;  /* the boundary at the end was read together with that at the start */
+	uint64_t nr_unopened; /* marks of an end without a begin */
+	uint64_t open_ns;     /* when the phase that has not ended began; 0: it has */
 };
 
 struct bench_lines {
 	const struct bench_patterns *patterns; /* borrowed */
 	struct bench_values *values;           /* of each pattern */
 	struct buf line;                       /* begun, not ended yet */
+	struct buf mark;                       /* likewise */
 	size_t run_idx;                        /* of the values that come; the caller counts */
-	size_t open;                           /* the phase that a boundary has begun */
-	uint64_t open_ns;                      /* 0: none */
+	uint64_t end_ns;                       /* of the last run: no mark is earlier */
+	uint64_t nr_unknown;                   /* marks that no phase has */
 };
 
 void bench_lines_init(struct bench_lines *l, const struct bench_patterns *patterns);
 void bench_lines_release(struct bench_lines *l);
 /* Takes a piece of the output, of any size, read at @at_ns. */
 void bench_lines_add(struct bench_lines *l, const char *p, size_t n, uint64_t at_ns);
+/* The same of marks, one a line. */
+void bench_lines_add_marks(struct bench_lines *l, const char *p, size_t n, uint64_t at_ns);
 /* The run ended at @end_ns: the last line may have no newline. */
 void bench_lines_end(struct bench_lines *l, uint64_t end_ns);
 /* Forgets all values. */

@@ -28,11 +28,11 @@ void bench_subject_release(struct bench_subject *s)
 	vec_release(&s->runs);
 }
 
-static void on_output(void *ctx, const char *p, size_t n)
+static void on_output(void *ctx, const struct bench_piece *piece)
 {
 	struct state *st = ctx;
 	if (st->l->on_output)
-		st->l->on_output(st->l->ctx, st->subject, p, n);
+		st->l->on_output(st->l->ctx, st->subject, piece);
 }
 
 static void on_end(const struct state *st, size_t i, const struct bench_run *run)

@@ -46,8 +46,8 @@ struct bench_loop {
 	/* How many blocks are planned, before the first one; then after each: whether to stop. */
 	void (*on_plan)(void *ctx, size_t nr_blocks);
 	bool (*is_decided)(void *ctx, size_t nr_blocks);
-	/* Output of the command, if assay reads it. */
-	void (*on_output)(void *ctx, size_t subject, const char *p, size_t n);
+	/* Output and marks of the command, if assay reads them. */
+	void (*on_output)(void *ctx, size_t subject, const struct bench_piece *piece);
 	/* Its run has ended: of measured ones, it is the last of subjects[].runs. */
 	void (*on_end)(void *ctx, size_t subject, uint64_t end_ns);
 	void *ctx;

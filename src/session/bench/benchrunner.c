@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "base/sv.h"
 #include "host/limits.h"
 #include "host/privileges.h"
+#include "host/proc.h"
+#include "session/marksocket.h"
 
 /* The main thread's time in the run queue is that of the command if it had this much of the CPU time. */
 #define QUEUE_COVERED_PCT 90
@@ -30,6 +33,8 @@
 #define STACK_BYTES       (64u << 10)
 #define KILL_AFTER_MS     2000
 #define STOLEN_EVERY_NS   10000000
+#define SENDERS_POLL_MS   5
+#define PARENTS_MAX       64
 
 extern char **environ;
 
@@ -61,6 +66,9 @@ struct bench_runner {
 	pid_t helper;
 	int control_fd; /* to the helper */
 	int output_fd;  /* the command's output; -1: not ours */
+	int mark_fd;    /* the FIFO that $ASSAY_MARKS names; -1: none */
+	struct buf mark_path;
+	struct marksocket *marks; /* of assay mark; NULL: none */
 	/*
 	 * The same events, disabled, on assay itself: the kernel patches its code when the first event of a
 	 * kind is opened and when the last one is closed, which takes milliseconds.
@@ -227,6 +235,33 @@ static int open_stdio(struct helper *h, struct bench_runner *r, const struct ben
 	return 0;
 }
 
+/* Both ends are open here: a writer never waits for a reader, and its end is no end of file. */
+static int open_marks(struct bench_runner *r, struct err *err)
+{
+	const char *folder = getenv("TMPDIR");
+	CLEANUP(buf_release) struct buf path = {0};
+	buf_addf(&path, "%s/assay-bench-XXXXXX", folder && *folder ? folder : "/tmp");
+	if (!mkdtemp(path.p))
+		return err_sys(err, "cannot make the folder '%s' for marks", buf_str(&path));
+	buf_addf(&r->mark_path, "%s/marks", buf_str(&path));
+	if (mkfifo(buf_str(&r->mark_path), 0600) ||
+	    (r->mark_fd = open(buf_str(&r->mark_path), O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0)
+		return err_sys(err, "cannot make a FIFO for marks");
+	return marksocket_open(&r->marks, err);
+}
+
+static void close_marks(struct bench_runner *r)
+{
+	marksocket_free(r->marks);
+	close_p(&r->mark_fd);
+	if (r->mark_path.n) {
+		(void)unlink(buf_str(&r->mark_path));
+		*strrchr(r->mark_path.p, '/') = 0;
+		(void)rmdir(r->mark_path.p);
+	}
+	buf_release(&r->mark_path);
+}
+
 /* The helper has its copies. */
 static void close_stdio(const struct helper *h)
 {
@@ -240,7 +275,7 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 		     const struct counter_events *events, struct err *err)
 {
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = xcalloc(1, sizeof(*r));
-	r->control_fd = r->output_fd = -1;
+	r->control_fd = r->output_fd = r->mark_fd = -1;
 	counter_fds_init(&r->held);
 	r->random = clock_mono_ns() | 1;
 	r->stolen_ns = host_steal_ns();
@@ -256,6 +291,8 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 	struct helper h = {.region = r->region, .fds = {-1, -1, -1}};
 	int ends[2];
 	TRY(open_stdio(&h, r, io, err));
+	if (io->has_marks)
+		TRY(open_marks(r, err));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return err_sys(err, "cannot make a socket");
 	(void)fflush(NULL);
@@ -283,6 +320,7 @@ void bench_runner_free(struct bench_runner *r)
 		return;
 	close_p(&r->control_fd); /* the helper reads end of file and exits */
 	close_p(&r->output_fd);
+	close_marks(r);
 	counter_fds_close(&r->held);
 	if (r->helper > 0)
 		while (waitpid(r->helper, NULL, 0) < 0 && errno == EINTR)
@@ -354,7 +392,8 @@ static int prepare(struct bench_runner *r, char *const argv[], unsigned flags,
 	CLEANUP(buf_release) struct buf file = {0};
 	CLEANUP(buf_release) struct buf padding = {0};
 	CLEANUP(buf_release) struct buf number = {0};
-	const char *more[2];
+	CLEANUP(buf_release) struct buf marks = {0};
+	const char *more[3];
 	size_t nr_more = 0;
 	if (flags & BENCH_RUN_PADDED) {
 		r->random ^= r->random << 13;
@@ -368,6 +407,10 @@ static int prepare(struct bench_runner *r, char *const argv[], unsigned flags,
 		buf_addf(&number, "HYPERFINE_ITERATION=%s", iteration);
 		more[nr_more++] = buf_str(&number);
 	}
+	if (r->mark_path.n) {
+		buf_addf(&marks, "ASSAY_MARKS=%s", buf_str(&r->mark_path));
+		more[nr_more++] = buf_str(&marks);
+	}
 	r->used = 0;
 	find_file(&file, argv[0]);
 	g->file = put(r, buf_str(&file), file.n + 1);
@@ -379,26 +422,71 @@ static int prepare(struct bench_runner *r, char *const argv[], unsigned flags,
 	return 0;
 }
 
-static void drain_output(struct bench_runner *r, bench_sink_fn sink, void *ctx)
+struct reader {
+	struct bench_runner *r;
+	bench_sink_fn sink; /* NULL: nobody reads */
+	void *ctx;
+};
+
+static void drain_fd(const struct reader *d, int fd, bool is_mark)
 {
 	static char chunk[65536];
 	ssize_t n;
-	while (r->output_fd >= 0 && (n = read(r->output_fd, chunk, sizeof(chunk))) > 0)
-		if (sink)
-			sink(ctx, chunk, (size_t)n);
+	while (fd >= 0 && (n = read(fd, chunk, sizeof(chunk))) > 0)
+		if (d->sink)
+			d->sink(d->ctx, &(struct bench_piece){.p = chunk,
+							      .n = (size_t)n,
+							      .at_ns = clock_mono_ns(),
+							      .is_mark = is_mark});
+}
+
+/* Whether a process is the command, or descends from it. */
+static bool has_pid(void *ctx, int32_t pid)
+{
+	const struct reader *d = ctx;
+	int32_t command = d->r->region->pid;
+	for (int i = 0; i < PARENTS_MAX && pid > 1 && pid != command; i++)
+		if (proc_parent(pid, &pid, NULL))
+			return false;
+	return command > 0 && pid == command;
+}
+
+static int take_mark(void *ctx, const struct event *ev, struct err *err)
+{
+	(void)err;
+	const struct reader *d = ctx;
+	CLEANUP(buf_release) struct buf line = {0};
+	buf_addf(&line, "%s\n", ev->mark.text);
+	if (d->sink)
+		d->sink(d->ctx, &(struct bench_piece){line.p, line.n, ev->time_ns, true});
+	return 0;
+}
+
+static int drain(struct reader *d, struct err *err)
+{
+	struct event_sink marks = {take_mark, d};
+	drain_fd(d, d->r->mark_fd, true);
+	drain_fd(d, d->r->output_fd, false);
+	return d->r->marks ? marksocket_drain(d->r->marks, 0, has_pid, d, &marks, err) : 0;
 }
 
 /* Waits for the end of the run; -EINTR: after a stop request, and the command has ended. */
 static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct err *err)
 {
+	struct reader d = {r, sink, ctx};
 	uint64_t stopped_ns = 0;
 	for (;;) {
 		struct pollfd fds[] = {{.fd = r->control_fd, .events = POLLIN},
 				       {.fd = r->output_fd, .events = POLLIN},
-				       {.fd = stopped_ns ? -1 : stop_fd(), .events = POLLIN}};
-		if (poll(fds, ARRAY_LEN(fds), stopped_ns ? 100 : -1) < 0 && errno != EINTR)
+				       {.fd = stopped_ns ? -1 : stop_fd(), .events = POLLIN},
+				       {.fd = r->mark_fd, .events = POLLIN},
+				       {.fd = r->marks ? marksocket_fd(r->marks) : -1,
+					.events = POLLIN}};
+		bool has_senders = r->marks && marksocket_has_senders(r->marks);
+		int timeout_ms = has_senders ? SENDERS_POLL_MS : stopped_ns ? 100 : -1;
+		if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR)
 			return err_sys(err, "cannot wait for the command");
-		drain_output(r, sink, ctx);
+		TRY(drain(&d, err));
 		if (fds[2].revents)
 			stop_drain();
 		pid_t pid = r->region->pid;
@@ -414,7 +502,7 @@ static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct e
 		char c;
 		if (read(r->control_fd, &c, 1) != 1)
 			return err_set(err, -EPIPE, "the process that starts commands has ended");
-		drain_output(r, sink, ctx);
+		TRY(drain(&d, err));
 		return stop_count() ? err_set(err, -EINTR, "interrupted") : 0;
 	}
 }

@@ -37,6 +37,7 @@ struct bench_stdio {
 	enum bench_output_kind output;
 	const char *output_path;
 	bool has_errors; /* standard error is that of assay even if output is not */
+	bool has_marks;  /* commands mark their phases, by the FIFO $ASSAY_MARKS or assay mark */
 };
 
 /*
@@ -53,8 +54,14 @@ enum bench_run_flags {
 	BENCH_RUN_VISIBLE = 1 << 1, /* output as of assay: for commands that prepare */
 };
 
-/* @sink gets the output as it comes, with BENCH_OUTPUT_PIPE; NULL: it is dropped. */
-typedef void (*bench_sink_fn)(void *ctx, const char *p, size_t n);
+struct bench_piece {
+	const char *p;
+	size_t n;
+	uint64_t at_ns; /* when it was read, or when the mark was sent */
+	bool is_mark;   /* else output, with BENCH_OUTPUT_PIPE */
+};
+/* @sink gets output and marks as they come, in pieces of any size; NULL: they are dropped. */
+typedef void (*bench_sink_fn)(void *ctx, const struct bench_piece *piece);
 
 /*
  * Runs @argv; argv[0] is searched in PATH. @iteration: for $HYPERFINE_ITERATION, NULL: not set.

@@ -101,6 +101,42 @@ P
 	says out 'were read together' || fail "lines that come together: $(cat out err)"
 "$ASSAY" bench -r 2 --phase 'a=^nothing' -- sh -c 'echo x' > out 2> err
 [ $? = 6 ] && says err "no line of a run matches the phase 'a'" || fail "phase without a line: $(cat out err)"
+# phases by mark: the FIFO, with the program's own times, and assay mark
+cat > marks.py <<'S'
+import os, time
+def mark(text, at):
+    with open(os.environ["ASSAY_MARKS"], "w") as f:
+        f.write("%s %.9f\n" % (text, at))
+a = time.monotonic()
+mark("whole begin", a)
+mark("part begin", time.monotonic())
+time.sleep(0.02)
+mark("part end", time.monotonic())
+b = time.monotonic()
+mark("whole end", b)
+print("clock %.6f ms" % ((b - a) * 1e3), flush=True)
+S
+"$ASSAY" bench -r 3 --phase whole --phase part --phase 'clock=clock ([0-9.]+)' --export-json mk.json -- ./py marks.py \
+	> out 2> err || fail "marks: $(cat out err)"
+python3 - <<'P' || exit 1
+import json, sys
+p = {v["name"]: v["times"] for v in json.load(open("mk.json"))["results"][0]["assay"]["phases"]}
+for whole, part, clock in zip(p["whole"], p["part"], p["clock"]):
+    if abs(whole - clock) > 1e-6 or not 0.02 <= part <= whole:
+        sys.exit("FAIL: marks of %s and %s s, by the program's clock %s" % (whole, part, clock))
+P
+cat > marks.sh <<'S'
+echo shell begin > "$ASSAY_MARKS"
+"$ASSAY" mark -p $$ 'inner begin' && "$ASSAY" mark -a inner end
+echo shell > "$ASSAY_MARKS"
+S
+ASSAY=$ASSAY "$ASSAY" bench -r 2 --phase shell --phase inner --export-json mk.json -- sh marks.sh > out 2> err &&
+	says out "2 marks of 'sh marks.sh' are not NAME begin" || fail "assay mark: $(cat out err)"
+python3 -c 'import json
+p = json.load(open("mk.json"))["results"][0]["assay"]["phases"]
+assert [len(v["times"]) for v in p] == [2, 2] and p[0]["times"] > p[1]["times"], p' || fail "assay mark"
+"$ASSAY" bench -r 2 --phase a -- true > out 2> err
+[ $? = 6 ] && says err "no run has the mark 'a begin'" || fail "phase without a mark: $(cat out err)"
 # parameters, names, prepare, and failures
 "$ASSAY" bench -N -r 2 -L n 1,2 -P m 3 4 --export-json p.json 'echo {n}{m}' --output file > out 2> err || fail "$(cat err)"
 python3 -c 'import json

@@ -370,7 +370,7 @@ struct bench {
 	struct bench_data d;
 };
 
-static const char *const names[] = {"load", "run"};
+static const struct bench_phase names[] = {{"load", false}, {"run", false}};
 
 static void bench_init(struct bench *b)
 {

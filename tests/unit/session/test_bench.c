@@ -73,9 +73,9 @@ TEST(bench_peak_is_that_of_a_small_child_of_a_large_parent)
 	CHECK(bench_runner_bound_bytes(r) < 16u << 20);
 }
 
-static void keep_output(void *ctx, const char *p, size_t n)
+static void keep_output(void *ctx, const struct bench_piece *piece)
 {
-	buf_add(ctx, p, n);
+	buf_add(ctx, piece->p, piece->n);
 }
 
 TEST(bench_run_has_status_output_and_times)
@@ -239,12 +239,75 @@ TEST(bench_phases_whose_lines_come_together_are_counted)
 
 TEST(bench_phases_need_a_name_of_their_own)
 {
-	static const char *const wrong[] = {"^a", "=^a", "ok=x", "a=("};
+	static const char *const wrong[] = {"ok", "=^a", "ok=x", "a=("};
 	CLEANUP(printed_release) struct printed p = {0};
 	add_phase(&p, "ok=a=b");
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		CHECK(bench_patterns_add_phase(&p.patterns, &p.names, wrong[i], NULL) == -EINVAL);
 	CHECK(p.patterns.n == 1 && p.patterns.p[0].is_boundary);
+}
+
+static void add_mark(struct printed *p, const char *line, uint64_t at_ns)
+{
+	bench_lines_add_marks(&p->lines, line, strlen(line), at_ns);
+}
+
+TEST(bench_phases_by_mark_last_from_begin_to_end_and_may_overlap)
+{
+	CLEANUP(printed_release) struct printed p = {0};
+	add_phase(&p, "whole");
+	add_phase(&p, "whole sum");
+	add_phase(&p, "line=^line");
+	bench_lines_init(&p.lines, &p.patterns);
+	const struct bench_values *v = p.lines.values;
+	add_mark(&p, "whole be", 50);
+	add_mark(&p, "gin\nwhole sum begin\n", 100);
+	add_line(&p, "line\n", 150);
+	add_mark(&p, "whole sum end\nwhole sum end\n", 300);
+	add_mark(&p, "whole sum begin\nwhole  begin x\nwhole\nwholes end\n", 600);
+	bench_lines_end(&p.lines, 1000);
+	CHECK(v[0].values.n == 2 && v[0].values.p[0] == 500 && v[0].values.p[1] == 400);
+	CHECK(v[1].values.n == 2 && v[1].values.p[0] == 200 && v[1].values.p[1] == 400);
+	CHECK(v[2].values.n == 1 && v[2].values.p[0] == 850);
+	CHECK(v[1].nr_unopened == 1 && p.lines.nr_unknown == 2);
+	bench_lines_clear(&p.lines);
+	CHECK(!p.lines.nr_unknown);
+}
+
+TEST(bench_marks_have_their_own_time_if_it_can_be_one_of_the_run)
+{
+	CLEANUP(printed_release) struct printed p = {0};
+	add_phase(&p, "run");
+	bench_lines_init(&p.lines, &p.patterns);
+	const struct bench_values *v = p.lines.values;
+	bench_lines_end(&p.lines, 1000000000);
+	add_mark(&p, "run begin 1.000000500\nrun end 1.000000900\n", 1000005000);
+	add_mark(&p, "run begin 0.5\nrun end 7.5\n",
+		 1000006000); /* before the run, in the future */
+	CHECK(v[0].values.n == 2 && v[0].values.p[0] == 400 && v[0].values.p[1] == 0);
+	CHECK(bench_patterns_has_marks(&p.patterns) && !bench_patterns_has_lines(&p.patterns));
+}
+
+static void keep_marks(void *ctx, const struct bench_piece *piece)
+{
+	struct buf *to = ctx;
+	if (piece->is_mark)
+		buf_add(to, piece->p, piece->n);
+}
+
+TEST(bench_commands_send_marks_through_a_fifo_that_does_not_remain)
+{
+	CLEANUP(buf_release) struct buf marks = {0};
+	CLEANUP(buf_release) struct buf path = {0};
+	struct bench_runner *r = NULL;
+	struct bench_run run;
+	CHECK(!bench_runner_new(&r, &(struct bench_stdio){.has_marks = true}, NULL, NULL));
+	CHECK(!run_shell(r, "echo run begin > $ASSAY_MARKS; echo $ASSAY_MARKS > $ASSAY_MARKS",
+			 keep_marks, &marks, &run));
+	bench_runner_free(r);
+	CHECK(!strncmp(buf_str(&marks), "run begin\n/", 11));
+	buf_add(&path, marks.p + 10, marks.n - 11);
+	CHECK(access(buf_str(&path), F_OK) == -1 && errno == ENOENT);
 }
 
 TEST(bench_blocks_have_two_runs_of_each_command)
