@@ -85,6 +85,7 @@ void report_free(struct report *r)
 	if (!r)
 		return;
 	vec_release(&r->tables);
+	vec_release(&r->series);
 	vec_release(&r->trees);
 	vec_release(&r->notes);
 	vec_release(&r->findings);

@@ -198,6 +198,24 @@ struct chart {
 	size_t nr_marks;
 };
 
+/* A series of measured values, for its distribution and its course; texts have units. */
+struct report_bin {
+	const char *range; /* "1.20 s to 1.30 s" */
+	uint64_t nr;
+};
+
+struct report_series {
+	const char *name;
+	const char *noun;     /* what the values are of: "runs" */
+	const double *values; /* nr, in the order of measuring */
+	const char *const *texts;
+	size_t nr;
+	double min, median, max;
+	const char *min_text, *median_text, *max_text;
+	const struct report_bin *bins; /* NULL: too few values */
+	size_t nr_bins;
+};
+
 /*
  * A suggested next command, as data. text_style.add_hint converts it to a quoted command line
  * (cmd/hints.h).
@@ -231,11 +249,12 @@ struct report {
 	const char *title;
 	VEC(struct report_table) tables;
 	VEC(struct report_tree) trees;
-	VEC(const char *) notes;       /* sentences that every renderer shows */
-	VEC(const char *) findings;    /* those of the notes that answer the view's question */
-	VEC(double) ranks;             /* of the findings, see report_rank */
-	VEC(const char *) details;     /* those that the first page does not have */
-	VEC(struct report_hint) hints; /* next commands */
+	VEC(struct report_series) series; /* only HTML pages have them */
+	VEC(const char *) notes;          /* sentences that every renderer shows */
+	VEC(const char *) findings;       /* those of the notes that answer the view's question */
+	VEC(double) ranks;                /* of the findings, see report_rank */
+	VEC(const char *) details;        /* those that the first page does not have */
+	VEC(struct report_hint) hints;    /* next commands */
 	struct losses losses;
 	bool is_incomplete;              /* the recording has no end */
 	VEC(struct fact) facts;          /* ids in names: event, duration, target, ... */

@@ -410,9 +410,37 @@ static void add_metrics(struct report *r, const struct bench_data *d, enum cell_
 				add_metric(r, t, &d->subjects[i], &metric_rows[k]);
 }
 
+static struct report_series *add_series(struct report *r, const struct bench_data *d,
+					const struct bench_summary *s, const double *v, size_t n,
+					const char *name)
+{
+	struct arena *a = &r->arena;
+	struct report_series *to = vec_add(&r->series);
+	double *values = arena_alloc(a, n * sizeof(*values));
+	const char **texts = arena_alloc(a, n * sizeof(*texts));
+	for (size_t i = 0; i < n; i++) {
+		values[i] = v[i];
+		texts[i] = arena_strdup(a, value_text(d, v[i]).s);
+	}
+	*to = (struct report_series){
+		.name = arena_strdup(a, name),
+		.noun = d->has_each ? "values" : "runs",
+		.values = values,
+		.texts = texts,
+		.nr = n,
+		.min = s->min,
+		.median = s->median,
+		.max = s->max,
+		.min_text = arena_strdup(a, value_text(d, s->min).s),
+		.median_text = arena_strdup(a, value_text(d, s->median).s),
+		.max_text = arena_strdup(a, value_text(d, s->max).s),
+	};
+	return to;
+}
+
 static void add_histogram(struct report *r, const struct bench_data *d,
 			  const struct bench_summary *s, const double *v, size_t n,
-			  const char *name)
+			  struct report_series *series)
 {
 	static const struct report_column columns[] = {
 		BENCH_COMMAND_COLUMN,
@@ -440,6 +468,9 @@ static void add_histogram(struct report *r, const struct bench_data *d,
 	size_t most = 1;
 	for (size_t i = 0; i < nr_bins; i++)
 		most = MAX(most, bins[i]);
+	struct report_bin *shown = arena_alloc(&r->arena, nr_bins * sizeof(*shown));
+	series->bins = shown;
+	series->nr_bins = nr_bins;
 	for (size_t i = 0; i < nr_bins; i++) {
 		double step = (high - s->min) / nr_bins;
 		CLEANUP(buf_release) struct buf bar = {0};
@@ -448,11 +479,13 @@ static void add_histogram(struct report *r, const struct bench_data *d,
 		struct num_text to =
 			value_text(d, i + 1 < nr_bins ? s->min + (double)(i + 1) * step : s->max);
 		report_add_row(r, t,
-			       (union cell[]){{.text = name},
+			       (union cell[]){{.text = series->name},
 					      {.text = from.s},
 					      {.text = to.s},
 					      {.u = bins[i]},
 					      {.text = buf_str(&bar)}});
+		shown[i] = (struct report_bin){arena_fmt(&r->arena, "%s to %s", from.s, to.s),
+					       bins[i]};
 	}
 }
 
@@ -556,7 +589,7 @@ struct report *bench_report(const struct bench_data *d)
 		add_cold(r, d, i, s.median);
 		if (n > 1)
 			add_line(r, d, &s, v, n, d->subjects[i].name);
-		add_histogram(r, d, &s, v, n, d->subjects[i].name);
+		add_histogram(r, d, &s, v, n, add_series(r, d, &s, v, n, d->subjects[i].name));
 	}
 	add_remarks(r, d);
 	bench_noise(r, d);

@@ -19,6 +19,7 @@
 #include "cmd/bench/benchprofile.h"
 #include "cmd/bench/benchresults.h"
 #include "cmd/optgroups.h"
+#include "render/page/benchhtml.h"
 #include "host/cpuquota.h"
 #include "host/privileges.h"
 #include "session/bench/benchlines.h"
@@ -55,6 +56,7 @@ struct bench_opts {
 	const char *json;
 	const char *csv;
 	const char *markdown;
+	const char *html;
 };
 
 static const struct opt run_table[] = {
@@ -147,6 +149,8 @@ static const struct opt export_table[] = {
 	OPT_STR(0, "export-csv", struct bench_opts, csv, "FILE", "write hyperfine's CSV"),
 	OPT_STR(0, "export-markdown", struct bench_opts, markdown, "FILE",
 		"write a table in Markdown"),
+	OPT_STR(0, "html", struct bench_opts, html, "FILE",
+		"write one HTML page: verdict, tables, distribution and course of the runs"),
 	OPT_END,
 };
 static const struct opt_group export_group = {"Export", export_table};
@@ -351,7 +355,18 @@ static int write_export(const char *path, const struct buf *text)
 	return out_file(path, 0644, text, &err) ? cmd_fail(&err) : EXIT_OK;
 }
 
-static int write_exports(const struct bench_opts *o, const struct bench_results *results)
+static void html_of(struct buf *to, const struct bench_commands *c, const struct report *r)
+{
+	CLEANUP(buf_release) struct buf title = {0};
+	if (c->subjects.n == 1)
+		buf_addf(&title, "benchmark of '%s'", c->subjects.p[0].name);
+	else
+		buf_addf(&title, "comparison of %s", num_noun(c->subjects.n, "commands").s);
+	benchhtml_write(to, r, buf_str(&title));
+}
+
+static int write_exports(const struct bench_opts *o, const struct bench_results *results,
+			 const struct report *report)
 {
 	static void (*const writers[])(struct buf *, const struct bench_export *, size_t) = {
 		bench_export_json, bench_export_csv, bench_export_markdown};
@@ -363,6 +378,11 @@ static int write_exports(const struct bench_opts *o, const struct bench_results 
 			continue;
 		bench_results_export(results, &text, writers[i]);
 		status = write_export(paths[i], &text);
+	}
+	if (o->html && !status) {
+		CLEANUP(buf_release) struct buf text = {0};
+		html_of(&text, results->commands, report);
+		status = write_export(o->html, &text);
 	}
 	return status;
 }
@@ -398,18 +418,19 @@ static int finish(struct job *j, const struct renderer_choice *form)
 {
 	struct bench_results results;
 	fill_results(&results, j);
-	bool is_stdout_taken = (j->o->json && !strcmp(j->o->json, "-")) ||
-			       (j->o->csv && !strcmp(j->o->csv, "-")) ||
-			       (j->o->markdown && !strcmp(j->o->markdown, "-"));
+	const char *const paths[] = {j->o->json, j->o->csv, j->o->markdown, j->o->html};
+	bool is_stdout_taken = false;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		is_stdout_taken |= paths[i] && !strcmp(paths[i], "-");
+	CLEANUP(report_free_p) struct report *r = bench_results_report(&results);
 	if (!is_stdout_taken) {
-		CLEANUP(report_free_p) struct report *r = bench_results_report(&results);
 		struct output_opts out = {.form = *form};
 		int status =
 			cmd_is_quiet() && renderer_is_text(form) ? EXIT_OK : output_report(&out, r);
 		if (status)
 			return status;
 	}
-	int status = write_exports(j->o, &results);
+	int status = write_exports(j->o, &results, r);
 	if (!status)
 		status = j->has_failed ? EXIT_FAILED : status_of(j->o, &results);
 	bool is_measured = status != EXIT_FAILED && status != EXIT_INVALID && !j->is_stopped;

@@ -130,10 +130,13 @@ echo shell begin > "$ASSAY_MARKS"
 "$ASSAY" mark -p $$ 'inner begin' && "$ASSAY" mark -a inner end
 echo shell > "$ASSAY_MARKS"
 S
-ASSAY=$ASSAY "$ASSAY" bench -r 2 --phase shell --phase inner --export-json mk.json -- sh marks.sh > out 2> err &&
+ASSAY=$ASSAY "$ASSAY" bench -r 2 --phase shell --phase inner --export-json mk.json --html mk.html -- sh marks.sh > out 2> err &&
 	says out "2 marks of 'sh marks.sh' are not NAME begin" || fail "assay mark: $(cat out err)"
 python3 -c 'import json
 p = json.load(open("mk.json"))["results"][0]["assay"]["phases"]
+html = open("mk.html").read()
+assert "benchmark of &#39;sh marks.sh&#39;" in html, html
+assert html.count("<circle") == 2 and "<script" not in html, html
 assert [len(v["times"]) for v in p] == [2, 2] and p[0]["times"] > p[1]["times"], p' || fail "assay mark"
 "$ASSAY" bench -r 2 --phase a -- true > out 2> err
 [ $? = 6 ] && says err "no run has the mark 'a begin'" || fail "phase without a mark: $(cat out err)"
