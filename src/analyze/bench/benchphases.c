@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "base/text/num.h"
 
+#define SHARE_SLACK_PCT 0.5 /* printed times are rounded */
+
 size_t bench_printed_series(double *to, const struct bench_printed *p)
 {
 	size_t n = 0;
@@ -84,6 +86,19 @@ static union cell ns_cell(double v)
 	return (union cell){.u = isnan(v) ? CELL_NS_NONE : (uint64_t)llround(MAX(v, 0.0))};
 }
 
+/* Only printed times can be more than the run has. */
+static void add_share_note(struct report *r, const struct bench_data *d, size_t subject,
+			   size_t phase)
+{
+	double pct = bench_phase_share(d, subject, phase);
+	if (pct > 100 + SHARE_SLACK_PCT)
+		report_note(
+			r,
+			"phase '%s' of '%s' is %s %% of the run: its printed times overlap, as those "
+			"of threads do, or are CPU time",
+			d->phases[phase].name, d->subjects[subject].name, num_double(pct, 0).s);
+}
+
 static void add_times(struct report *r, const struct bench_data *d)
 {
 	static const struct report_column columns[] = {
@@ -121,6 +136,7 @@ static void add_times(struct report *r, const struct bench_data *d)
 			if (!n)
 				continue;
 			bench_summarize(&s, v, n);
+			add_share_note(r, d, i, k);
 			report_add_row(r, t,
 				       (union cell[]){{.text = d->subjects[i].name},
 						      {.text = d->phases[k].name},

@@ -571,6 +571,12 @@ struct report *bench_report(const struct bench_data *d)
 		bench_outcome(&o, d, i, BENCH_WHOLE, SIZE_MAX);
 		add_comparison(r, d, i, &o);
 	}
+	if (d->nr_subjects > 1 && !invalid)
+		report_note(r,
+			    "floor: no smaller change is called slower or faster: %s %%, or what "
+			    "runs of '%s' differ from each other if that is more; block: two runs "
+			    "of each command, in order and in reverse",
+			    num_double(100 * d->least, 2).s, d->subjects[0].name);
 	for (size_t i = 0; i < d->nr_subjects && !invalid; i++)
 		if (d->subjects[i].baseline)
 			add_against(r, d, i);

@@ -50,12 +50,27 @@ static void set_rate(struct counter_row *r, double per_s)
 	r->metric_unit = units[i].unit;
 }
 
-static void set_own(struct counter_row *r, double elapsed_ns)
+/*
+ * The base of the run queue's share is the CPU time that stands beside it, from which schedstat's may
+ * differ by some percent. The latter is the base if threads ended before their run queue was read, since
+ * task-clock has theirs.
+ */
+static void set_queue_share(struct counter_row *r, double clock_ns)
 {
-	if (r->role == COUNTER_RUN_QUEUE && (double)r->running_ns + r->value > 0) {
-		r->metric = 100 * r->value / ((double)r->running_ns + r->value);
-		r->metric_unit = "of runnable time";
-	}
+	double ran_ns = (double)r->running_ns;
+	bool has_all = clock_ns > 0 && ran_ns >= COUNTER_QUEUE_COVERED_PCT / 100 * clock_ns;
+	double base_ns = has_all ? clock_ns : ran_ns;
+	if (!(base_ns + r->value > 0))
+		return;
+	r->metric = 100 * r->value / (base_ns + r->value);
+	r->metric_unit = has_all ? "of task-clock + run-queue"
+				 : "of time running or queued, of the threads read";
+}
+
+static void set_own(struct counter_row *r, double clock_ns, double elapsed_ns)
+{
+	if (r->role == COUNTER_RUN_QUEUE)
+		set_queue_share(r, clock_ns);
 	if (r->role == COUNTER_STOLEN && elapsed_ns > 0) {
 		r->metric = r->value / elapsed_ns;
 		r->metric_unit = "CPUs by the hypervisor";
@@ -88,7 +103,7 @@ void counter_metrics(struct counter_row *rows, size_t nr, double elapsed_ns)
 		if (r->state != COUNTER_COUNTED)
 			continue;
 		if (r->is_own) {
-			set_own(r, elapsed_ns);
+			set_own(r, clock_ns, elapsed_ns);
 		} else if (r->role == COUNTER_CLOCK) {
 			r->metric = elapsed_ns > 0 ? r->value / elapsed_ns : NAN;
 			r->metric_unit = "CPUs utilized";

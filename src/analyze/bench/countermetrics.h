@@ -15,6 +15,9 @@ void counter_metrics(struct counter_row *rows, size_t nr, double elapsed_ns);
 /* The value of the row with this role; NAN: not counted. */
 double counter_of(const struct counter_row *rows, size_t nr, enum counter_role role);
 
+/* Less of the CPU time belongs to threads whose run queue was read: said. */
+#define COUNTER_QUEUE_COVERED_PCT 98.0
+
 #define COUNTER_NOTES_MAX 10
 /*
  * Sentences on the values: instructions per cycle and miss rates with what is usual, events that took

@@ -32,8 +32,6 @@
 #define POLL_MS         50
 #define INTERVAL_MIN_MS 10
 #define RUNS_MAX        100000
-/* Less of the CPU time belongs to threads whose run queue was read: said. */
-#define QUEUE_COVERED_PCT 98.0
 
 struct stat_opts {
 	struct target_opts target;
@@ -386,7 +384,7 @@ static void add_queue_note(struct job *j, const char **notes, size_t *nr)
 		notes[(*nr)++] = "run-queue is not known of the whole system";
 	else if (!sum.has_queue)
 		notes[(*nr)++] = "run-queue is not known: the kernel does not count it";
-	else if (covered < QUEUE_COVERED_PCT)
+	else if (covered < COUNTER_QUEUE_COVERED_PCT)
 		notes[(*nr)++] = arena_fmt(
 			&j->arena,
 			"run-queue is that of threads with %s %% of the CPU time: the others, and child "

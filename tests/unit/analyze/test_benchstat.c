@@ -265,7 +265,7 @@ static const struct counter_row made[] = {
 	 .is_time = true,
 	 .is_own = true,
 	 .value = 0.5e9,
-	 .running_ns = 500000000},
+	 .running_ns = 550000000},
 	{.name = "stolen",
 	 .role = COUNTER_STOLEN,
 	 .is_time = true,
@@ -278,6 +278,17 @@ static void copy(struct counter_row *rows)
 	memcpy(rows, made, sizeof(made));
 	for (size_t i = 0; i < ARRAY_LEN(made); i++)
 		rows[i].running_pct = 100;
+}
+
+TEST(countermetrics_of_a_run_queue_that_was_not_read_to_the_end_name_their_base)
+{
+	struct counter_row rows[ARRAY_LEN(made)];
+	struct counter_row *queue = &rows[ARRAY_LEN(made) - 2];
+	copy(rows);
+	queue->running_ns = 300000000; /* of 0.5 s of task-clock */
+	counter_metrics(rows, ARRAY_LEN(made), 1e9);
+	CHECK(fabs(queue->metric - 62.5) < 1e-9);
+	CHECK_STR(queue->metric_unit, "of time running or queued, of the threads read");
 }
 
 TEST(countermetrics_are_those_of_perf_stat)
@@ -296,7 +307,7 @@ TEST(countermetrics_are_those_of_perf_stat)
 		{25, "of all cache refs"},
 		{800, "M/sec"},
 		{5, "of all L1-dcache accesses"},
-		{50, "of runnable time"},
+		{50, "of task-clock + run-queue"},
 		{0.25, "CPUs by the hypervisor"},
 	};
 	struct counter_row rows[ARRAY_LEN(made)];
@@ -414,6 +425,20 @@ TEST(bench_phases_have_verdicts_of_their_own)
 	CHECK(o.verdict == BENCH_SLOWER && fabs(expm1(o.ratio.median) - 0.2) < 0.001);
 	CHECK(fabs(bench_phase_share(&b.d, 0, 0) - 100.0 / 3) < 0.01);
 	CHECK(fabs(bench_phase_share(&b.d, 1, 1) - 100 * 72 / 102.0) < 0.01);
+}
+
+TEST(bench_phases_of_more_than_the_run_are_explained)
+{
+	struct bench b;
+	CLEANUP(report_free_p) struct report *r = report_new();
+	bench_init(&b);
+	for (size_t i = 0; i < NR_PHASE_RUNS; i++)
+		b.run[0][i] = 1.5 * (double)b.runs[0][i].v[BENCH_WALL];
+	bench_phases(r, &b.d);
+	size_t nr = 0;
+	for (size_t i = 0; i < r->notes.n; i++)
+		nr += strstr(r->notes.p[i], "phase 'run' of 'a' is 150 % of the run: ") != NULL;
+	CHECK(nr == 1 && r->notes.n == 1);
 }
 
 TEST(bench_phase_verdicts_share_five_percent)
