@@ -77,7 +77,10 @@ python=$(python3 -c 'import sys; print(sys.executable)') # not a script that sea
 ln -s "$python" py
 "$ASSAY" bench -r 16 --phase 'load=^loading' --phase 'run=^running' --phase 'clock=^ran ([0-9.]+)' --phase 'end=^ran' \
 	--export-json ph.json --export-markdown ph.md --vs './py phases.py 0.2' -- ./py phases.py 0.02 > out 2> err
-[ $? = 4 ] && says out "phases against './py phases.py 0.02'" && says out 'run +slower' || fail "phases: $(cat out err)"
+case $? in # on a busy machine the whole run may have no verdict
+0 | 4) says out "phases against './py phases.py 0.02'" && says out 'run +slower' ;;
+*) false ;;
+esac || fail "phases: $(cat out err)"
 python3 - <<'P' || exit 1
 import json, statistics as st, sys
 for x in json.load(open("ph.json"))["results"]:
