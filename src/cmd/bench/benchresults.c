@@ -82,9 +82,8 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		for (size_t k = 0; k < patterns->n; k++)
 			printed[k] = printed_of(&r->lines[i].values[k], s->runs.n);
 		to->phases = printed;
-		if (!r->has_each)
-			continue;
-		to->each = printed[nr_phases];
+		if (r->has_each)
+			to->each = printed[nr_phases];
 		has_time &= !to->each.has_plain;
 	}
 	read_governor(&ret->governor);
