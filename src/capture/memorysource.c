@@ -74,7 +74,8 @@ static int memory_open(void **ret_s, const struct source_env *env, struct err *e
 {
 	struct memory *s = xcalloc(1, sizeof(*s));
 	const struct target *t = env->target;
-	s->takes_children = t->takes_children;
+	s->takes_children =
+		t->takes_children || t->groups.n; /* forks of a group's processes are in it */
 	s->spacing_ns = env->memory_spacing_ns
 				? MAX(env->memory_spacing_ns, (uint64_t)MEMORY_SPACING_MIN_NS)
 				: NS_PER_SEC;

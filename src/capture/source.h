@@ -150,6 +150,8 @@ struct source {
 	 * without them the process is missing, which the capture states.
 	 */
 	void (*add_process)(void *s, int32_t pid);
+	/* What it records by probes in the processes of the start only: "calls"; NULL: nothing. */
+	const char *probed;
 };
 
 #endif

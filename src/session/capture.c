@@ -87,8 +87,7 @@ struct capture {
 	uint64_t next_flush_ns;
 	uint64_t next_join_ns; /* when processes that joined the target are looked for */
 	uint64_t shown_ns;     /* when a live capture was shown last */
-	uint32_t nr_joined;    /* that no process of the target had started */
-	uint32_t nr_missed;    /* of these, the ones that a source could not record */
+	struct targetfacts_joined joined;
 	struct cpuquota quota;
 	struct jitmaps *jitmaps;  /* NULL = none to be written */
 	struct marksocket *marks; /* NULL = marks cannot be received */
@@ -276,6 +275,9 @@ static void write_jit_maps(struct capture *c)
 static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 {
 	const struct capture_options *o = c->options;
+	if (o->target && target_drop_ended(o->target) && !o->target->pids.pids.n &&
+	    !o->target->tids.pids.n)
+		return err_set(err, -ESRCH, "the target has ended");
 	prepare_jit_maps(c);
 	set_up_profile(c);
 	(void)watch_has_ended(&c->watch); /* opens its descriptor: opening the sources takes time */
@@ -287,9 +289,6 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		c->launched.takes_children = o->takes_children;
 		TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	}
-	if (o->target && target_drop_ended(o->target) && !o->target->pids.pids.n &&
-	    !o->target->tids.pids.n)
-		return err_set(err, -ESRCH, "the target has ended");
 	TRY(host_need_files(err)); /* the command keeps its own limit as well */
 	host_raise_priority();     /* the command was forked before and keeps its own */
 	c->sources = (struct sources){.options = o,
@@ -547,26 +546,14 @@ static int add_joined(struct capture *c, uint64_t now, struct err *err)
 	for (size_t i = target_list_joined(t); i < t->pids.pids.n; i++) {
 		int32_t pid = t->pids.pids.p[i];
 		bool is_missed;
+		c->joined.nr_new++;
 		if (is_started_by_target(t, pid)) /* followed by its fork */
 			continue;
 		TRY(sources_add_process(&c->sources, pid, &is_missed, err));
-		c->nr_joined++;
-		c->nr_missed += is_missed;
+		c->joined.nr_from_outside++;
+		c->joined.nr_missed += is_missed;
 	}
 	return 0;
-}
-
-static void add_joined_fact(struct capture *c)
-{
-	if (!c->nr_joined)
-		return;
-	CLEANUP(buf_release) struct buf text = {0};
-	buf_addf(&text, "%s started in it from outside during the capture",
-		 num_noun(c->nr_joined, "processes").s);
-	if (c->nr_missed)
-		buf_addf(&text, "; %u of them not recorded completely: that needs BPF programs",
-			 c->nr_missed);
-	profile_fact(c->p, FACT_JOINED, buf_str(&text));
 }
 
 /* Waits until all locations that were submitted are symbolized, at most until @until_ns. */
@@ -756,7 +743,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	sources_result(&c->sources, r);
 	targetfacts_python(c->p, builder_modules(c->builder), r->has_engine ? &r->engine : NULL);
 	add_end(c, r->end);
-	add_joined_fact(c);
+	targetfacts_add_joined(c->p, &c->joined, sources_unprobed(&c->sources));
 	if (c->options->hooks)
 		c->options->hooks->facts(c->options->hooks->ctx, c->p);
 	write_jit_maps(c);

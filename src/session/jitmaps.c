@@ -113,14 +113,18 @@ static void close_others(const struct jitmaps *j, int fd)
 
 /* ---- in assay ------------------------------------------------------------------------------ */
 
-static void add_machine(struct jitmaps *j, int32_t pid)
+static void add_machine(struct jitmaps *j, const struct target *t, int32_t pid)
 {
 	struct jvm vm;
 	vec_foreach(known, &j->machines)
 		if (known->pid == pid)
 			return;
-	if (jvm_find(&vm, pid))
+	if (!jvm_find(&vm, pid))
+		return;
+	if (target_is_same(t, pid)) /* and with its descriptor it stays the same */
 		vec_push(&j->machines, vm);
+	else
+		close(vm.pid_fd);
 }
 
 struct jitmaps *jitmaps_new(const struct target *t)
@@ -128,11 +132,11 @@ struct jitmaps *jitmaps_new(const struct target *t)
 	struct jitmaps *j = xcalloc(1, sizeof(*j));
 	j->fd = -1;
 	for (size_t i = 0; i < t->pids.pids.n; i++)
-		add_machine(j, t->pids.pids.p[i]);
+		add_machine(j, t, t->pids.pids.p[i]);
 	for (size_t i = 0; i < t->tids.pids.n; i++) {
 		int32_t pid;
 		if (!proc_tgid(t->tids.pids.p[i], &pid, NULL))
-			add_machine(j, pid);
+			add_machine(j, t, pid);
 	}
 	int pair[2];
 	if (!j->machines.n || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {

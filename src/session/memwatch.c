@@ -124,11 +124,16 @@ static void add_process(struct memwatch *w, int32_t pid)
 		vec_push(&w->family.pids.pids, pid);
 }
 
-static void add_children(struct memwatch *w)
+static void add_new(struct memwatch *w)
 {
+	size_t nr_before = w->processes.n;
 	if (w->flags & MEMWATCH_CHILDREN)
 		for (size_t i = target_family_grow(&w->family); i < w->family.pids.pids.n; i++)
 			add_process(w, w->family.pids.pids.p[i]);
+	if (w->target && w->target->groups.n)
+		for (size_t i = target_list_joined(w->target); i < w->target->pids.pids.n; i++)
+			add_process(w, w->target->pids.pids.p[i]);
+	w->nr_joined += (uint32_t)(w->processes.n - nr_before);
 }
 
 /* Opens the cgroup; without it that column is missing. */
@@ -138,12 +143,15 @@ static void open_group(struct memwatch *w)
 		       !memgroup_open(&w->group, &w->tree, w->processes.p[0].pid, NULL);
 }
 
-int memwatch_open(struct memwatch *w, const struct target *target, int32_t child, unsigned flags,
+int memwatch_open(struct memwatch *w, struct target *target, int32_t child, unsigned flags,
 		  struct err *err)
 {
 	*w = (struct memwatch)MEMWATCH_INIT;
 	w->flags = flags;
-	if (!target)
+	w->target = target;
+	if (target)
+		(void)target_drop_ended(target);
+	else
 		add_process(w, child);
 	for (size_t i = 0; target && i < target->pids.pids.n; i++)
 		add_process(w, target->pids.pids.p[i]);
@@ -309,7 +317,7 @@ static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, stru
 
 int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
 {
-	add_children(w);
+	add_new(w);
 	if (clock_mono_ns() >= w->next_maps_ns)
 		memwatch_read_maps(w);
 	read_stats(w, clock_mono_ns());

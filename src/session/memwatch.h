@@ -1,6 +1,7 @@
 /*
  * Reads the memory use of a target repeatedly (`assay watch`). Values of several processes are
- * summed. Processes that exit are removed and counted in nr_exited. PSS and mappings are read so
+ * summed. Processes that join a group of the target (a container) are added; those that exit are
+ * removed and counted in nr_exited. PSS and mappings are read so
  * rarely that this takes at most 1 % of the time (host/memory/memstat.h: cost of a page table
  * walk).
  *
@@ -42,6 +43,8 @@ struct memwatch {
 	unsigned flags; /* enum memwatch_flags */
 	VEC(struct memwatch_process) processes;
 	struct target_family family; /* those that have not exited */
+	struct target *target;       /* borrowed; NULL: a command */
+	uint32_t nr_joined;          /* added after the start */
 	uint32_t nr_exited;
 	uint64_t next_walk_ns; /* time of the next reading of smaps_rollup */
 	struct memgroup_tree tree;
@@ -77,11 +80,11 @@ struct memwatch {
 		.tree = MEMGROUP_TREE_INIT, .group = MEMGROUP_INIT, \
 	}
 /*
- * Opens the processes of @target, and the processes that its single threads belong to. @target
+ * Opens the processes of @target that still run, and the processes that its single threads belong to. @target
  * NULL: opens @child, the pid of a command before its execve, whose allocator is not known yet.
  * -ESRCH: the process has exited. -ENOTSUP: the allocator has no statistics (with a hint).
  */
-int memwatch_open(struct memwatch *w, const struct target *target, int32_t child, unsigned flags,
+int memwatch_open(struct memwatch *w, struct target *target, int32_t child, unsigned flags,
 		  struct err *err);
 void memwatch_release(struct memwatch *w);
 /*

@@ -130,6 +130,8 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 {
 	CLEANUP(heaptargets_free_p) struct heaptargets *t = heapplanner_new();
 	CLEANUP(free_p) char *variable = heaptargets_variable(t, pid_of(p));
+	if (!target_is_same(p->target, pid_of(p)))
+		return err_set(err, -ESRCH, "the target has ended");
 	p->watch = (struct watch)WATCH_INIT(p->target);
 	p->kept_fd = -1;
 	p->cpu_ns = clock_process_cpu_ns();

@@ -476,6 +476,14 @@ int sources_add_process(struct sources *s, int32_t pid, bool *ret_is_missed, str
 	return 0;
 }
 
+const char *sources_unprobed(const struct sources *s)
+{
+	vec_foreach(one, &s->list)
+		if (one->kind->probed)
+			return one->kind->probed;
+	return NULL;
+}
+
 static int stop_list(struct sources *s, struct err *err)
 {
 	vec_foreach(one, &s->list)

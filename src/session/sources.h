@@ -90,6 +90,8 @@ void sources_space_changed(const struct sources *s, int32_t pid, const struct sp
 /* Passes forks, execs and exits to the sources, before the builder gets them. */
 int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
 		    struct err *err);
+/* What is recorded only in the processes of the start, by probes ("calls"); NULL: nothing. */
+const char *sources_unprobed(const struct sources *s);
 /*
  * A process has joined the target. *ret_is_missed: a source without BPF programs cannot record it.
  */

@@ -75,3 +75,22 @@ void targetfacts_containers(struct profile *p, const struct target *t)
 	profile_fact(p, FACT_CONTAINER_ENGINE, buf_str(&engines));
 	profile_fact(p, FACT_CONTAINER_ID, buf_str(&ids));
 }
+
+void targetfacts_add_joined(struct profile *p, const struct targetfacts_joined *j,
+			    const char *unprobed)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (j->nr_from_outside)
+		buf_addf(&text, "%s started in it from outside during the capture",
+			 num_noun(j->nr_from_outside, "processes").s);
+	if (j->nr_missed)
+		buf_addf(&text, "; %u of them not recorded completely: that needs BPF programs",
+			 j->nr_missed);
+	if (j->nr_new && unprobed)
+		buf_addf(&text,
+			 "%s%s are not measured in %s that started during the capture: a new "
+			 "capture measures them there, too",
+			 text.n ? "; " : "", unprobed, num_noun(j->nr_new, "processes").s);
+	if (text.n)
+		profile_fact(p, FACT_JOINED, buf_str(&text));
+}

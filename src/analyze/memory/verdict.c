@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/clock.h"
 #include "base/text/num.h"
 #include "base/stat.h"
 
@@ -492,21 +493,31 @@ static enum memverdict_kind judge_rest(struct judge *j)
 	return is_steady || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
 }
 
+uint64_t memverdict_min_ns(uint64_t every_ns)
+{
+	return MAX((uint64_t)MEMVERDICT_SPAN_MIN_NS, (MEMVERDICT_POINTS_MIN - 1) * every_ns);
+}
+
+const char *memverdict_needs(struct arena *a, uint64_t every_ns, uint64_t span_ns)
+{
+	uint64_t min_ns = memverdict_min_ns(every_ns);
+	/* one interval more than between 20 readings, for a late one */
+	uint64_t shorter_ms = span_ns / MEMVERDICT_POINTS_MIN / NS_PER_MS;
+	bool can_be_shorter = span_ns >= MEMVERDICT_SPAN_MIN_NS && shorter_ms >= 10;
+	return arena_fmt(a, "%d readings, %s%s%s", MEMVERDICT_POINTS_MIN, num_ns(min_ns).s,
+			 every_ns ? arena_fmt(a, " with --every %s", num_ns(every_ns).s)
+				  : " or more",
+			 can_be_shorter ? arena_fmt(a, " (in %s: --every %" PRIu64 "ms)",
+						    num_ns(span_ns).s, shorter_ms)
+					: "");
+}
+
 static enum memverdict_kind judge_kind(struct judge *j)
 {
 	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
-		const char *remedy = "";
-		/* 20 readings have 19 intervals; one more for a late reading. */
-		uint64_t every_ms = j->v.span_ns / MEMVERDICT_POINTS_MIN / 1000000;
-		if (j->v.span_ns >= MEMVERDICT_SPAN_MIN_NS && every_ms >= 10)
-			remedy = arena_fmt(j->a, " (for the same duration: --every %" PRIu64 "ms)",
-					   every_ms);
-		j->v.evidence =
-			arena_fmt(j->a,
-				  "%s in %s; at least %d readings over at least %s are "
-				  "needed%s",
-				  num_noun(j->n, "readings").s, num_ns(j->v.span_ns).s,
-				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s, remedy);
+		j->v.evidence = arena_fmt(j->a, "%s in %s; a verdict needs %s",
+					  num_noun(j->n, "readings").s, num_ns(j->v.span_ns).s,
+					  memverdict_needs(j->a, j->host->every_ns, j->v.span_ns));
 		return MEMVERDICT_INCONCLUSIVE;
 	}
 	bool is_growing = grows(j);

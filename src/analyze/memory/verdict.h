@@ -91,6 +91,7 @@ enum memverdict_kind {
 struct memverdict_host {
 	uint64_t machine_bytes; /* 0: not known */
 	uint64_t limit_bytes;   /* of the cgroup; UINT64_MAX or 0: none */
+	uint64_t every_ns;      /* intended time between readings; 0: not known */
 	bool has_sites;         /* allocations were recorded by call stack */
 	bool is_in_use_partial; /* in_use_bytes is of blocks allocated in the capture only */
 };
@@ -108,6 +109,13 @@ struct memverdict {
 
 struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, size_t n,
 				const struct memverdict_host *host);
+/* The least time from the first reading to the last for a verdict. */
+uint64_t memverdict_min_ns(uint64_t every_ns);
+/*
+ * Returns what a verdict needs: "20 readings, 19.0 s with --every 1.00 s (in 6.00 s: --every 300ms)", the
+ * latter if readings of @span_ns could be enough. In the arena. @every_ns: 0, not known.
+ */
+const char *memverdict_needs(struct arena *a, uint64_t every_ns, uint64_t span_ns);
 /* Returns "leak", "page-cache" ...: stable names, for scripts. */
 const char *memverdict_key(enum memverdict_kind kind);
 /* Returns "+61.2 MiB/min (95 %: 58.8 MiB/min to 63.6 MiB/min)"; "" if not known. In the arena. */

@@ -44,7 +44,7 @@ void watchpage_set_allocator(struct watchpage *p, const struct memallocator *a)
 
 struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a)
 {
-	struct memverdict_host host = {.machine_bytes = p->machine_bytes};
+	struct memverdict_host host = {.machine_bytes = p->machine_bytes, .every_ns = p->every_ns};
 	if (p->last.has_group)
 		host.limit_bytes = memgroup_least_limit(&p->last.group);
 	return memverdict_of(a, p->points.p, p->points.n, &host);

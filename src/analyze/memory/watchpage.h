@@ -21,6 +21,7 @@ struct watchpage {
 	const struct profile *profile; /* sealed, with the table "memory" */
 	uint64_t start_ns;
 	uint64_t machine_bytes;      /* 0: not known */
+	uint64_t every_ns;           /* intended time between readings */
 	VEC(struct mempoint) points; /* filled by watchpage_add; owned */
 	struct memreading last;      /* the latest reading */
 	const struct memmaps *maps;  /* of each process */

@@ -205,6 +205,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	if (!h->slices_ns) /* they are short at first, so they begin with a launched program */
 		h->slices_ns = held ? clock_mono_ns() : h->start_ns;
 	struct heapprocess_spec spec = {.pid = pid,
+					.target = h->env.target,
 					.generation = ++h->generation,
 					.start_ns = h->start_ns,
 					.slices_ns = h->slices_ns,

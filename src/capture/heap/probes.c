@@ -580,6 +580,7 @@ const struct source heapprobes_source = {
 	.name = "heap probes",
 	.fills = HEAP_TABLES,
 	.bpf_prefix = "heap_",
+	.probed = "allocations",
 	/* probes of new processes */
 	.late_caps = HOST_CAP_BIT(HOST_CAP_BPF) | HOST_CAP_BIT(HOST_CAP_PERFMON) |
 		     HOST_CAP_BIT(CAP_SYS_ADMIN),

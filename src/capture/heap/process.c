@@ -351,6 +351,8 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	CLEANUP(heapprocess_free_p) struct heapprocess *p = xcalloc(1, sizeof(*p));
 	p->spec = *spec;
 	p->pid_fd = (int)syscall(SYS_pidfd_open, spec->pid, 0);
+	if (!target_is_same(spec->target, spec->pid)) /* the descriptor is of another process */
+		return err_set(err, -ESRCH, "process %d has ended", spec->pid);
 	p->plan = *plan;
 	*plan = (struct heap_plan){0};
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "remote/patch/inject.h"
+#include "host/target.h"
 #include "plan/heapplan.h"
 #include "capture/heap/heappeaks.h"
 #include "capture/heap/queue.h"
@@ -21,9 +22,10 @@
 
 struct heapprocess_spec {
 	int32_t pid;
-	uint32_t generation; /* number of processes recorded before */
-	uint64_t start_ns;   /* of the capture */
-	uint64_t slices_ns;  /* start of the slices of rows */
+	const struct target *target; /* the process is checked to be the one that was resolved */
+	uint32_t generation;         /* number of processes recorded before */
+	uint64_t start_ns;           /* of the capture */
+	uint64_t slices_ns;          /* start of the slices of rows */
 	bool is_full_trace;
 	uint64_t interval_bytes;
 	bool starts_full; /* records every allocation first, and samples when that costs (thin.h) */

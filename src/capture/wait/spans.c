@@ -407,6 +407,7 @@ const struct source spans_source = {
 	.name = "spans",
 	.fills = SPAN_TABLES,
 	.bpf_prefix = "span_",
+	.probed = "calls",
 	.poll_ms = 100,
 	.open = spans_open,
 	.load = spans_load,

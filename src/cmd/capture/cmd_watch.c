@@ -132,7 +132,7 @@ static void run_release(struct run *r)
 	vec_release(&r->shown);
 }
 
-static int run_open(struct run *r, const struct chosen_target *t, const struct opt_args *args,
+static int run_open(struct run *r, struct chosen_target *t, const struct opt_args *args,
 		    struct err *err)
 {
 	const struct watch_opts *o = r->o;
@@ -155,6 +155,7 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 				     .profile = r->record.p,
 				     .start_ns = r->record.p->start_ns,
 				     .machine_bytes = memstat_machine_bytes(),
+				     .every_ns = o->every_ns,
 				     .max_rows = o->limit,
 				     .shows_mappings = o->shows_mappings};
 	r->lines = (struct memlines){
@@ -172,31 +173,23 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 
 /* ---- the screen and the lines -------------------------------------------------------------- */
 
-/* From the first reading to a verdict. */
-static uint64_t verdict_ns(const struct run *r)
-{
-	return MAX((uint64_t)MEMVERDICT_SPAN_MIN_NS, (MEMVERDICT_POINTS_MIN - 1) * r->o->every_ns);
-}
-
 static void print_when_a_verdict_is_possible(const struct run *r, uint64_t duration_ns)
 {
-	uint64_t ns = verdict_ns(r);
-	if (duration_ns && duration_ns < ns)
-		log_note("too short for a verdict on growth: that needs %u readings, %s with "
-			 "--every %s",
-			 MEMVERDICT_POINTS_MIN, num_ns(ns).s, num_ns(r->o->every_ns).s);
-	else
-		log_note("a verdict on growth is possible after %u readings, %s from now",
-			 MEMVERDICT_POINTS_MIN, num_ns(ns).s);
+	CLEANUP(arena_release) struct arena a = {0};
+	bool is_short = duration_ns && duration_ns < memverdict_min_ns(r->o->every_ns);
+	log_note("%s %s",
+		 is_short ? "too short for a verdict on growth: that needs"
+			  : "a verdict on growth is possible after",
+		 memverdict_needs(&a, r->o->every_ns, is_short ? duration_ns : 0));
 }
 
 static void add_trend(struct buf *to, const struct run *r)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	uint64_t span_ns = vec_last(&r->page.points)->time_ns - r->page.points.p[0].time_ns;
-	if (span_ns < verdict_ns(r)) {
+	if (span_ns < memverdict_min_ns(r->o->every_ns)) {
 		buf_addf(to, "so far: too short to tell, a verdict is possible in %s\n\n",
-			 num_ns(verdict_ns(r) - span_ns).s);
+			 num_ns(memverdict_min_ns(r->o->every_ns) - span_ns).s);
 		return;
 	}
 	struct memverdict v = watchpage_verdict(&r->page, &a);
@@ -472,6 +465,9 @@ static void print_cost(const struct run *r)
 	if (r->o->asks_allocator && !m->nr_stats_readings)
 		log_warn("the allocator was not read: %s",
 			 m->no_stats.code ? err_msg(&m->no_stats) : "the capture was too short");
+	if (m->nr_joined)
+		log_note("%s started during the capture and %s read from then on",
+			 num_noun(m->nr_joined, "processes").s, m->nr_joined == 1 ? "was" : "were");
 	if (m->nr_exited && m->nr_exited < m->processes.n)
 		log_note("exited: %u of %zu processes", m->nr_exited, m->processes.n);
 }
@@ -553,7 +549,7 @@ static int finish(struct run *r, bool has_command)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int watch_chosen(const struct watch_opts *o, const struct chosen_target *t,
+static int watch_chosen(const struct watch_opts *o, struct chosen_target *t,
 			const struct opt_args *args, struct spawn *child,
 			uint64_t before_exec_bytes)
 {
@@ -577,7 +573,7 @@ static int watch_chosen(const struct watch_opts *o, const struct chosen_target *
 	return EXIT_NOTHING;
 }
 
-static int watch_command(const struct watch_opts *o, const struct chosen_target *t,
+static int watch_command(const struct watch_opts *o, struct chosen_target *t,
 			 const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -595,8 +591,7 @@ static int watch_command(const struct watch_opts *o, const struct chosen_target 
 	return status == EXIT_FAILED && !code ? EXIT_ASSAY_FAILED : code;
 }
 
-static int start(const struct watch_opts *o, const struct chosen_target *t,
-		 const struct opt_args *args)
+static int start(const struct watch_opts *o, struct chosen_target *t, const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
 	if (host_become_invoker(&err) || stop_install(&err)) {

@@ -227,7 +227,8 @@ int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *ta
 		return cmd_fail(&err);
 	host_raise_priority(); /* a thread of the target is stopped during each step */
 	vec_foreach(pid, &target->target.pids.pids)
-		if (dumps_add(&d, *pid, o->is_stats ? "these statistics" : "dumps", &err))
+		if (target_is_same(&target->target, *pid) &&
+		    dumps_add(&d, *pid, o->is_stats ? "these statistics" : "dumps", &err))
 			return cmd_fail(&err);
 	host_confine_tracer(target_has_filter(&target->target));
 	if (o->is_stats)

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/cmd_table.h"
 #include "cmd/manage/doctor_binary.h"
+#include "cmd/manage/doctor_container.h"
 #include "cmd/optgroups.h"
 #include "host/features.h"
 #include "host/limits.h"
@@ -28,15 +29,17 @@ static const char details[] =
 	"events, loads a BPF program, reads files; changes nothing. Prints on one screen which "
 	"commands work, which work in part or not and why, and the remedies. With TARGET, the same "
 	"for that process, and what its program lacks, its allocator, and the build flags that add "
-	"what is missing. With FILE, a path with '/', these of a program that is not running. "
+	"what is missing; of a container also how to run assay on it or beside it, with the least flags. With FILE, a path with '/', these of a program that is not running. "
 	"--details adds each tested feature, a row for each command, and its least capabilities "
 	"and container flags. The exit status is 1 if a command does not work at all.";
 
-static const char examples[] = "assay doctor\tthis machine and user\n"
-			       "assay doctor redis-server\ta process and its program\n"
-			       "assay doctor ./server\ta program that is not running\n"
-			       "assay doctor --details\teverything that was tested\n"
-			       "assay doctor --json\tthe result as JSON\n";
+static const char examples[] =
+	"assay doctor\tthis machine and user\n"
+	"assay doctor redis-server\ta process and its program\n"
+	"assay doctor --container web\ta container, and the least flags of one beside it\n"
+	"assay doctor ./server\ta program that is not running\n"
+	"assay doctor --details\teverything that was tested\n"
+	"assay doctor --json\tthe result as JSON\n";
 
 static const struct opt_exclusion excluded[] = {
 	{"tid", NULL, "whole processes are examined, name one with -p PID"},
@@ -101,6 +104,15 @@ static bool examine_process(struct examination *e, int32_t pid)
 	return is_good;
 }
 
+/* The flags are those of the command cpu. */
+static void add_containers(struct examination *e, const struct target *t)
+{
+	vec_foreach(row, &e->rows)
+		for (size_t i = 0; !strcmp(row->command, "cpu") && i < t->containers.n; i++)
+			doctor_add_container(e->report, &t->containers.p[i], row->needs,
+					     t->pids.pids.p[0]);
+}
+
 /* Examines the first process; the others too in details, else only how they are to be seen. */
 static bool examine_target(struct examination *e, const struct target *t)
 {
@@ -111,6 +123,7 @@ static bool examine_target(struct examination *e, const struct target *t)
 	if (nr < t->pids.pids.n)
 		report_note(e->report, "%zu more processes of the target: --details",
 			    t->pids.pids.n - nr);
+	add_containers(e, t);
 	return is_good;
 }
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "tap.h"
 
 #define NR_RUNS   200
@@ -335,6 +336,22 @@ TEST(memverdict_names_what_is_no_leak)
 					    &(struct memverdict_host){.machine_bytes = 300 << 20})
 					 .kind),
 		  "bloat");
+}
+
+TEST(memverdict_names_one_least_time)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CHECK_STR(memverdict_needs(&a, NS_PER_SEC, 0), "20 readings, 19.0 s with --every 1.00 s");
+	CHECK_STR(memverdict_needs(&a, NS_PER_SEC, 5 * NS_PER_SEC),
+		  "20 readings, 19.0 s with --every 1.00 s (in 5.00 s: --every 250ms)");
+	CHECK_STR(memverdict_needs(&a, 10 * NS_PER_MS, NS_PER_SEC),
+		  "20 readings, 5.00 s with --every 10.0 ms");
+	const struct mempoint two[] = {{.time_ns = 1}, {.time_ns = 1 + 5 * NS_PER_SEC}};
+	const struct memverdict_host host = {.every_ns = NS_PER_SEC};
+	struct memverdict v = memverdict_of(&a, two, 2, &host);
+	CHECK_STR(v.evidence,
+		  "2 readings in 5.00 s; a verdict needs 20 readings, 19.0 s with --every "
+		  "1.00 s (in 5.00 s: --every 250ms)");
 }
 
 TEST(memverdict_wants_enough_readings)
