@@ -58,6 +58,7 @@ static const struct {
 	[FACT_CPU_TIME_NS] = {"CPU time ns", DETAIL_ALWAYS, .shown = "CPU time, exact"},
 	[FACT_THROTTLED_NS] = {"throttled by CPU quota, ns", DETAIL_ALWAYS,
 			       .shown = "throttled by CPU quota"},
+	[FACT_OTHER_CPU] = {"other programs used", DETAIL_SECOND},
 	[FACT_ACCURACY] = {"accuracy"},
 	[FACT_NOT_RECORDED] = {"not recorded"},
 	[FACT_REMEDY] = {"remedy"},

@@ -48,6 +48,7 @@ enum fact_id {
 	FACT_CPU_TIME,
 	FACT_CPU_TIME_NS,  /* the same in ns; rows of samples are scaled to it */
 	FACT_THROTTLED_NS, /* threads were held back by the CPU quota of their cgroup */
+	FACT_OTHER_CPU, /* programs outside of the target: "1.73 CPUs: stress-ng 1.20, cc1 0.43" */
 	FACT_ACCURACY,
 	FACT_NOT_RECORDED,   /* parts that were to be recorded, and why they are not */
 	FACT_REMEDY,         /* how to make a later capture more accurate */

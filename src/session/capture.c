@@ -21,6 +21,7 @@
 #include "capture/perf/synth.h"
 #include "format/assay/assayfile.h"
 #include "host/cpuquota.h"
+#include "host/othercpu.h"
 #include "host/heldfiles.h"
 #include "host/limits.h"
 #include "host/memory/memstat.h"
@@ -89,6 +90,7 @@ struct capture {
 	uint64_t shown_ns;     /* when a live capture was shown last */
 	struct targetfacts_joined joined;
 	struct cpuquota quota;
+	struct othercpu other_cpu;
 	struct jitmaps *jitmaps;  /* NULL = none to be written */
 	struct marksocket *marks; /* NULL = marks cannot be received */
 };
@@ -119,6 +121,7 @@ static void capture_release(struct capture *c)
 	jitmaps_free(c->jitmaps);
 	marksocket_free(c->marks);
 	cpuquota_release(&c->quota);
+	othercpu_release(&c->other_cpu);
 	sources_release(&c->sources);
 	watch_release(&c->watch);
 	symbolworker_free(c->symbolizer);
@@ -356,6 +359,10 @@ static int drain_marks(struct capture *c, struct err *err)
 
 static void set_start(struct capture *c)
 {
+	const struct capture_options *o = c->options;
+	bool has_waits = o->tables & (TABLE_SET(ON_CPU) | TABLE_SET(OFF_CPU));
+	if (has_waits && !o->live && !c->sources.target->is_system)
+		othercpu_begin(&c->other_cpu, "/proc");
 	c->start_ns = clock_mono_ns();
 	c->p->start_ns = c->start_ns;
 	c->p->wall_start_ns = (int64_t)clock_real_ns();
@@ -700,6 +707,10 @@ static void add_end(struct capture *c, enum capture_end how)
 /* Stops the sources and delivers what they still have. */
 static int stop(struct capture *c, struct err *err)
 {
+	CLEANUP(buf_release) struct buf others = {0};
+	othercpu_end(&c->other_cpu, &others, "/proc", c->sources.target, c->p->end_ns);
+	if (others.n)
+		profile_fact(c->p, FACT_OTHER_CPU, buf_str(&others));
 	int rc = drain_marks(c, err);
 	update_quota(c);
 	marksocket_free(TAKE(c->marks));

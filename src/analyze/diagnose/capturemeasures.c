@@ -36,6 +36,13 @@ NUMBER(throttled_time)
 		       : (double)NAN;
 }
 
+/* Known of the whole only. */
+TEXT(other_programs)
+{
+	const char *text = profile_get_fact(m->p, FACT_OTHER_CPU);
+	return text && select_scope(&m->spec) == SELECT_ALL ? text : "";
+}
+
 NUMBER(steal_pct)
 {
 	const char *steal = profile_get_fact(m->p, FACT_STEAL);
@@ -174,6 +181,9 @@ static const struct measure rows[] = {
 	{"cpus", FORMULA_COUNT, NULL, "CPUs of the machine", .number = cpus},
 	{"throttled.time", FORMULA_NS, NULL, "the CPU quota of the cgroup held threads back",
 	 .number = throttled_time},
+	{"other.programs", FORMULA_TEXT, NULL,
+	 "other programs that used the CPUs: \"1.73 CPUs: cc1 0.43, ...\"; empty: not known",
+	 .text = other_programs},
 	{"steal.pct", FORMULA_PERCENT, "time of all CPUs", "taken by the hypervisor",
 	 .number = steal_pct},
 	{"lost.pct", FORMULA_PERCENT, "samples", "lost", .number = lost_pct},
