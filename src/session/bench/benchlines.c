@@ -20,7 +20,8 @@ int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const ch
 			     struct err *err)
 {
 	const char *regex = strchrnul(text, '=');
-	if (regex == text)
+	/* a pattern whose name was forgotten is no name that a program marks */
+	if (regex == text || (!*regex && strpbrk(text, "()[]{}*+?\\^$|")))
 		return err_set(err, -EINVAL, "--phase '%s': expected NAME or NAME=REGEX", text);
 	const char *name = arena_strndup(a, text, (size_t)(regex - text));
 	vec_foreach(other, p)
