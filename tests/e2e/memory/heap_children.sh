@@ -14,11 +14,11 @@ while read -r function calls; do
 done < truth
 
 # what they held when they ended is not live at the end, nor leaked; recorded from the fork on, nothing is lost
-"$ASSAY" report --weight held tree.assay > held || fail "held: no report"
+"$ASSAY" report --details --weight held tree.assay > held || fail "held: no report"
 for function in by_child by_program; do
 	grep -qw $function held || fail "$function is not held at exit: $(cat held)"
-	"$ASSAY" report --weight live tree.assay | grep -qw $function && fail "$function is live at the end"
-	"$ASSAY" report --weight leaked tree.assay | grep -qw $function && fail "$function is leaked"
+	"$ASSAY" report --details --weight live tree.assay | grep -qw $function && fail "$function is live at the end"
+	"$ASSAY" report --details --weight leaked tree.assay | grep -qw $function && fail "$function is leaked"
 done
 "$ASSAY" convert tree.assay --to folded --weight held -o - | grep -q 'by_child.* [1-9]' || fail "held is not converted"
 "$ASSAY" convert tree.assay --to folded --weight leaked -o - | grep -q by_child && fail "children's blocks are converted as leaked"

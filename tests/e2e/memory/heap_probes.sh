@@ -15,7 +15,7 @@ run --all-allocations -- "$TARGETS/allocs" $n 400
 grep -q '"heap method":"uprobes' p.json || fail "the method is not reported"
 
 # attached; 16 KiB between samples: 4,900 of them; three of four intervals of 95 % must hold
-"$TARGETS/allocs" $n 1000 > ready &
+"$TARGETS/allocs" $n 6000 > ready &
 wait_for grep -q ready ready
 $ASSAY heap --method uprobes --sample 16K --no-pictures -o p.assay -p $! 100 > out 2> err || fail "$(cat err)"
 $ASSAY report --json p.assay > p.json
