@@ -116,7 +116,7 @@ static void install_unwinder(struct prof_capture *p, struct heaptargets *t)
 		return;
 	}
 	if (heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &plan, &why) ||
-	    prof_unwinder_begin(&p->unwinder, pid_of(p), &plan, cache_dir, &why))
+	    prof_unwinder_begin(&p->unwinder, p->target, pid_of(p), &plan, cache_dir, &why))
 		p->no_unwinder = xstrdup(err_msg(&why));
 }
 

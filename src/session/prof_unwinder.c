@@ -59,8 +59,8 @@ static void walk_free(struct prof_unwinder *w)
 	free(w);
 }
 
-int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_plan *plan,
-			const char *cache_dir, struct err *err)
+int prof_unwinder_begin(struct prof_unwinder **ret_w, const struct target *target, int32_t pid,
+			struct heap_plan *plan, const char *cache_dir, struct err *err)
 {
 	struct prof_unwinder *w = xcalloc(1, sizeof(*w));
 	w->pid = pid;
@@ -73,6 +73,7 @@ int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_p
 								 .ctx = w});
 	int rc = emit(w, err);
 	struct heapprocess_spec spec = {.pid = pid,
+					.target = target,
 					.start_ns = w->updated_ns,
 					.is_full_trace = true,
 					.space = w->space,

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "host/target.h"
 #include "plan/heapplan.h"
 
 struct prof_unwinder;
@@ -24,8 +25,8 @@ bool prof_unwinder_is_possible(const struct heap_plan *plan);
  * Installs the unwinder. @plan: of method PROF, owned from here on; @cache_dir: of unwind tables,
  * may be NULL. On an error jemalloc's own unwinder stays installed.
  */
-int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_plan *plan,
-			const char *cache_dir, struct err *err);
+int prof_unwinder_begin(struct prof_unwinder **ret_w, const struct target *target, int32_t pid,
+			struct heap_plan *plan, const char *cache_dir, struct err *err);
 /* Updates alive_tsc (the recorder becomes inert without it) and the tables. Call several times a
  * second. */
 void prof_unwinder_tick(struct prof_unwinder *w);
