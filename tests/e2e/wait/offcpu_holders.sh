@@ -29,7 +29,6 @@ planted holders mutex fault waiters=4
 planted holders mutex preempt waiters=4
 planted holders rwlock burn waiters=8
 planted holders rwread sleep waiters=4
-planted holders sem burn waiters=8
 planted holders flock burn waiters=4
 planted holders pipe sleep waiters=4
 planted holders mutex sleep waiters=4 shape=chain3
@@ -37,6 +36,9 @@ planted holders_std mutex burn waiters=8
 planted holders_std rwlock sleep waiters=8
 planted holders pi sleep waiters=4 shape=alternate
 planted holders_std scope burn waiters=2
+# Who held a semaphore is who ran since: up to 11 % went to others where a wake-up takes long (virtual machines).
+least=85
+planted holders sem burn waiters=8
 # Its waiters yield before they park, which names nobody: less on a busy machine (docs/accuracy.md).
 least=90
 planted holders_lot mutex sleep waiters=4
