@@ -281,15 +281,15 @@ const struct opt_other other_options[] = {
 	{0},
 };
 
-/* Whether @word is @name, or @name with an ending that a package or a language gives it. */
+/* Whether @word is @name, or @name with a suffix of a package or a language. */
 static bool has_name(const char *word, const char *name)
 {
-	static const char *const endings[] = {"", "-bpfcc", ".bt", ".py", ".pl"};
+	static const char *const suffixes[] = {"", "-bpfcc", ".bt", ".py", ".pl"};
 	size_t n = strlen(name);
 	if (strncmp(word, name, n) != 0)
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-		if (!strcmp(word + n, endings[i]))
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++)
+		if (!strcmp(word + n, suffixes[i]))
 			return true;
 	return false;
 }

@@ -11,42 +11,33 @@
 #include "base/sv.h"
 #include "base/text/num.h"
 
-#define NAMED_MAX   3u
-#define CPUS_MIN    0.05
-#define KTHREADD    2
-#define INIT        1
-#define DEPTH_MAX   64
-#define STAT_FIELDS 23
+#define NAMED_MAX 3u
+#define CPUS_MIN  0.05
+#define KTHREADD  2
+#define INIT      1
+#define DEPTH_MAX 64
 
 void othercpu_release(struct othercpu *o)
 {
 	vec_release(&o->list);
 }
 
-/* The first numbers of field 3 and later, by their numbers in proc(5). */
-static bool parse(struct othercpu_process *ret_p, struct sv text)
+static bool parse(struct othercpu_process *ret_p, const struct buf *text)
 {
-	ssize_t open = sv_index(text, '(');
-	ssize_t close = sv_rindex(text, ')');
-	uint64_t field[STAT_FIELDS] = {0};
-	if (open < 0 || close < open)
+	ssize_t open = sv_index(buf_sv(text), '(');
+	ssize_t close = sv_rindex(buf_sv(text), ')');
+	uint64_t parent, user, kernel, children_user, children_kernel;
+	if (open < 0 || close < open || !proc_stat_field(text, 4, &parent) ||
+	    !proc_stat_field(text, 14, &user) || !proc_stat_field(text, 15, &kernel) ||
+	    !proc_stat_field(text, 16, &children_user) ||
+	    !proc_stat_field(text, 17, &children_kernel) ||
+	    !proc_stat_field(text, 22, &ret_p->start_ticks))
 		return false;
-	struct sv name = sv_from(text.p + open + 1, (size_t)(close - open - 1));
-	struct sv rest = sv_trim(sv_from_idx(text, (size_t)close + 1));
-	(void)sv_split(&rest, ' '); /* 3, the state */
-	for (size_t i = 4; i < STAT_FIELDS; i++) {
-		struct sv number = sv_split(&rest, ' ');
-		if ((i == 4 || i >= 14) && i < 18 && !sv_to_u64(number, &field[i]))
-			return false;
-		if (i == 22 && !sv_to_u64(number, &field[i]))
-			return false;
-	}
-	ret_p->parent = (int32_t)field[4];
-	ret_p->own_ticks = field[14] + field[15];
-	ret_p->children_ticks = field[16] + field[17];
-	ret_p->start_ticks = field[22];
-	size_t n = MIN(name.n, sizeof(ret_p->name) - 1);
-	memcpy(ret_p->name, name.p, n);
+	ret_p->parent = (int32_t)parent;
+	ret_p->own_ticks = user + kernel;
+	ret_p->children_ticks = children_user + children_kernel;
+	size_t n = MIN((size_t)(close - open - 1), sizeof(ret_p->name) - 1);
+	memcpy(ret_p->name, buf_str(text) + open + 1, n);
 	ret_p->name[n] = 0;
 	return true;
 }
@@ -63,7 +54,7 @@ static void read_all(struct othercpu *to, const char *proc)
 		struct othercpu_process one = {.pid = *pid};
 		(void)snprintf(path, sizeof(path), "%s/%d/stat", proc, *pid);
 		buf_clear(&text);
-		if (!file_read(&text, path, 1 << 16, NULL) && parse(&one, buf_sv(&text)))
+		if (!file_read(&text, path, 1 << 16, NULL) && parse(&one, &text))
 			vec_push(&to->list, one);
 	}
 }

@@ -148,7 +148,7 @@ static int status_pid(int32_t pid, const char *key, const char *what, int32_t *r
  * A field of stat, numbered as in proc(5): 12 majflt, 16 cutime, 17 cstime, 22 starttime,
  * 52 exit_code. Field 2, a name in parentheses, may hold blanks and parentheses.
  */
-static bool stat_field(const struct buf *stat, unsigned field, uint64_t *ret_nr)
+bool proc_stat_field(const struct buf *stat, unsigned field, uint64_t *ret_nr)
 {
 	ssize_t end = sv_rindex(buf_sv(stat), ')');
 	if (end < 0)
@@ -176,7 +176,7 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	    !sv_to_u64(proc_status_field(&io, "syscr"), &r.nr_calls) ||
 	    !sv_to_u64(proc_status_field(&io, "syscw"), &nr_writes) ||
 	    !sv_to_u64(proc_status_field(&io, "write_bytes"), &r.dirtied_bytes) ||
-	    !stat_field(&stat, 10, &r.nr_minor) || !stat_field(&stat, 12, &r.nr_major))
+	    !proc_stat_field(&stat, 10, &r.nr_minor) || !proc_stat_field(&stat, 12, &r.nr_major))
 		return err_set(err, -EPROTO, "/proc/%d/io or stat cannot be read", pid);
 	r.nr_calls += nr_writes;
 	*ret_r = r;
@@ -188,7 +188,7 @@ uint64_t proc_start_ticks(int32_t pid)
 	CLEANUP(buf_release) struct buf stat = {0};
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", pid);
 	uint64_t start;
-	if (file_read(&stat, path, 1 << 16, NULL) || !stat_field(&stat, 22, &start))
+	if (file_read(&stat, path, 1 << 16, NULL) || !proc_stat_field(&stat, 22, &start))
 		return 0;
 	return start;
 }
@@ -207,7 +207,7 @@ bool proc_zombie_status(int32_t pid, uint64_t *ret_status)
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/stat", pid);
 	struct proc_task t;
 	return !proc_task(pid, pid, &t) && (t.state == 'Z' || t.state == 'X') &&
-	       !file_read(&stat, path, 1 << 16, NULL) && stat_field(&stat, 52, ret_status);
+	       !file_read(&stat, path, 1 << 16, NULL) && proc_stat_field(&stat, 52, ret_status);
 }
 
 int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err)
@@ -334,8 +334,8 @@ uint64_t proc_cpu_ns(int32_t pid)
 	uint64_t kernel_ticks;
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &own) ||
-	    file_read(&stat, path, 1 << 16, NULL) || !stat_field(&stat, 16, &user_ticks) ||
-	    !stat_field(&stat, 17, &kernel_ticks))
+	    file_read(&stat, path, 1 << 16, NULL) || !proc_stat_field(&stat, 16, &user_ticks) ||
+	    !proc_stat_field(&stat, 17, &kernel_ticks))
 		return 0;
 	uint64_t tick_ns = 1000000000u / (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1);
 	return (uint64_t)own.tv_sec * 1000000000u + (uint64_t)own.tv_nsec +

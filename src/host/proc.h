@@ -39,6 +39,8 @@ int proc_argv0(struct buf *to, int32_t pid, struct err *err);
 int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err);
 /* Returns the process (thread group) of a thread. */
 int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err);
+/* A number of the text of /proc/PID/stat; @field as in proc(5), 4 or more. False: it has none. */
+bool proc_stat_field(const struct buf *stat, unsigned field, uint64_t *ret_nr);
 /* Returns the process's parent; 0: none in this PID namespace. */
 int proc_parent(int32_t pid, int32_t *ret_pid, struct err *err);
 /* Returns the pid, or tid, in its own (innermost) PID namespace. */
