@@ -166,7 +166,7 @@ static const char details[] =
 	"beyond the floor: 1 %, or what the machine makes of A compared with itself. Runs end "
 	"early when the verdict is clear.\n"
 	"\n"
-	"Marks: a command writes lines to the FIFO that $ASSAY_MARKS names, 'NAME begin' and 'NAME "
+	"Marks: a command writes lines to the pipe that $ASSAY_MARKS names, 'NAME begin' and 'NAME "
 	"end', or it runs assay mark -p PID 'NAME begin' with a process id of its own. A line may end "
 	"with its time, in seconds of CLOCK_MONOTONIC; else it has the time at which assay read it. "
 	"Marked phases may overlap.\n"

@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "host/limits.h"
 #include "host/privileges.h"
 #include "host/proc.h"
+#include "session/bench/markpipe.h"
 #include "session/marksocket.h"
 
 /* The main thread's time in the run queue is that of the command if it had this much of the CPU time. */
@@ -64,11 +64,10 @@ struct bench_runner {
 	struct region *region;
 	size_t used;
 	pid_t helper;
-	int control_fd; /* to the helper */
-	int output_fd;  /* the command's output; -1: not ours */
-	int mark_fd;    /* the FIFO that $ASSAY_MARKS names; -1: none */
-	struct buf mark_path;
-	struct marksocket *marks; /* of assay mark; NULL: none */
+	int control_fd;            /* to the helper */
+	int output_fd;             /* the command's output; -1: not ours */
+	struct markpipe mark_pipe; /* that $ASSAY_MARKS names */
+	struct marksocket *marks;  /* of assay mark; NULL: none */
 	/*
 	 * The same events, disabled, on assay itself: the kernel patches its code when the first event of a
 	 * kind is opened and when the last one is closed, which takes milliseconds.
@@ -235,33 +234,6 @@ static int open_stdio(struct helper *h, struct bench_runner *r, const struct ben
 	return 0;
 }
 
-/* Both ends are open here: a writer never waits for a reader, and its end is no end of file. */
-static int open_marks(struct bench_runner *r, struct err *err)
-{
-	const char *folder = getenv("TMPDIR");
-	CLEANUP(buf_release) struct buf path = {0};
-	buf_addf(&path, "%s/assay-bench-XXXXXX", folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(path.p))
-		return err_sys(err, "cannot make the folder '%s' for marks", buf_str(&path));
-	buf_addf(&r->mark_path, "%s/marks", buf_str(&path));
-	if (mkfifo(buf_str(&r->mark_path), 0600) ||
-	    (r->mark_fd = open(buf_str(&r->mark_path), O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0)
-		return err_sys(err, "cannot make a FIFO for marks");
-	return marksocket_open(&r->marks, err);
-}
-
-static void close_marks(struct bench_runner *r)
-{
-	marksocket_free(r->marks);
-	close_p(&r->mark_fd);
-	if (r->mark_path.n) {
-		(void)unlink(buf_str(&r->mark_path));
-		*strrchr(r->mark_path.p, '/') = 0;
-		(void)rmdir(r->mark_path.p);
-	}
-	buf_release(&r->mark_path);
-}
-
 /* The helper has its copies. */
 static void close_stdio(const struct helper *h)
 {
@@ -275,7 +247,8 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 		     const struct counter_events *events, struct err *err)
 {
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = xcalloc(1, sizeof(*r));
-	r->control_fd = r->output_fd = r->mark_fd = -1;
+	r->control_fd = r->output_fd = -1;
+	r->mark_pipe = MARKPIPE_INIT;
 	counter_fds_init(&r->held);
 	r->random = clock_mono_ns() | 1;
 	r->stolen_ns = host_steal_ns();
@@ -291,8 +264,10 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 	struct helper h = {.region = r->region, .fds = {-1, -1, -1}};
 	int ends[2];
 	TRY(open_stdio(&h, r, io, err));
-	if (io->has_marks)
-		TRY(open_marks(r, err));
+	if (io->has_marks) {
+		TRY(markpipe_open(&r->mark_pipe, err));
+		TRY(marksocket_open(&r->marks, err));
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return err_sys(err, "cannot make a socket");
 	(void)fflush(NULL);
@@ -320,7 +295,8 @@ void bench_runner_free(struct bench_runner *r)
 		return;
 	close_p(&r->control_fd); /* the helper reads end of file and exits */
 	close_p(&r->output_fd);
-	close_marks(r);
+	markpipe_release(&r->mark_pipe);
+	marksocket_free(r->marks);
 	counter_fds_close(&r->held);
 	if (r->helper > 0)
 		while (waitpid(r->helper, NULL, 0) < 0 && errno == EINTR)
@@ -407,8 +383,8 @@ static int prepare(struct bench_runner *r, char *const argv[], unsigned flags,
 		buf_addf(&number, "HYPERFINE_ITERATION=%s", iteration);
 		more[nr_more++] = buf_str(&number);
 	}
-	if (r->mark_path.n) {
-		buf_addf(&marks, "ASSAY_MARKS=%s", buf_str(&r->mark_path));
+	if (*r->mark_pipe.path) {
+		buf_addf(&marks, "ASSAY_MARKS=%s", r->mark_pipe.path);
 		more[nr_more++] = buf_str(&marks);
 	}
 	r->used = 0;
@@ -465,7 +441,7 @@ static int take_mark(void *ctx, const struct event *ev, struct err *err)
 static int drain(struct reader *d, struct err *err)
 {
 	struct event_sink marks = {take_mark, d};
-	drain_fd(d, d->r->mark_fd, true);
+	drain_fd(d, d->r->mark_pipe.read_fd, true);
 	drain_fd(d, d->r->output_fd, false);
 	return d->r->marks ? marksocket_drain(d->r->marks, 0, has_pid, d, &marks, err) : 0;
 }
@@ -479,7 +455,7 @@ static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct e
 		struct pollfd fds[] = {{.fd = r->control_fd, .events = POLLIN},
 				       {.fd = r->output_fd, .events = POLLIN},
 				       {.fd = stopped_ns ? -1 : stop_fd(), .events = POLLIN},
-				       {.fd = r->mark_fd, .events = POLLIN},
+				       {.fd = r->mark_pipe.read_fd, .events = POLLIN},
 				       {.fd = r->marks ? marksocket_fd(r->marks) : -1,
 					.events = POLLIN}};
 		bool has_senders = r->marks && marksocket_has_senders(r->marks);

@@ -37,7 +37,7 @@ struct bench_stdio {
 	enum bench_output_kind output;
 	const char *output_path;
 	bool has_errors; /* standard error is that of assay even if output is not */
-	bool has_marks;  /* commands mark their phases, by the FIFO $ASSAY_MARKS or assay mark */
+	bool has_marks;  /* commands mark their phases, by the pipe $ASSAY_MARKS or assay mark */
 };
 
 /*

@@ -104,7 +104,7 @@ P
 	says out 'were read together' || fail "lines that come together: $(cat out err)"
 "$ASSAY" bench -r 2 --phase 'a=^nothing' -- sh -c 'echo x' > out 2> err
 [ $? = 6 ] && says err "no line of a run matches the phase 'a'" || fail "phase without a line: $(cat out err)"
-# phases by mark: the FIFO, with the program's own times, and assay mark
+# phases by mark: the pipe, with the program's own times, and assay mark
 cat > marks.py <<'S'
 import os, time
 def mark(text, at):
@@ -141,6 +141,19 @@ html = open("mk.html").read()
 assert "benchmark of &#39;sh marks.sh&#39;" in html, html
 assert html.count("<circle") == 2 and "<script" not in html, html
 assert [len(v["times"]) for v in p] == [2, 2] and p[0]["times"] > p[1]["times"], p' || fail "assay mark"
+# after a SIGKILL of assay nothing is left: neither a file nor the process that holds the pipe of marks
+mkdir tmp
+TMPDIR=$PWD/tmp "$ASSAY" bench -r 9 --phase a -- sh -c 'echo $ASSAY_MARKS > path; exec sleep 600' > out 2> err &
+pid=$!
+i=0
+while [ ! -s path ] && [ $i -lt 400 ]; do i=$((i+1)); sleep 0.05; done
+sleeping=$(pgrep -f -P "$(pgrep -d, -P $pid)" 'sleep 600')
+kill -KILL $pid
+wait $pid
+i=0
+while [ -e "$(cat path)" ] && [ $i -lt 400 ]; do i=$((i+1)); sleep 0.05; done
+kill "$sleeping"
+[ ! -e "$(cat path)" ] && [ -z "$(ls tmp)" ] || fail "left after SIGKILL: $(cat path) $(ls -R tmp)"
 "$ASSAY" bench -r 2 --phase a -- true > out 2> err
 [ $? = 6 ] && says err "no run has the mark 'a begin'" || fail "phase without a mark: $(cat out err)"
 # parameters, names, prepare, and failures

@@ -295,7 +295,7 @@ static void keep_marks(void *ctx, const struct bench_piece *piece)
 		buf_add(to, piece->p, piece->n);
 }
 
-TEST(bench_commands_send_marks_through_a_fifo_that_does_not_remain)
+TEST(bench_commands_send_marks_through_a_pipe_that_does_not_remain)
 {
 	CLEANUP(buf_release) struct buf marks = {0};
 	CLEANUP(buf_release) struct buf path = {0};
