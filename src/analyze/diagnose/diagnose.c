@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/diagnose/diagnose.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -98,6 +99,27 @@ static int by_order(const void *x, const void *y)
 	return COMPARE(b->order, a->order) ?: COMPARE(a, b);
 }
 
+/*
+ * A finding that comes second is behind the first of the others. Not behind one of less than a tenth of
+ * its order, a little less: waits that are a finding have 10 %, and its share may be 100 %.
+ */
+#define SECOND_LEAST 0.09
+
+static void order_seconds(struct diagnoses *d)
+{
+	double first = 0;
+	for (size_t i = 0; i < d->nr_fired; i++) {
+		const struct diagnosis *one = d->fired[i];
+		if (one->rule->answer == RULE_FINDING && !one->rule->is_second)
+			first = MAX(first, one->order);
+	}
+	for (size_t i = 0; i < d->nr_fired; i++) {
+		struct diagnosis *one = d->fired[i];
+		if (one->rule->is_second && first >= one->order * SECOND_LEAST)
+			one->order = MIN(one->order, nextafter(first, 0));
+	}
+}
+
 void diagnose_run(struct diagnoses *ret_d, struct arena *a, const struct rules *rules,
 		  struct measures *m, uint32_t sections)
 {
@@ -114,6 +136,7 @@ void diagnose_run(struct diagnoses *ret_d, struct arena *a, const struct rules *
 	for (size_t i = 0; i < d->nr; i++)
 		if (d->all[i].state == DIAGNOSIS_FIRED)
 			d->fired[d->nr_fired++] = &d->all[i];
+	order_seconds(d);
 	if (d->nr_fired)
 		qsort(d->fired, d->nr_fired, sizeof(*d->fired), by_order);
 }

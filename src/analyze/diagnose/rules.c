@@ -185,13 +185,13 @@ static int read_pages(struct reader *rd, struct sv value)
 	return rd->rule.is_for_diagnosis ? 0 : err_set(rd->err, -EINVAL, "expected no");
 }
 
-static int read_share(struct reader *rd, struct sv value)
+/* @word before the formula sets @ret_flag. */
+static int read_flagged(struct reader *rd, struct sv value, const char *word, bool *ret_flag,
+			const struct formula **ret_e)
 {
-	if (sv_has_prefix(value, SV("also "))) {
-		rd->rule.is_overlapping = true;
-		value = sv_from_idx(value, 5);
-	}
-	return parse_formula(rd, value, &rd->rule.explains);
+	struct sv rest = value;
+	*ret_flag = sv_eq_str(sv_split(&rest, ' '), word);
+	return parse_formula(rd, *ret_flag ? rest : value, ret_e);
 }
 
 static int read_line(struct reader *rd, struct sv key, struct sv value)
@@ -204,9 +204,9 @@ static int read_line(struct reader *rd, struct sv key, struct sv value)
 	if (sv_eq_str(key, "answer"))
 		return read_answer(rd, value);
 	if (sv_eq_str(key, "explains"))
-		return read_share(rd, value);
+		return read_flagged(rd, value, "also", &rd->rule.is_overlapping, &rd->rule.explains);
 	if (sv_eq_str(key, "order"))
-		return parse_formula(rd, value, &rd->rule.order);
+		return read_flagged(rd, value, "second", &rd->rule.is_second, &rd->rule.order);
 	if (sv_eq_str(key, "pages"))
 		return read_pages(rd, value);
 	if (sv_eq_str(key, "over")) {

@@ -60,6 +60,7 @@ struct rule {
 	struct sv test_text;
 	const struct formula *test;
 	const struct formula *order;    /* the largest first; NULL: 0 */
+	bool is_second;                 /* a finding of a tenth of its order or more is before it */
 	const struct formula *explains; /* share of non-idle thread time; NULL: none */
 	bool is_overlapping;            /* other rules may explain the same time */
 	bool is_for_diagnosis;          /* not on the pages of captures */

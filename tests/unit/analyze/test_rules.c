@@ -128,6 +128,28 @@ TEST(a_rule_is_over_later_ones_only_if_it_fires)
 	}
 }
 
+TEST(a_finding_that_comes_second_is_behind_the_first_of_the_others)
+{
+	static const char text[] = "rule small\ntest fsync.pct > 1%%\norder 5%%\nfinding small\n"
+				   "rule large\ntest fsync.pct > %d%%\norder 8%%\nfinding large\n"
+				   "rule others\ntest fsync.pct > 1%%\norder second 60%%\nfinding others\n";
+	for (int fires = 0; fires < 2; fires++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(rules_release) struct rules rules = {0};
+		CLEANUP(profile_free_p) struct profile *p = waits();
+		CLEANUP(measures_free_p)
+		struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
+		CLEANUP(err_release) struct err err = {0};
+		struct diagnoses d;
+		CHECK(!rules_add(&rules, &a, sv_from_str(arena_fmt(&a, text, fires ? 10 : 90)),
+				 &err));
+		diagnose_run(&d, &a, &rules, m, 0);
+		CHECK_U64(d.nr_fired, fires ? 3 : 2);
+		CHECK_STR(diagnose_sentence(&a, &d, d.fired[0]), fires ? "large" : "others");
+		CHECK_STR(diagnose_sentence(&a, &d, d.fired[1]), fires ? "others" : "small");
+	}
+}
+
 /* Returns the cell "holds" of a recording of 20 s whose waits for fsync are in some seconds. */
 static const char *holds(struct report *r, unsigned from, unsigned to)
 {
