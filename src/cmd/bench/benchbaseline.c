@@ -178,12 +178,11 @@ static void finish_row(struct bench_baseline_row *r)
 				  : NAN;
 }
 
-int bench_baseline_read(struct bench_baseline *ret, const char *path, struct err *err)
+int bench_baseline_parse(struct bench_baseline *ret, struct sv text, const char *path,
+			 struct err *err)
 {
-	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf key = {0};
-	TRY(file_read(&text, path, FILE_BYTES_MAX, err));
-	struct jsonread j = jsonread_from(buf_sv(&text));
+	struct jsonread j = jsonread_from(text);
 	if (jsonread_obj(&j))
 		while (jsonread_key(&j, &key)) {
 			if (strcmp(buf_str(&key), "results") != 0)
@@ -198,6 +197,13 @@ int bench_baseline_read(struct bench_baseline *ret, const char *path, struct err
 	vec_foreach(r, &ret->rows)
 		finish_row(r);
 	return 0;
+}
+
+int bench_baseline_read(struct bench_baseline *ret, const char *path, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	TRY(file_read(&text, path, FILE_BYTES_MAX, err));
+	return bench_baseline_parse(ret, buf_sv(&text), path, err);
 }
 
 const struct bench_baseline_row *bench_baseline_find(const struct bench_baseline *b,

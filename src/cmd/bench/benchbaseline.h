@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
+#include "base/sv.h"
 #include "base/vec.h"
 
 struct bench_baseline_row {
@@ -33,6 +34,9 @@ struct bench_baseline {
 void bench_baseline_release(struct bench_baseline *b);
 /* -EINVAL: it is no such file, with the reason. */
 int bench_baseline_read(struct bench_baseline *ret, const char *path, struct err *err);
+/* The same of the file's text; @path is for the error. */
+int bench_baseline_parse(struct bench_baseline *ret, struct sv text, const char *path,
+			 struct err *err);
 /* The row of a command: that with its name, or the only one if there is one command; NULL: none. */
 const struct bench_baseline_row *bench_baseline_find(const struct bench_baseline *b,
 						     const char *command, size_t nr_commands);
