@@ -15,8 +15,8 @@ grep -q 'assay runs as root' err || fail "not said: $(cat err)"
 chown 0 s && [ "$(as_user ASSAY_CONFIG=s "$here/assay" config rate)" = 499 ] || fail "root's settings are not read"
 mkfifo full && exec 3<> full # a pipe without room: what assay prints is held there
 dd if=/dev/zero bs=4096 of=full oflag=nonblock status=none 2> /dev/null
-"$here/mixedload" 300 & roots=$!
-as_user "$here/mixedload" 300 & own=$!
+"$here/mixedload" 3000 & roots=$!
+as_user "$here/mixedload" 3000 & own=$!
 # allocates: starts a program that allocates, for a minute
 allocates() {
 	kill $heaps 2> /dev/null

@@ -6,14 +6,17 @@
 trap 'kill $target 2> /dev/null' EXIT
 nr=0
 while read -r how; do
-	for delay in 0.02 0.1 0.4; do
+	for delay in 0.02 0.1 0.4 "as long as it took to make the file"; do
 		rm -f k.assay
 		$ASSAY $how -o k.assay -p $target 60 > out 2> err & rec=$!
-		sleep $delay
+		case $delay in
+		as*) wait_for [ -s k.assay ] ;;
+		*) sleep $delay ;;
+		esac
 		kill -9 $rec 2> /dev/null || fail "$how had ended: $(cat err)"
 		wait $rec 2> /dev/null
 		[ -s k.assay ] || continue # it has not written anything yet
-		$ASSAY report k.assay > r 2> e || fail "$how killed after $delay s: $(cat e)"
+		$ASSAY report k.assay > r 2> e || fail "$how killed after $delay: $(cat e)"
 		nr=$((nr + 1))
 	done
 done << 'END'
@@ -29,7 +32,7 @@ uptime_ns() { awk '{ printf "%d0000000\n", $1 * 100 }' /proc/uptime; }
 # From the first line of the JSON output
 number_of() { sed -n "1s/.*\"$1\":\([0-9]*\).*/\1/p" k.json; }
 
-[ $nr -ge 6 ] || fail "only $nr of 18 recorders lived to make a file"
+[ $nr -ge 6 ] || fail "only $nr of 24 recorders lived to make a file"
 $ASSAY cpu --no-pictures -o k.assay -p $target 60 > out 2>&1 & rec=$!
 begun $rec
 run_for $target 300
