@@ -335,8 +335,7 @@ static void judge_parts(struct rights_result *r, const struct rights_row *rows, 
 {
 	CLEANUP(buf_release) struct buf without = {0};
 	CLEANUP(buf_release) struct buf less = {0};
-	size_t nr_parts = 0;
-	size_t nr_refused = 0;
+	bool is_first = true;
 	for (struct sv left = sv_from_str(n->parts); left.n;) {
 		struct sv name = sv_split(&left, ' ');
 		for (size_t i = 0; i < nr_rows; i++) {
@@ -345,8 +344,11 @@ static void judge_parts(struct rights_result *r, const struct rights_row *rows, 
 				continue;
 			struct rights_result part = {0};
 			judge_use(&part, f, rows[i].needs, w);
-			nr_parts++;
-			nr_refused += part.verdict == RIGHTS_REFUSED;
+			if (is_first && part.verdict == RIGHTS_REFUSED) {
+				*r = part;
+				return;
+			}
+			is_first = false;
 			r->remedies |= part.remedies;
 			r->caps |= part.caps;
 			if (part.verdict == RIGHTS_REFUSED)
@@ -358,12 +360,11 @@ static void judge_parts(struct rights_result *r, const struct rights_row *rows, 
 			rights_result_release(&part);
 		}
 	}
-	ASSERT(nr_parts);
-	enum rights_verdict v = nr_refused == nr_parts ? RIGHTS_REFUSED : RIGHTS_DEGRADES;
+	ASSERT(!is_first);
 	if (without.n)
-		find(r, v, buf_str(&without));
+		find(r, RIGHTS_DEGRADES, buf_str(&without));
 	else if (less.n) /* the parts say why themselves */
-		find(r, v, buf_str(&less));
+		find(r, RIGHTS_DEGRADES, buf_str(&less));
 }
 
 void rights_judge(struct rights_result *ret_r, const struct rights_row *rows, size_t nr_rows,

@@ -84,7 +84,7 @@ enum rights_need {
 	RIGHTS_PTRACE = 1 << 9,          /* changes the target */
 	RIGHTS_MEMORY = 1 << 10,         /* reads the target's page tables and memory */
 	RIGHTS_CGROUP = 1 << 11,
-	RIGHTS_PARTS = 1 << 12,       /* runs what it may of `parts` */
+	RIGHTS_PARTS = 1 << 12,       /* runs what it may of `parts`, but not without the first */
 	RIGHTS_ONLY_COUNTS = 1 << 13, /* counts perf events: no BPF, stacks or names */
 };
 

@@ -144,10 +144,12 @@ static int try_engine(struct sources *s, struct err *err)
 	return load_list(s, 0, err);
 }
 
-/* Without BPF: spans cannot be measured, and off-CPU accounting alone is not what was wanted. */
+/* Without BPF nothing can be probed, and off-CPU accounting alone is not what was wanted. */
 static bool is_unsupported(const struct sources *s)
 {
-	return s->env.tables & SPAN_TABLES || (!is_sampling(s) && !s->list.n && !s->options->hooks);
+	bool is_probing_heap = s->env.tables & TABLE_SET(LIVE) && s->env.heap->by_probes;
+	return s->env.tables & SPAN_TABLES || is_probing_heap ||
+	       (!is_sampling(s) && !s->list.n && !s->options->hooks);
 }
 
 /* Opens sources with BPF, or without if that fails; *no_engine is the reason, for the user. */

@@ -87,6 +87,8 @@ refuses bpf CAP_PERFMON cpu -p $roots 0.3
 refuses none CAP_PERFMON cpu -p $roots 0.3
 refuses none CAP_BPF faults -p $own 0.3
 refuses perfmon CAP_BPF io -p $own 0.3
+refuses none CAP_BPF heap --method uprobes -p $own 0.3
+refuses none CAP_PERFMON all -p $roots 0.3
 refuses bpf,perfmon CAP_DAC_READ_SEARCH io -p $own 0.3
 refuses bpf,perfmon CAP_DAC_READ_SEARCH events -e sched:sched_switch -p $own 0.3
 refuses bpf,perfmon,dac_read_search CAP_SYS_ADMIN latency --span read_itself -p $own 0.3
@@ -107,6 +109,8 @@ doctor none && fail "doctor's status without rights"
 verdict cpu 'own processes' degrades
 verdict cpu 'whole system' refused
 verdict faults 'own processes' refused
+verdict all 'own processes' degrades
+verdict all "other users' processes" refused
 user none ../assay-e2e doctor -p $roots > page 2> err && fail "a process of root's is not open"
 grep -q 'may not be profiled' page && grep -q 'belongs to uid 0' page || fail "doctor on a process of root's: $(cat page)"
 

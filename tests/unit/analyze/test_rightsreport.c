@@ -114,6 +114,9 @@ TEST(rightsreport_a_user_sees_what_is_missing_on_one_screen)
 	CHECK(has_words(&b, "does not work"));
 	CHECK(has_words(&b, "sudo, or: sudo setcap 'cap_bpf,cap_perfmon,cap_syslog+ep "
 			    "cap_dac_read_search,cap_sys_ptrace,cap_sys_admin+ep' assay"));
+	/* CPU samples are the part that assay all does not do without */
+	CHECK(has_words(&b, "other users', system all, cpu, top, stat"));
+	CHECK(has_words(&b, "own all without io, faults"));
 }
 
 TEST(rightsreport_a_container_gets_flags_not_sudo)
