@@ -186,6 +186,8 @@ static int keep_threads(const struct profile *p, const char *wanted, uint8_t *ve
 	size_t nr = 0;
 	for (task_id t = 0; t < p->tasks.n; t++)
 		nr += keep_task(&verdict[t], t && map_get(&threads, thread_key(&p->tasks.p[t])));
+	if (!nr && is_tid)
+		return err_set(err, -ENOENT, "--tid: no thread has the id %s", wanted);
 	return nr ? 0 : no_task(p, "--thread", wanted, err);
 }
 

@@ -16,8 +16,10 @@ struct offcpu_opts {
 static const struct opt offcpu_table[] = {
 	OPT_FLAG(0, "idle", struct offcpu_opts, has_idle,
 		 "include idle waits (for work or for a timer) in the flame graphs"),
-	OPT_BITS(0, "by-reason", struct offcpu_opts, flame_flags, VIEW_PICTURES_BY_REASON,
-		 "also write one flame graph for each reason: STEM-lock.svg, STEM-fsync.svg ..."),
+	OPT_BITS(
+		0, "by-reason", struct offcpu_opts, flame_flags, VIEW_PICTURES_BY_REASON,
+		"also write flame graphs (SVG), of all waits and of each reason: STEM.svg, STEM-lock.svg "
+		"..."),
 	OPT_FLAG(0, "no-wakers", struct offcpu_opts, has_no_wakers,
 		 "do not record which thread ended each wait: costs less, no lock holders"),
 	OPT_BITS(0, "no-stacks", struct offcpu_opts, capture_flags, CAPTURE_NO_WAIT_STACKS,

@@ -151,7 +151,7 @@ int cmd_script(int argc, char **argv)
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (!o.has_waits && !renderer_is_text(&o.form))
-		return cmd_usage("script", "--json and --md need --waits");
+		return cmd_usage("script", "--json, --md and --csv need --waits");
 	if (filter_finish(&filter, &err))
 		return cmd_refuse(&err);
 	return script(&o, &filter, &args);
