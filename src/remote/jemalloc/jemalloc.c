@@ -228,7 +228,7 @@ int jemalloc_prof_check(const struct jemalloc_prof *p, const char *variable, str
 		(void)err_set(err, -ENOTSUP,
 			      "this jemalloc was built without profiling, so it has "
 			      "nothing to dump");
-		return err_hint(err, "`assay heap` without --dump watches it as it is; for dumps "
+		return err_hint(err, "`assay heap -p PID` records it as it is; for dumps "
 				     "build jemalloc with --enable-prof (tikv-jemallocator: "
 				     "features = [\"profiling\"])");
 	}
@@ -237,8 +237,8 @@ int jemalloc_prof_check(const struct jemalloc_prof *p, const char *variable, str
 		      "it can be switched on only when a process starts");
 	return err_hint(err,
 			"start it with %s=prof:true in its environment (`assay env "
-			"--jemalloc-prof -- CMD` sets it); `assay heap` without --dump "
-			"watches it as it is",
+			"--jemalloc-prof -- CMD` sets it); `assay heap -p PID` "
+			"records it as it is",
 			variable ? variable : "MALLOC_CONF");
 }
 
