@@ -34,12 +34,20 @@ struct missing {
 	const char *text;
 };
 
+static const char *missing_text(struct arena *a, struct sv name)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_str(&b, "not known: ");
+	measure_add_words(&b, name);
+	return arena_strdup(a, buf_str(&b));
+}
+
 static void note_missing(void *context, struct sv name, struct sv argument, struct formula_value v)
 {
 	struct missing *m = context;
 	(void)argument;
 	if (!v.is_known && !m->text)
-		m->text = arena_fmt(m->a, "%.*s is not known", SV_ARGS(name));
+		m->text = missing_text(m->a, name);
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */

@@ -99,21 +99,28 @@ static const char *hold_text(struct arena *a, const struct slices *s, size_t rul
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
+/* Such as "fsync", a cause; longer texts are in the sentence of the finding. */
+static bool is_word(struct formula_value v)
+{
+	return v.is_known && v.text[0] && !strpbrk(v.text, " >(");
+}
+
 static void add_measured(void *context, struct sv name, struct sv argument, struct formula_value v)
 {
 	struct buf *to = context;
 	enum measure_section section;
 	enum wait_reason reason;
 	const struct measure *m = argument.n ? NULL : measure_find(name, &section, &reason);
-	if (!m || m->unit == FORMULA_TEXT || m->unit == FORMULA_PLAIN)
+	if (!m || m->unit == FORMULA_PLAIN || (m->unit == FORMULA_TEXT && !is_word(v)))
 		return;
-	CLEANUP(arena_release) struct arena a = {0};
-	if (strstr(buf_str(to), arena_fmt(&a, "%.*s = ", SV_ARGS(name))))
-		return;
-	buf_addf(to, "%s%.*s = ", to->n ? ", " : "", SV_ARGS(name));
-	formula_add_value(to, v);
+	CLEANUP(buf_release) struct buf text = {0};
+	measure_add_words(&text, name);
+	buf_add_str(&text, ": ");
+	formula_add_value(&text, v);
 	if (m->of)
-		buf_addf(to, " of %s", m->of);
+		buf_addf(&text, " of %s", m->of);
+	if (!strstr(buf_str(to), buf_str(&text)))
+		buf_addf(to, "%s%s", to->n ? "; " : "", buf_str(&text));
 }
 
 static const char *measured_text(struct arena *a, struct diagnoses *d, const struct diagnosis *one)
@@ -144,12 +151,13 @@ static void add_finding(struct report *r, struct report_table *t, struct diagnos
 		     {RULE_TEXT_REMEDY, "remedy"},
 		     {RULE_TEXT_REFUTE, "refuted if"}};
 	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf test = {0};
 	const struct formula_names names = diagnose_names(d);
 	const char *id = one->rule->id;
 	report_finding(r, "%s", diagnose_sentence(&a, d, one));
 	add_part(r, t, id, "measured", measured_text(&a, d, one));
-	add_part(r, t, id, "test",
-		 arena_strndup(&a, one->rule->test_text.p, one->rule->test_text.n));
+	measure_add_condition(&test, sv_from(one->rule->test_text.p, one->rule->test_text.n));
+	add_part(r, t, id, "test", buf_str(&test));
 	/* Verdicts on readings of memory and growing sites are of the whole capture. */
 	bool is_of_whole = one->rule->needs & (1u << MEASURE_MEMORY | 1u << MEASURE_HEAP);
 	if (!is_of_whole && !rule_is_of_done(one->rule->answer))
@@ -264,7 +272,7 @@ static void add_rules(struct report *r, struct diagnoses *d)
 		const struct diagnosis *one = &d->all[i];
 		const char *why = one->missing ?: measured_text(&a, d, one);
 		if (one->by)
-			why = arena_fmt(&a, "by %s; %s", one->by->id, why);
+			why = arena_fmt(&a, "by the finding of %s; %s", one->by->id, why);
 		report_add_texts(r, t, one->rule->id, states[one->state], why);
 	}
 }

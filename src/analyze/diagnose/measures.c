@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/diagnose/measurebase.h"
 
+#include <ctype.h>
 #include <math.h>
 
 #include "analyze/memory/heapweights.h"
@@ -131,6 +132,72 @@ const struct measure *measure_find(struct sv name, enum measure_section *ret_sec
 	return *ret_reason == WAIT_NONE ? NULL
 					: find_in(rows, n, sv_from_idx(name, (size_t)dot + 1));
 }
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+void measure_add_words(struct buf *to, struct sv name)
+{
+	enum measure_section section;
+	enum wait_reason reason;
+	const struct measure *m = measure_find(name, &section, &reason);
+	if (!m) {
+		buf_add_sv(to, name);
+		return;
+	}
+	bool is_truth = !strncmp(m->help, "1: ", 3);
+	struct sv words = sv_from_str(m->help + (is_truth ? 3 : 0));
+	words = sv_from(words.p, strcspn(words.p, ":;"));
+	if (reason == WAIT_NONE)
+		buf_add_sv(to, words);
+	else if (m->unit == FORMULA_PERCENT || !strcmp(m->key, "time"))
+		buf_add_str(to, wait_text(reason));
+	else
+		buf_addf(to, "%s (%.*s)", wait_text(reason), SV_ARGS(words));
+}
+
+/* The length of the name, number, 'text' or symbol that a condition begins with. */
+static size_t token_length(struct sv s)
+{
+	size_t n = 1;
+	if (s.p[0] == '\'') {
+		while (n < s.n && s.p[n] != '\'')
+			n++;
+		return MIN(n + 1, s.n);
+	}
+	while (isalnum((unsigned char)s.p[0]) && n < s.n &&
+	       (isalnum((unsigned char)s.p[n]) || strchr("_.-%", s.p[n])))
+		n++;
+	return n;
+}
+
+void measure_add_condition(struct buf *to, struct sv condition)
+{
+	const struct measure *last = NULL;
+	bool is_of_rule = false; /* fired(RULE) */
+	for (size_t n; condition.n; condition = sv_from_idx(condition, n)) {
+		enum measure_section section;
+		enum wait_reason reason;
+		n = token_length(condition);
+		struct sv token = sv_from(condition.p, n);
+		const struct measure *m =
+			is_of_rule ? NULL : measure_find(token, &section, &reason);
+		is_of_rule = sv_eq_str(token, "fired") || (is_of_rule && token.p[0] == '(');
+		if (isspace((unsigned char)token.p[0])) {
+			buf_add_str(to, to->n && to->p[to->n - 1] != ' ' ? " " : "");
+		} else if (token.p[n - 1] == '%' && n > 1) {
+			bool has_of = last && last->unit == FORMULA_PERCENT;
+			buf_addf(to, "%.*s %%%s%s", (int)n - 1, token.p, has_of ? " of " : "",
+				 has_of ? last->of : "");
+		} else if (m) {
+			last = m;
+			measure_add_words(to, token);
+		} else {
+			buf_add_sv(to, token);
+		}
+	}
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
 
 struct formula_value measures_value(struct measures *m, struct sv name)
 {

@@ -81,6 +81,10 @@ const char *measure_section_record(enum measure_section section);
 const struct measure *measure_find(struct sv name, enum measure_section *ret_section,
 				   enum wait_reason *ret_reason);
 struct formula_value measures_value(struct measures *m, struct sv name);
+/* Appends its help up to ':' or ';' : "lock (number of intervals)"; a name that is no measure, as it is. */
+void measure_add_words(struct buf *to, struct sv name);
+/* Appends a condition of a rule with these words: "lock >= 10 % of non-idle thread time and lock (...)". */
+void measure_add_condition(struct buf *to, struct sv condition);
 /* Calls @visit for each measure, families once ("REASON.pct"). */
 void measures_each(void (*visit)(void *context, enum measure_section section, const char *key,
 				 const struct measure *measure),

@@ -5,6 +5,7 @@
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/diagnose/diagnosis.h"
 #include "analyze/diagnose/rules.h"
+#include "base/mem.h"
 #include "madewaits.h"
 
 /* Returns the error; "" if the text is right. */
@@ -75,6 +76,111 @@ TEST(the_builtin_rules_are_right)
 	rules_add_builtin(&rules, &a); /* the same ids: they replace */
 	CHECK_U64(rules.all.n, nr);
 }
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+#define WORDS_MAX 200
+
+struct worded {
+	struct sv names[WORDS_MAX];
+	char *words[WORDS_MAX];
+	size_t nr;
+};
+
+static bool is_known_already(const struct worded *all, struct sv name)
+{
+	for (size_t i = 0; i < all->nr; i++)
+		if (sv_eq(all->names[i], name))
+			return true;
+	return false;
+}
+
+/* What depends on the sentence before it, is no word, or is the key of a measure. */
+static bool is_plain(const char *words, struct sv key)
+{
+	static const char *const bad[] = {"its ", "the same", "that ", "of ", "1: ", "\"", "them"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		if (!strncmp(words, bad[i], strlen(bad[i])))
+			return false;
+	return words[0] && (!sv_eq_str(key, words) || !strpbrk(words, "._"));
+}
+
+static void check_words(void *context, struct sv name, struct sv argument, struct formula_value v)
+{
+	struct worded *all = context;
+	enum measure_section section;
+	enum wait_reason reason;
+	CLEANUP(buf_release) struct buf b = {0};
+	(void)v;
+	if (argument.n || is_known_already(all, name))
+		return;
+	const struct measure *m = measure_find(name, &section, &reason);
+	CHECK(m != NULL);
+	measure_add_words(&b, name);
+	if (!is_plain(buf_str(&b), name))
+		CHECK_STR(buf_str(&b), "words for a measure of a rule");
+	if (m->of)
+		buf_addf(&b, " of %s", m->of);
+	buf_addf(&b, " (unit %d)", (int)m->unit);
+	for (size_t i = 0; i < all->nr; i++)
+		if (!strcmp(all->words[i], buf_str(&b)) && !sv_eq_str(name, "io.seconds") &&
+		    !sv_eq_str(name, "faults.seconds") && !sv_eq_str(name, "cpu.of-active"))
+			CHECK_STR(buf_str(&b), "words that no other measure has");
+	CHECK(all->nr < WORDS_MAX);
+	all->names[all->nr] = name;
+	all->words[all->nr++] = xstrdup(buf_str(&b));
+}
+
+static struct formula_value unknown(void *context, struct sv name, struct sv argument)
+{
+	(void)context;
+	(void)name;
+	(void)argument;
+	return (struct formula_value){0};
+}
+
+TEST(each_measure_of_a_builtin_rule_has_words_of_its_own)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	struct worded all = {0};
+	const struct formula_names names = {.value = unknown};
+	rules_add_builtin(&rules, &a);
+	vec_foreach(r, &rules.all) {
+		formula_each_name(r->test, &names, check_words, &all);
+		if (r->explains)
+			formula_each_name(r->explains, &names, check_words, &all);
+	}
+	CHECK(all.nr > 60);
+	for (size_t i = 0; i < all.nr; i++)
+		free(all.words[i]);
+}
+
+static const char *condition(const char *text)
+{
+	static char words[500];
+	CLEANUP(buf_release) struct buf b = {0};
+	measure_add_condition(&b, sv_from_str(text));
+	snprintf(words, sizeof(words), "%s", buf_str(&b));
+	return words;
+}
+
+TEST(a_condition_in_words)
+{
+	CHECK_STR(
+		condition("lock.pct >= 10% and lock.evident"),
+		"lock >= 10 % of non-idle thread time and lock (at least 50 ms or 200 intervals)");
+	CHECK_STR(condition("lock.cause = 'lock.pct' and lock.waits > 5K"),
+		  "cause of waits for locks = 'lock.pct' and lock (number of intervals) > 5K");
+	CHECK_STR(condition("io.syncs / io.seconds >= 20 and not fired(allocator)"),
+		  "fsync calls and similar / seconds selected >= 20 and not fired(allocator)");
+	CHECK_STR(condition("not (known(run_queue.pct)\tor  threads<3)"),
+		  "not (known(run queue) or threads<3)");
+	CHECK_STR(condition("allocator ~ 'a b"), "memory allocator ~ 'a b");
+	CHECK_STR(condition(""), "");
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* Waits of 2100 ms for fsync, 900 ms for reads, of 4 s. */
 static struct profile *waits(void)
