@@ -245,20 +245,33 @@ const char *cmd_recordings_dir(void)
 	return recordings_dir;
 }
 
-bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
-	       int *ret_status)
+static struct opt_cmd with_common(const struct opt_cmd *cmd, struct common_opts *common)
 {
-	struct common_opts common = {0};
 	struct opt_cmd all = *cmd;
 	size_t g = 0;
 	while (g < OPT_GROUPS_MAX && all.groups[g].group)
 		g++;
 	ASSERT(g < OPT_GROUPS_MAX);
+	all.groups[g] = (struct opt_bind){&common_group, common};
+	return all;
+}
+
+int cmd_first_operand(const struct opt_cmd *cmd, int argc, char **argv)
+{
+	struct common_opts common = {0};
+	const struct opt_cmd all = with_common(cmd, &common);
+	return opt_first_operand(&all, argc, argv);
+}
+
+bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
+	       int *ret_status)
+{
+	struct common_opts common = {0};
+	struct opt_cmd all = with_common(cmd, &common);
 	settings_read(&settings);
 	all.others = other_options;
 	all.presets = settings.presets.p;
 	all.nr_presets = settings.presets.n;
-	all.groups[g] = (struct opt_bind){&common_group, &common};
 
 	const struct cmd *row = cmd_find(cmd->name);
 	if (row)

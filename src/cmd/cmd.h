@@ -85,6 +85,8 @@ const struct settings *cmd_settings(void);
 /* Returns the value of --color, TERM_AUTO without it. */
 enum term_when cmd_color(void);
 
+/* opt_first_operand with the options that all commands have. */
+int cmd_first_operand(const struct opt_cmd *cmd, int argc, char **argv);
 /*
  * Sets the hint with the command line that starts the first operand, if that is a program: "assay
  * cpu ./server" instead of "assay cpu -- ./server".
@@ -109,6 +111,8 @@ int cmd_print(const struct buf *b);
 int cmd_all(int argc, char **argv);
 /* The same, its page is the diagnosis. @file: also the name of a file, which is noted; or NULL. */
 int cmd_all_diagnosed(int argc, char **argv, const char *file);
+/* The first operand behind options of that command; NULL: there is none, or "--" comes first. */
+const char *cmd_all_operand(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_config(int argc, char **argv);

@@ -154,7 +154,12 @@ static int print_own(struct capture_job *job, struct outputs *out, const struct 
 		     struct err *err)
 {
 	CLEANUP(report_free_p) struct report *report = report_new();
-	TRY(job->command->page(job, r, report, err));
+	CLEANUP(free_p)
+	char *path = job->is_unrecorded ? NULL : store_path(&out->place, STORE_SUFFIX);
+	job->recording = path;
+	int rc = job->command->page(job, r, report, err);
+	job->recording = NULL;
+	TRY(rc);
 	int status = outputs_print(out, report);
 	out->form.idx =
 		0; /* JSON output is one document: only the first page is rendered as JSON */
@@ -482,6 +487,13 @@ static struct opt_cmd command_line(const struct capture_command *c, struct captu
 	cmd.groups[n++] = (struct opt_bind){&share_group, &job->common.share};
 	cmd.groups[n] = (struct opt_bind){&renderer_group, &job->common.form};
 	return cmd;
+}
+
+int capture_command_operand(const struct capture_command *c, void *own, int argc, char **argv)
+{
+	struct capture_job job = {.own = own}; /* nothing is written there */
+	const struct opt_cmd cmd = command_line(c, &job);
+	return cmd_first_operand(&cmd, argc, argv);
 }
 
 int capture_command(const struct capture_command *c, void *own, int argc, char **argv)

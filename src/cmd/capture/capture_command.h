@@ -90,6 +90,7 @@ struct capture_job {
 	unsigned flame_flags;       /* enum view_pictures_flags */
 	bool draws_idle;            /* flame graphs include idle waits */
 	bool is_unrecorded;         /* write no recording and no flame graphs */
+	const char *recording;      /* its path, when the first page is made; NULL: none */
 	bool has_two_pages; /* print the page of command->page, then the first page of the view */
 	uint64_t nr_runs;   /* of --runs; 0 = one capture, without the spread of runs */
 	capture_run_fn run; /* default capture_job_run */
@@ -140,6 +141,8 @@ struct capture_command {
 
 /* Runs the command. @own: values of its own options. Returns the exit status. */
 int capture_command(const struct capture_command *c, void *own, int argc, char **argv);
+/* The index of the first operand behind options of the command; argc: none, or an unknown option. */
+int capture_command_operand(const struct capture_command *c, void *own, int argc, char **argv);
 
 /* Returns the limits of a page, from --limit. */
 struct view_limits capture_job_limits(const struct capture_job *job);

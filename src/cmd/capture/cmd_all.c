@@ -12,13 +12,15 @@
 #include "cmd/capture/capture_command.h"
 #include "cmd/capture/heap_capture.h"
 #include "cmd/capture/span_capture.h"
+#include "cmd/diagnoserules.h"
 
 struct all_opts {
 	bool has_calls;
 	bool has_heap;
 	struct heap_capture heap;
 	struct span_capture spans;
-	const char *file; /* that the name of the target also is; NULL: none */
+	struct diagnose_rules rules; /* of diagnose */
+	const char *file;            /* that the name of the target also is; NULL: none */
 };
 
 static const struct opt all_table[] = {
@@ -67,6 +69,8 @@ static const char examples[] =
 static int check(struct capture_job *job, struct err *err)
 {
 	struct all_opts *o = job->own;
+	if (job->command->page)
+		TRY(diagnose_rules_read(&o->rules, err));
 	if (o->file)
 		log_note("'%s' is taken as the running process; the file: assay diagnose ./%s",
 			 o->file, o->file);
@@ -136,6 +140,7 @@ static int run(const struct capture_command *c, const char *file, int argc, char
 {
 	struct all_opts o = {.file = file};
 	int status = capture_command(c, &o, argc, argv);
+	diagnose_rules_release(&o.rules);
 	heap_capture_release(&o.heap);
 	span_capture_release(&o.spans);
 	return status;
@@ -149,18 +154,33 @@ int cmd_all(int argc, char **argv)
 static int diagnosis_page(struct capture_job *job, const struct capture_result *r,
 			  struct report *report, struct err *err)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(rules_release) struct rules rules = {0};
+	const struct all_opts *o = job->own;
 	(void)err;
-	rules_add_builtin(&rules, &a);
-	diagnosis_report(report, r->profile, &job->spec, &rules, NULL, 0);
+	diagnosis_report(report, r->profile, &job->spec, &o->rules.all, job->recording,
+			 diagnose_rules_flags(&o->rules));
 	return 0;
 }
 
-int cmd_all_diagnosed(int argc, char **argv, const char *file)
+static struct capture_command diagnosed(void)
 {
 	struct capture_command c = command;
 	c.page = diagnosis_page;
 	c.is_whole = true;
+	c.groups[3] =
+		(struct capture_own_group){&diagnose_rules_group, offsetof(struct all_opts, rules)};
+	return c;
+}
+
+const char *cmd_all_operand(int argc, char **argv)
+{
+	const struct capture_command c = diagnosed();
+	struct all_opts o = {0};
+	int i = capture_command_operand(&c, &o, argc, argv);
+	return i < argc && strcmp(argv[i], "--") != 0 ? argv[i] : NULL;
+}
+
+int cmd_all_diagnosed(int argc, char **argv, const char *file)
+{
+	const struct capture_command c = diagnosed();
 	return run(&c, file, argc, argv);
 }

@@ -6,26 +6,21 @@
 
 #include "analyze/diagnose/diagnosis.h"
 #include "analyze/select/window.h"
-#include "base/file/file.h"
 #include "base/log.h"
+#include "cmd/diagnoserules.h"
 #include "cmd/optgroups.h"
 #include "cmd/otherwords.h"
 #include "cmd/read/inputs.h"
 #include "host/reader/hostfile.h"
 
 struct diagnose_opts {
-	const char *rules;
+	struct diagnose_rules rules;
 	const char *time;
-	bool has_all_rules;
 	bool prints_rules;
 	bool lists_measures;
 };
 
 static const struct opt diagnose_opts[] = {
-	OPT_FLAG(0, "all-rules", struct diagnose_opts, has_all_rules,
-		 "also list every rule: fired, not fired with its values, or what it lacks"),
-	OPT_STR(0, "rules", struct diagnose_opts, rules, "FILE",
-		"add the rules in FILE; one with the id of a built-in rule replaces it"),
 	OPT_FLAG(0, "print-rules", struct diagnose_opts, prints_rules,
 		 "print the built-in rules, in the format of --rules"),
 	OPT_FLAG(0, "list-measures", struct diagnose_opts, lists_measures,
@@ -34,7 +29,7 @@ static const struct opt diagnose_opts[] = {
 		"only this part of the capture, as for assay report"),
 	OPT_END,
 };
-static const struct opt_group diagnose_group = {"Rules", diagnose_opts};
+static const struct opt_group diagnose_group = {"Recording and rules", diagnose_opts};
 
 static const char details[] =
 	"Prints at most three findings, the largest share of the time first. Each has the measured "
@@ -48,7 +43,7 @@ static const char details[] =
 	"FILE is a recording or another profile that assay reads. Without FILE, the newest recording below "
 	"./profiling is read. With a TARGET in its place, or -p PID, a capture is made first, with the options of "
 	"assay all. A word that is both a running process and a file is the file if that is a profile; ./NAME is always "
-	"the file, -n NAME the process. --rules and --all-rules are for its recording.";
+	"the file, -n NAME the process.";
 
 static const char examples[] =
 	"assay diagnose\tthe newest recording\n"
@@ -56,18 +51,6 @@ static const char examples[] =
 	"assay diagnose redis.assay --all-rules\thow each rule came out\n"
 	"assay diagnose --print-rules > my.rules\ta template for own rules\n"
 	"assay diagnose redis.assay --rules my.rules --md\tfor an issue\n";
-
-static int read_rules(struct rules *rules, struct arena *a, const char *path, struct err *err)
-{
-	CLEANUP(buf_release) struct buf text = {0};
-	rules_add_builtin(rules, a);
-	if (!path)
-		return 0;
-	if (file_read_named(&text, path, RULES_BYTES_MAX, err))
-		return err_wrap(err, "--rules");
-	struct sv copy = sv_from(arena_strndup(a, text.p, text.n), text.n);
-	return rules_add(rules, a, copy, err) ? err_wrap(err, "--rules '%s'", path) : 0;
-}
 
 static int print_rules(void)
 {
@@ -85,26 +68,24 @@ static int print_measures(const struct output_opts *out)
 	return output_report(&all, r);
 }
 
-static int diagnose(const struct diagnose_opts *o, const struct output_opts *out,
+static int diagnose(struct diagnose_opts *o, const struct output_opts *out,
 		    const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(rules_release) struct rules rules = {0};
 	CLEANUP(inputs_release) struct inputs in = {0};
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(report_free_p) struct report *r = report_new();
 	const struct select_spec spec = {.time = o->time};
 	struct window w;
-	if (read_rules(&rules, &a, o->rules, &err))
+	if (diagnose_rules_read(&o->rules, &err))
 		return cmd_refuse(&err);
 	if (inputs_find(&in, args, &err) || inputs_confine(in.paths, in.nr, out->path, &err) ||
 	    inputs_load(&p, in.paths, in.nr, &(struct load_options){0}, &err))
 		return cmd_fail(&err);
 	if (o->time && window_parse(p, o->time, &w, &err))
 		return cmd_refuse(&err);
-	diagnosis_report(r, p, &spec, &rules, in.nr == 1 ? in.paths[0] : NULL,
-			 o->has_all_rules ? DIAGNOSIS_ALL_RULES : 0);
+	diagnosis_report(r, p, &spec, &o->rules.all, in.nr == 1 ? in.paths[0] : NULL,
+			 diagnose_rules_flags(&o->rules));
 	return output_report(out, r);
 }
 
@@ -120,35 +101,52 @@ static bool is_process(const char *word, bool *ret_has_both)
 	return !inputs_is_profile(word);
 }
 
-/* A running program is recorded first: its name, an option that names a target, a command. */
-static bool is_of_target(int argc, char **argv, bool *ret_has_both)
+/* "-p", "-p7", "--pid", "--pid=7" */
+static bool is_option(const char *word, const char *option)
+{
+	size_t n = strlen(option);
+	return !strncmp(word, option, n) &&
+	       (!word[n] || (n == 2 ? option[1] != '-' : word[n] == '='));
+}
+
+/*
+ * A running program is recorded first: its name behind any options of a capture, an option that names a
+ * target, a command.
+ */
+static bool is_of_target(int argc, char **argv, const char *operand, bool *ret_has_both)
 {
 	static const char *const options[] = {"-p",    "--pid",    "-t",      "--tid",
 					      "-n",    "--name",   "--match", "--container",
 					      "--uid", "--cgroup", "-a",      "--"};
 	for (int i = 1; i < argc; i++)
 		for (size_t k = 0; k < ARRAY_LEN(options); k++)
-			if (!strcmp(argv[i], options[k]))
+			if (is_option(argv[i], options[k]))
 				return true;
-	return argc > 1 && is_process(argv[1], ret_has_both);
+	return operand && is_process(operand, ret_has_both);
+}
+
+static void opts_release(struct diagnose_opts *o)
+{
+	diagnose_rules_release(&o->rules);
 }
 
 int cmd_diagnose(int argc, char **argv)
 {
 	bool has_both = false;
-	const char *name = argc > 1 ? argv[1] : NULL;
-	if (is_of_target(argc, argv, &has_both)) {
+	const char *name = cmd_all_operand(argc, argv);
+	if (is_of_target(argc, argv, name, &has_both)) {
 		hostfile_start(0, NULL); /* as for each command that captures */
 		return cmd_all_diagnosed(argc, argv, has_both ? name : NULL);
 	}
-	struct diagnose_opts o = {0};
+	CLEANUP(opts_release) struct diagnose_opts o = {0};
 	struct output_opts out = {0};
 	const struct opt_cmd cmd = {
 		.name = "diagnose",
 		.usage = {"[OPTION...] [FILE...]", "TARGET [SECONDS]"},
 		.details = details,
 		.examples = examples,
-		.groups = {{&diagnose_group, &o},
+		.groups = {{&diagnose_rules_group, &o.rules},
+			   {&diagnose_group, &o},
 			   {&output_group, &out},
 			   {&renderer_group, &out.form}},
 	};

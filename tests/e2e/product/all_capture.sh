@@ -72,6 +72,13 @@ until grep -q '^report$' /proc/$load/comm 2> /dev/null || [ -n "$(pgrep -x repor
 says rout 'CPU time, waiting, memory, I/O: report' || fail "of another target: $(cat rout)"
 "$ASSAY" diagnose -n report 1 -o d.assay --no-pictures > dout 2>&1 || fail "diagnose: $(cat dout)"
 says dout 'diagnosis: report' && says dout 'holds .* too short' || fail "diagnosis of a target: $(cat dout)"
+says dout "proved by +assay report d.assay" && says dout "test .*[0-9] % of" || fail "proof by the recording: $(cat dout)"
+# options before the name, those of the rules among them
+"$ASSAY" diagnose --all-rules -o f.assay --no-pictures -n report 1 > dout 2>&1 || fail "--all-rules -n: $(cat dout)"
+says dout 'all rules' || fail "no table of all rules: $(cat dout)"
+(mkdir -p empty && cd empty && "$ASSAY" diagnose --all-rules --no-pictures report 1) > dout 2>&1 ||
+	fail "an option before a name: $(cat dout)"
+says dout 'diagnosis: report' && says dout 'all rules' || fail "an option before a name: $(cat dout)"
 # a name that is also a file: of the program, which diagnose does not read, then of a recording
 "$ASSAY" diagnose report 1 -o e.assay --no-pictures > dout 2>&1 || fail "diagnose of a name with a file: $(cat dout)"
 says dout 'diagnosis: report' && says dout "'report' is taken as the running process; .*: assay diagnose ./report" ||
