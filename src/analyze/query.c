@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/query.h"
 
+#include "analyze/select/matched.h"
 #include "analyze/wait/blame.h"
 #include "analyze/stacks/annotate.h"
 #include "analyze/stacks/callers.h"
@@ -48,12 +49,22 @@ static void add_trees(struct report *r, const struct selection *sel, const struc
 		calltext_report(r, sel, &options);
 }
 
+static void note_filters(struct report *r, const struct selection *sel,
+			 const struct select_spec *spec)
+{
+	matched_note(r, sel, "--function", spec->function);
+	matched_note(r, sel, "--within", spec->within);
+}
+
 static int add_tables(struct report *r, const struct selection *sel, const struct query *q,
 		      struct err *err)
 {
 	bool is_of_frames = q->by >= 0 && q->by < BY_NR;
 	enum group_by by = is_of_frames ? (enum group_by)q->by : BY_FUNCTION;
 	overview_begin(r, sel);
+	note_filters(r, sel, q->spec);
+	matched_note(r, sel, "--callers", q->callers);
+	matched_note(r, sel, "--callees", q->callees);
 	if (q->by != QUERY_BY_NONE && !q->callers && !q->callees)
 		TRY(groupings_add(r, (size_t)q->by, sel, q->spec, &q->limits, err));
 	if (q->flags & QUERY_BLAME)
@@ -104,8 +115,13 @@ int query_run(struct report *r, const struct profile *p, const struct query *q, 
 		view_report_nothing(r, p);
 		return 0;
 	}
-	if (asks_for_page(q))
-		return views_page(r, p, &spec, q->input, &q->limits, err);
+	if (asks_for_page(q)) {
+		TRY(views_page(r, p, &spec, q->input, &q->limits, err));
+		bool has_one_sum = (spec.function || spec.within) && !views_default(p)->is_mixed;
+		if (has_one_sum && !views_select(&a, p, &spec, &sel, NULL))
+			note_filters(r, &sel, &spec);
+		return 0;
+	}
 	spec.flags |= q->flags & QUERY_ALLOCATORS ? 0 : SELECT_CUT_STACKS;
 	spec.event = spec.event ? spec.event : event_of(p, q);
 	TRY(views_select(&a, p, &spec, &sel, err));

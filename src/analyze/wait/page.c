@@ -184,6 +184,8 @@ int waits_overview(struct report *r, const struct profile *p, const struct selec
 	struct selection sel;
 	TRY(select_waits(&a, p, spec, &sel, err));
 	view_begin(r, &sel, "off-CPU time");
+	if (view_nr_out(&sel)) /* all waits are counted with the context switches */
+		r->noun = "waits shown";
 	int rc = fill_page(r, spec, &sel, limits, err);
 	if (!rc && input && sel.nr_samples)
 		add_hints(r, p, input);

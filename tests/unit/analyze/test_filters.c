@@ -4,9 +4,11 @@
 
 #include <string.h>
 
+#include "analyze/select/matched.h"
 #include "analyze/select/select.h"
 #include "analyze/views.h"
 #include "base/buf.h"
+#include "made.h"
 #include "session/load.h"
 
 static const char *const inputs[] = {
@@ -161,4 +163,47 @@ TEST(filtered_pages_have_no_number_above_their_selection)
 		}
 	}
 	CHECK(nr > 60);
+}
+
+/* ---- the functions that a pattern matches ------------------------------------------------------ */
+
+/* Returns the note on a pattern, or "". @r owns it. */
+static const char *note_of(struct report *r, const char *pattern, const char *function)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	uint32_t t = made_table(p, "cycles", 2);
+	made_sample(p, t, &(struct made){.stack = "main;spin_lock;spin_wait", .nr = 30});
+	made_sample(p, t, &(struct made){.stack = "main;spin_lock;spin_lock", .nr = 10});
+	made_sample(p, t, &(struct made){.stack = "main;spin_wait<work", .nr = 20});
+	made_sample(p, t, &(struct made){.stack = "main;read [k]", .nr = 38});
+	made_sample(p, t, &(struct made){.stack = "main;spinlet", .nr = 1});
+	made_sample(p, t, &(struct made){.stack = "main;spinner", .nr = 1});
+	profile_seal(p);
+	struct selection sel;
+	CHECK(!select_run(&a, p, &(struct select_spec){.function = function}, &sel, NULL));
+	matched_note(r, &sel, "--callers", pattern);
+	return r->notes.n ? r->notes.p[r->notes.n - 1] : "";
+}
+
+TEST(a_pattern_that_matches_several_functions_names_them)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CHECK_STR(
+		note_of(r, "spin", NULL),
+		"--callers 'spin' matches 4 functions: spin_wait (50.0 %), spin_lock (40.0 %), "
+		"spinlet (1.00 %) and 1 more; one of them is on the stacks of 62.0 % of what is shown");
+	CHECK_STR(
+		note_of(r, "spin_l|spin_w", "spin_lock"),
+		"--callers 'spin_l|spin_w' matches 2 functions: spin_lock (100 %), spin_wait (75.0 %)");
+	CHECK_STR(note_of(r, "^rea", NULL), "--callers '^rea' matches 1 function: read (38.0 %)");
+}
+
+TEST(no_note_where_it_would_say_nothing)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CHECK_STR(note_of(r, NULL, NULL), "");
+	CHECK_STR(note_of(r, "spin_lock", NULL), ""); /* its own name, and of no other */
+	CHECK_STR(note_of(r, "nowhere", NULL), "");
+	CHECK_STR(note_of(r, "spinner", "spin_lock"), ""); /* not on the stacks that are shown */
 }
