@@ -2,12 +2,14 @@
 #include "base/base.h"
 #include "session/kernelsyms.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file/cachefile.h"
 #include "base/file/file.h"
+#include "base/file/rd.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sort.h"
@@ -105,4 +107,40 @@ int kernelsyms_read(struct buf *to, const char *cache_dir)
 	if (!rc && cache_dir)
 		keep(sv_from(to->p + from, to->n - from), cache_dir);
 	return rc;
+}
+
+/* ---- the kernel of a recording --------------------------------------------------------------- */
+
+bool kernelsyms_is_elsewhere(struct sv text, const struct kernel_identity *of)
+{
+	CLEANUP(buf_release) struct buf end = {0};
+	if (!of->symbol[0] || !of->address)
+		return false;
+	buf_addf(&end, " %s\n", of->symbol);
+	const char *at = memmem(text.p, text.n, end.p, end.n);
+	const char *line = at ? memrchr(text.p, '\n', (size_t)(at - text.p)) : NULL;
+	uint64_t address = at ? strtoull(line ? line + 1 : text.p, NULL, 16) : 0;
+	return address && address != of->address; /* 0: hidden from this user */
+}
+
+bool kernelsyms_is_other_build(struct sv notes, const struct kernel_identity *of)
+{
+	struct rd rd = rd_from(notes.p, notes.n);
+	while (of->nr_build_id && rd_left(&rd)) {
+		uint32_t nr_name = rd_u32(&rd);
+		uint32_t nr_bytes = rd_u32(&rd);
+		uint32_t type = rd_u32(&rd);
+		const uint8_t *name = rd_bytes(&rd, ((size_t)nr_name + 3) & ~(size_t)3);
+		const uint8_t *bytes = rd_bytes(&rd, ((size_t)nr_bytes + 3) & ~(size_t)3);
+		if (rd.is_bad)
+			return false;
+		if (type == NT_GNU_BUILD_ID && nr_name == 4 && !memcmp(name, "GNU", 4))
+			return nr_bytes != of->nr_build_id || memcmp(bytes, of->build_id, nr_bytes);
+	}
+	return false;
+}
+
+void kernelsyms_notes(struct buf *to)
+{
+	(void)file_read(to, "/sys/kernel/notes", KEY_LIMIT, NULL);
 }

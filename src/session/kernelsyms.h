@@ -16,11 +16,25 @@
 #include "base/base.h"
 #include "base/buf.h"
 
+/* What a recording knows of its kernel besides the release; KASLR moves it at each boot. */
+struct kernel_identity {
+	char symbol[16];  /* "_text" */
+	uint64_t address; /* of that symbol; 0: not known */
+	uint8_t build_id[20];
+	uint8_t nr_build_id; /* 0: not known */
+};
+
 #define KERNELSYMS_PATH "/proc/kallsyms" /* may be held (host/heldfiles.h) */
 
 /* Appends the cached symbols of this boot; -ENOENT: none (@cache_dir may be NULL: no cache). */
 int kernelsyms_load(struct buf *to, const char *cache_dir);
 /* Appends the text of /proc/kallsyms and updates the cache, if there is one. 0 or -errno. */
 int kernelsyms_read(struct buf *to, const char *cache_dir);
+/* Whether a text of kallsyms has the symbol of the recording at another address. */
+bool kernelsyms_is_elsewhere(struct sv text, const struct kernel_identity *of);
+/* Whether ELF notes (/sys/kernel/notes) have another build-id than the recording. */
+bool kernelsyms_is_other_build(struct sv notes, const struct kernel_identity *of);
+/* The notes of this machine's kernel; empty if they cannot be read. */
+void kernelsyms_notes(struct buf *to);
 
 #endif

@@ -23,6 +23,7 @@ struct loading {
 	size_t nr_tables;
 	uint64_t nr_stored; /* size of the file, for format_check_room */
 	uint64_t nr_events;
+	struct kernel_identity kernel;
 	struct event_sink sink;
 };
 
@@ -47,11 +48,37 @@ static void add_tables(struct loading *l)
 	}
 }
 
+/* perf names the kernel's map by a symbol, and has its address as the offset. */
+static void note_kernel(struct loading *l, const struct event_map *m)
+{
+	struct sv path = sv_from_str(m->path);
+	struct sv kernel = SV("[kernel.kallsyms]");
+	struct kernel_identity *k = &l->kernel;
+	if (!m->is_kernel || m->is_symbol || !sv_has_prefix(path, kernel))
+		return;
+	snprintf(k->symbol, sizeof(k->symbol), "%s", m->path + kernel.n);
+	k->address = m->pgoff;
+	k->nr_build_id = m->nr_build_id;
+	memcpy(k->build_id, m->build_id, m->nr_build_id);
+}
+
+static bool is_this_kernel(const struct loading *l)
+{
+	CLEANUP(buf_release) struct buf notes = {0};
+	struct utsname here;
+	if (uname(&here) || !l->info.os_release || strcmp(here.release, l->info.os_release) != 0)
+		return false;
+	kernelsyms_notes(&notes);
+	return !kernelsyms_is_other_build(buf_sv(&notes), &l->kernel);
+}
+
 static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct loading *l = ctx;
 	if (l->nr_tables < l->info.specs.n)
 		add_tables(l);
+	if (ev->kind == EVENT_MAP)
+		note_kernel(l, &ev->map);
 	TRY(++l->nr_events % ROOM_EVENTS ? 0 : format_check_room(l->nr_stored, l->p, 0, err));
 	return l->sink.event(l->sink.ctx, ev, err);
 }
@@ -149,9 +176,8 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from, u
 		.p = p, .builder = builder, .nr_stored = nr_stored, .sink = builder_sink(builder)};
 	struct event_sink sink = {on_event, &l};
 	TRY(read_events(from, &sink, &l.info, err));
-	struct utsname here;
-	files.is_this_kernel =
-		!uname(&here) && l.info.os_release && !strcmp(here.release, l.info.os_release);
+	files.is_this_kernel = is_this_kernel(&l);
+	files.kernel = l.kernel;
 	add_tables(&l);
 	add_facts(&l);
 	add_target(p);

@@ -269,16 +269,30 @@ static int stored_root(void *ctx, int32_t pid)
 	return -1;
 }
 
+static int read_stored(struct stored_files *s, struct buf *to,
+		       int (*read)(struct buf *to, const char *cache_dir))
+{
+	size_t from = to->n;
+	if (!s->is_this_kernel)
+		return -ENOENT;
+	TRY(read(to, s->cache_dir));
+	if (!kernelsyms_is_elsewhere(sv_from(to->p + from, to->n - from), &s->kernel))
+		return 0;
+	to->n = from;
+	s->is_this_kernel = false;
+	return -ENOENT;
+}
+
 static int stored_kallsyms(void *ctx, struct buf *to)
 {
 	struct stored_files *s = ctx;
-	return s->is_this_kernel ? kernelsyms_read(to, s->cache_dir) : -ENOENT;
+	return read_stored(s, to, kernelsyms_read);
 }
 
 static int cached_kallsyms(void *ctx, struct buf *to)
 {
 	struct stored_files *s = ctx;
-	return s->is_this_kernel ? kernelsyms_load(to, s->cache_dir) : -ENOENT;
+	return read_stored(s, to, kernelsyms_load);
 }
 
 static int stored_jitdump(void *ctx, int32_t pid, const char *path, struct buf *to)

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "ingest/file_access.h"
+#include "session/kernelsyms.h"
 
 /*
  * Stores each process's root directory, and its pid in its own PID namespace, while the process
@@ -43,6 +44,8 @@ struct stored_files {
 	const char *symfs;     /* prefix for all paths, or NULL */
 	const char *cache_dir; /* cache of kernel symbols, or NULL */
 	bool is_this_kernel;   /* the recording is of this boot: /proc/kallsyms applies */
+	struct kernel_identity
+		kernel; /* of the recording: where this kernel differs, it does not */
 	/*
 	 * For recordings without build-ids: when they were written (wall clock), 0 = unknown. A
 	 * binary with another inode is used if it is not newer, or is below symfs.

@@ -53,3 +53,41 @@ TEST(kernelsyms_gives_back_functions_of_this_boot_only)
 	CHECK(kernelsyms_load(&kept, dir) < 0);
 	CHECK(!unlink(path) && !rmdir(dir));
 }
+
+TEST(a_kernel_at_another_address_is_not_that_of_the_recording)
+{
+	const struct sv text = SV("0000000000000000 A fixed\nffffffff9a000000 T _text\n"
+				  "ffffffff9a000000 T _stext\nffffffff9a000100 t do_one\t[mod]\n"
+				  "ffffffff9a000200 T my_text\n");
+	static const struct {
+		struct kernel_identity of;
+		bool is_elsewhere;
+	} cases[] = {{{"_text", 0xffffffff9a000000, {0}, 0}, false},
+		     {{"_text", 0xffffffff81000000, {0}, 0}, true},
+		     {{"_stext", 0xffffffff81000000, {0}, 0}, true},
+		     {{"_stext", 0xffffffff9a000000, {0}, 0}, false},
+		     {{"_text", 0, {0}, 0}, false},             /* not recorded */
+		     {{"", 0xffffffff81000000, {0}, 0}, false}, /* as other programs write it */
+		     {{"absent", 0xffffffff81000000, {0}, 0}, false}, /* cannot be compared */
+		     {{"fixed", 0xffffffff81000000, {0}, 0}, false}}; /* hidden from this user */
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		CHECK_U64(kernelsyms_is_elsewhere(text, &cases[i].of), cases[i].is_elsewhere);
+}
+
+TEST(a_kernel_with_another_build_id_is_not_that_of_the_recording)
+{
+	static const char notes[] = "\6\0\0\0\1\0\0\0\0\1\0\0Linux\0\0\0L\0\0\0"
+				    "\4\0\0\0\4\0\0\0\3\0\0\0GNU\0abcd";
+	const struct sv all = sv_from(notes, sizeof(notes) - 1);
+	const struct kernel_identity same = {.build_id = "abcd", .nr_build_id = 4};
+	const struct kernel_identity other = {.build_id = "abce", .nr_build_id = 4};
+	const struct kernel_identity none = {.nr_build_id = 0};
+	CHECK(!kernelsyms_is_other_build(all, &same));
+	CHECK(kernelsyms_is_other_build(all, &other));
+	CHECK(!kernelsyms_is_other_build(all, &none));
+	for (size_t n = 0; n < all.n; n++) /* cut off: it has none */
+		CHECK(!kernelsyms_is_other_build(sv_from(all.p, n), &other));
+	CLEANUP(buf_release) struct buf here = {0};
+	kernelsyms_notes(&here);
+	CHECK(!here.n || kernelsyms_is_other_build(buf_sv(&here), &other));
+}
