@@ -204,7 +204,8 @@ static int read_line(struct reader *rd, struct sv key, struct sv value)
 	if (sv_eq_str(key, "answer"))
 		return read_answer(rd, value);
 	if (sv_eq_str(key, "explains"))
-		return read_flagged(rd, value, "also", &rd->rule.is_overlapping, &rd->rule.explains);
+		return read_flagged(rd, value, "also", &rd->rule.is_overlapping,
+				    &rd->rule.explains);
 	if (sv_eq_str(key, "order"))
 		return read_flagged(rd, value, "second", &rd->rule.is_second, &rd->rule.order);
 	if (sv_eq_str(key, "pages"))

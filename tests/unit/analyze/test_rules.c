@@ -236,9 +236,10 @@ TEST(a_rule_is_over_later_ones_only_if_it_fires)
 
 TEST(a_finding_that_comes_second_is_behind_the_first_of_the_others)
 {
-	static const char text[] = "rule small\ntest fsync.pct > 1%%\norder 5%%\nfinding small\n"
-				   "rule large\ntest fsync.pct > %d%%\norder 8%%\nfinding large\n"
-				   "rule others\ntest fsync.pct > 1%%\norder second 60%%\nfinding others\n";
+	static const char text[] =
+		"rule small\ntest fsync.pct > 1%%\norder 5%%\nfinding small\n"
+		"rule large\ntest fsync.pct > %d%%\norder 8%%\nfinding large\n"
+		"rule others\ntest fsync.pct > 1%%\norder second 60%%\nfinding others\n";
 	for (int fires = 0; fires < 2; fires++) {
 		CLEANUP(arena_release) struct arena a = {0};
 		CLEANUP(rules_release) struct rules rules = {0};
