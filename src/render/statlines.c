@@ -13,6 +13,7 @@
 
 #define VALUE_WIDTH   18
 #define NAME_WIDTH    24
+#define WAIT_WIDTH    34 /* with the unit */
 #define COLUMN_WIDTH  11
 #define SUBJECT_WIDTH 24
 #define TURNS_PCT     99.995 /* counted for less of the time is printed */
@@ -114,6 +115,38 @@ static void add_seconds(struct buf *to, double s, double spread_pct, const char 
 	buf_add_ch(to, '\n');
 }
 
+static void add_waits(struct buf *to, const struct stat_summary *s)
+{
+	size_t from = to->n;
+	if (!s->nr_waits)
+		return;
+	num_add_double(to, s->thread_s, 6);
+	pad(to, from, VALUE_WIDTH, false);
+	buf_add_str(to, " seconds thread time, by reason:\n\n");
+	for (size_t i = 0; i < s->nr_waits; i++) {
+		const struct stat_wait *w = &s->waits[i];
+		const struct counter_row ms = {.is_time = true, .value = (double)w->ns};
+		from = to->n;
+		add_value(to, &ms);
+		pad(to, from, VALUE_WIDTH, false);
+		from = to->n;
+		buf_addf(to, " msec %s", w->text);
+		pad(to, from, WAIT_WIDTH, true);
+		buf_add_str(to, " # ");
+		from = to->n;
+		buf_addf(to, "%s%%", num_double(w->pct, 2).s);
+		pad(to, from, 8, false);
+		from = to->n;
+		if (w->count) {
+			num_add_count(to, w->count);
+			pad(to, from, 12, false);
+			buf_add_str(to, w->count == 1 ? " time" : " times");
+		}
+		buf_add_ch(to, '\n');
+	}
+	buf_add_ch(to, '\n');
+}
+
 static void add_text_summary(struct buf *to, const struct statlines *l,
 			     const struct stat_summary *s)
 {
@@ -123,6 +156,7 @@ static void add_text_summary(struct buf *to, const struct statlines *l,
 	for (size_t i = 0; i < s->reading.nr_rows; i++)
 		add_row(to, l, &s->reading.rows[i]);
 	buf_add_ch(to, '\n');
+	add_waits(to, s);
 	add_seconds(to, s->elapsed_s, s->elapsed_spread_pct, "time elapsed");
 	add_seconds(to, s->user_s, NAN, "user");
 	add_seconds(to, s->system_s, NAN, "sys");
@@ -163,6 +197,16 @@ static void add_csv_row(struct buf *to, const struct statlines *l, const struct 
 	buf_addf(to, "%s%s\n", sep, isfinite(row->metric) ? row->metric_unit : "");
 }
 
+static void add_csv_wait(struct buf *to, const struct statlines *l, const struct stat_wait *w)
+{
+	const char *sep = l->separator;
+	num_add_double(to, (double)w->ns / 1e6, 2);
+	buf_addf(to, "%smsec%sthread-%s%s%" PRIu64 "%s100.00%s", sep, sep, w->key, sep, w->ns, sep,
+		 sep);
+	num_add_double(to, w->pct, 3);
+	buf_addf(to, "%s%% of thread time\n", sep);
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------------- */
 
 static void put_rows(struct json *j, const struct counter_reading *r)
@@ -199,6 +243,23 @@ static void add_json_reading(struct buf *to, const struct counter_reading *r)
 	buf_add_ch(to, '\n');
 }
 
+static void put_waits(struct json *j, const struct stat_summary *s)
+{
+	if (!s->nr_waits)
+		return;
+	json_put_double(j, "thread_time_s", s->thread_s, 9);
+	json_put_arr(j, "thread_time");
+	for (size_t i = 0; i < s->nr_waits; i++) {
+		json_obj(j);
+		json_put_str(j, "reason", s->waits[i].key);
+		json_put_u64(j, "ns", s->waits[i].ns);
+		json_put_u64(j, "count", s->waits[i].count);
+		json_put_double(j, "pct", s->waits[i].pct, 2);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void add_json_summary(struct buf *to, const struct stat_summary *s)
 {
 	struct json j = json_to(to);
@@ -208,6 +269,7 @@ static void add_json_summary(struct buf *to, const struct stat_summary *s)
 	json_put_double(&j, "user_s", s->user_s, 9);
 	json_put_double(&j, "system_s", s->system_s, 9);
 	put_rows(&j, &s->reading);
+	put_waits(&j, s);
 	json_put_arr(&j, "notes");
 	for (size_t i = 0; i < s->nr_notes; i++)
 		json_str(&j, s->notes[i]);
@@ -228,6 +290,8 @@ void statlines_add_summary(struct buf *to, const struct statlines *l, const stru
 	}
 	for (size_t i = 0; i < s->reading.nr_rows; i++)
 		add_csv_row(to, l, &s->reading, &s->reading.rows[i]);
+	for (size_t i = 0; i < s->nr_waits; i++)
+		add_csv_wait(to, l, &s->waits[i]);
 }
 
 /* ---- lines of text ---------------------------------------------------------------------------------- */

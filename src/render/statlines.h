@@ -20,6 +20,15 @@ struct statlines {
 	bool has_spread; /* several runs */
 };
 
+/* A reason of waits, or another state of threads, in which they were for some of their time. */
+struct stat_wait {
+	const char *key;
+	const char *text;
+	uint64_t ns;
+	uint64_t count;
+	double pct; /* of the time of all threads */
+};
+
 struct stat_summary {
 	const char *title; /* "'sleep 1' (3 runs)" */
 	struct counter_reading reading;
@@ -29,6 +38,9 @@ struct stat_summary {
 	double system_s;
 	const char *const *notes; /* sentences below it */
 	size_t nr_notes;
+	const struct stat_wait *waits; /* in the order of the output */
+	size_t nr_waits;               /* 0: not known */
+	double thread_s;               /* all of the threads' time */
 };
 
 void statlines_add_summary(struct buf *to, const struct statlines *l, const struct stat_summary *s);

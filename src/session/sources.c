@@ -124,6 +124,23 @@ static int open_engine(struct sources *s, const struct target *target, table_set
 	return 0;
 }
 
+int sources_open_waits(const struct source **ret_kind, struct source_env *env, struct err *err)
+{
+	const char *excluded[ARRAY_LEN(all) + 1] = {ENGINE_SAMPLES};
+	struct engine_spec spec = {.target = env->target, .excluded = excluded, .nr_excluded = 1};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (!all[i]->bpf_prefix)
+			continue;
+		if (all[i]->fills & TABLE_SET(OFF_CPU))
+			*ret_kind = all[i];
+		else
+			excluded[spec.nr_excluded++] = all[i]->bpf_prefix;
+	}
+	TRY(engine_open(&env->engine, &spec, err));
+	cputime_choose(env->engine, false);
+	return 0;
+}
+
 static int load_list(struct sources *s, size_t first, struct err *err)
 {
 	TRY(engine_load(s->env.engine, err));

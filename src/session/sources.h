@@ -66,6 +66,12 @@ int sources_stop(struct sources *s, struct err *err);
 void sources_result(struct sources *s, struct capture_result *r);
 void sources_release(struct sources *s);
 
+/*
+ * Opens an engine (env->engine) for env->target with the programs of the source of waits alone, which the
+ * caller opens, drains and frees itself. -EPERM, -ENOTSUP: as engine_open.
+ */
+int sources_open_waits(const struct source **ret_kind, struct source_env *env, struct err *err);
+
 /* Returns the time up to which the profile has everything, after a drain at @drained_ns. */
 uint64_t sources_reach_ns(const struct sources *s, uint64_t drained_ns);
 /* Adds facts and losses for a recording that may stay incomplete (source.early_facts). */

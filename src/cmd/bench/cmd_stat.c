@@ -28,6 +28,7 @@
 #include "host/watch.h"
 #include "render/statlines.h"
 #include "session/bench/countrun.h"
+#include "session/bench/countwaits.h"
 
 #define POLL_MS         50
 #define INTERVAL_MIN_MS 10
@@ -40,6 +41,7 @@ struct stat_opts {
 	uint64_t interval_ms; /* 0: a summary at the end */
 	uint64_t nr_runs;
 	bool has_threads;
+	bool has_waits;
 	const char *separator;
 	bool is_json;
 	const char *output;
@@ -53,6 +55,8 @@ static const struct opt stat_table[] = {
 	OPT_U64_IN('I', "interval-print", struct stat_opts, interval_ms, INTERVAL_MIN_MS, 86400000,
 		   "MS", "print a line every MS milliseconds instead of a summary"),
 	OPT_FLAG(0, "per-thread", struct stat_opts, has_threads, "a line for each thread"),
+	OPT_FLAG(0, "waits", struct stat_opts, has_waits,
+		 "also what threads wait for, and how long (needs BPF programs)"),
 	OPT_U64_IN('r', "repeat", struct stat_opts, nr_runs, 1, RUNS_MAX, "N",
 		   "run CMD N times: means, and their standard errors"),
 	OPT_END,
@@ -100,6 +104,10 @@ struct job {
 	struct countrun run;
 	struct spawn child;
 	bool has_child;
+	struct target launched; /* the command, for waits */
+	struct countwaits waits;
+	bool has_waits; /* they are recorded */
+	struct err no_waits;
 	struct watch watch;
 	bool is_first_line;
 	bool has_lost_reader;
@@ -117,6 +125,8 @@ struct job {
 static void job_release(struct job *j)
 {
 	countrun_release(&j->run);
+	countwaits_release(&j->waits);
+	err_release(&j->no_waits);
 	if (j->has_child)
 		spawn_release(&j->child);
 	watch_release(&j->watch);
@@ -254,13 +264,37 @@ static bool is_over(struct job *j)
 	       (j->target->has_target && watch_has_ended(&j->watch));
 }
 
-static void wait_a_little(uint64_t until_ns)
+static void wait_a_little(struct job *j, uint64_t until_ns)
 {
 	uint64_t now = clock_mono_ns();
 	uint64_t left_ms = until_ns > now ? (until_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
-	struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
-	(void)poll(&fd, 1, (int)MIN(left_ms, (uint64_t)POLL_MS));
+	struct pollfd fds[] = {{.fd = stop_fd(), .events = POLLIN},
+			       {.fd = j->has_waits ? countwaits_fd(&j->waits) : -1,
+				.events = POLLIN}};
+	countwaits_rest(&j->waits, true);
+	(void)poll(fds, ARRAY_LEN(fds), (int)MIN(left_ms, (uint64_t)POLL_MS));
+	countwaits_rest(&j->waits, false);
 	stop_drain();
+}
+
+/* Without waits the counters go on; a note says why. */
+static void drop_waits(struct job *j, const char *what)
+{
+	log_debug(LOG_BPF, 1, "%s: %s", what, err_msg(&j->no_waits));
+	if (!j->no_waits.code)
+		err_set(&j->no_waits, -ENOTSUP, "the kernel refused the BPF programs");
+	countwaits_release(&j->waits);
+	j->has_waits = false;
+}
+
+static void open_waits(struct job *j)
+{
+	j->launched.child = j->child.pid;
+	j->launched.takes_children = true;
+	const struct target *t = j->target->has_target ? &j->target->target : &j->launched;
+	j->has_waits = true;
+	if (countwaits_open(&j->waits, t, &j->no_waits))
+		drop_waits(j, "opening");
 }
 
 static void count(struct job *j)
@@ -268,7 +302,9 @@ static void count(struct job *j)
 	uint64_t every_ns = j->o->interval_ms * NS_PER_MS;
 	uint64_t next_ns = every_ns ? j->start_ns + every_ns : UINT64_MAX;
 	while (!is_over(j)) {
-		wait_a_little(MIN(next_ns, j->deadline_ns));
+		wait_a_little(j, MIN(next_ns, j->deadline_ns));
+		if (j->has_waits && countwaits_drain(&j->waits, &j->no_waits))
+			drop_waits(j, "reading");
 		countrun_poll(&j->run, false);
 		if (clock_mono_ns() < next_ns)
 			continue;
@@ -291,13 +327,19 @@ static int run_once(struct job *j, struct err *err)
 		TRY(spawn_open(&j->child, j->command, host_become_command_user, err));
 		j->has_child = true;
 	}
+	if (j->o->has_waits)
+		open_waits(j);
 	TRY(countrun_open(&j->run, &j->set, target, target ? 0 : j->child.pid, flags, err));
+	if (j->has_waits && countwaits_start(&j->waits, &j->no_waits))
+		drop_waits(j, "starting");
 	countrun_start(&j->run);
 	j->start_ns = j->run.read_ns;
 	if (j->command)
 		TRY(spawn_exec(&j->child, j->command[0], err));
 	j->deadline_ns = j->target->duration_ns ? j->start_ns + j->target->duration_ns : UINT64_MAX;
 	count(j);
+	if (j->has_waits && countwaits_stop(&j->waits, &j->no_waits))
+		drop_waits(j, "stopping");
 	return 0;
 }
 
@@ -401,6 +443,49 @@ static void add_queue_note(struct job *j, const char **notes, size_t *nr)
 		}
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct stat_wait *x = a;
+	const struct stat_wait *y = b;
+	return COMPARE(y->ns, x->ns) ?: strcmp(x->key, y->key);
+}
+
+/* The states that the threads were in, the longest first. @rows: WAIT_NR of them. */
+static void set_waits(struct job *j, struct stat_summary *s, struct stat_wait *rows)
+{
+	uint64_t total_ns = 0;
+	if (!j->has_waits)
+		return;
+	for (size_t i = 0; i < WAIT_NR; i++)
+		total_ns += j->waits.sums[i].ns;
+	for (size_t i = 0; i < WAIT_NR; i++) {
+		const struct wait_sum *sum = &j->waits.sums[i];
+		if (sum->ns)
+			rows[s->nr_waits++] =
+				(struct stat_wait){.key = wait_key((enum wait_reason)i),
+						   .text = wait_text((enum wait_reason)i),
+						   .ns = sum->ns,
+						   .count = sum->count,
+						   .pct = 100 * (double)sum->ns / (double)total_ns};
+	}
+	qsort(rows, s->nr_waits, sizeof(*rows), by_time);
+	s->waits = rows;
+	s->thread_s = (double)total_ns / 1e9;
+}
+
+static void add_waits_note(struct job *j, const char **notes, size_t *nr)
+{
+	if (j->no_waits.code)
+		notes[(*nr)++] =
+			arena_fmt(&j->arena, "what threads waited for is not known: %s%s%s",
+				  err_msg(&j->no_waits), j->no_waits.hint ? "; " : "",
+				  j->no_waits.hint ? j->no_waits.hint : "");
+	else if (j->has_waits)
+		notes[(*nr)++] =
+			arena_fmt(&j->arena, "recording waits took %s of CPU time in BPF programs",
+				  num_ns(j->waits.own_ns).s);
+}
+
 static const char *title_of(struct job *j)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -419,7 +504,8 @@ static void print_summary(struct job *j)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct counter_row rows[COUNTRUN_ROWS_MAX];
-	const char *notes[COUNTER_NOTES_MAX + 3];
+	const char *notes[COUNTER_NOTES_MAX + 4];
+	struct stat_wait waits[WAIT_NR];
 	bool has_times = j->has_child && j->child.is_reaped && !j->target->has_target;
 	struct stat_summary s = {.title = title_of(j),
 				 .reading = {.rows = rows},
@@ -434,6 +520,8 @@ static void print_summary(struct job *j)
 				   counter_set_has_hardware(&j->set) ||
 					   !counter_set_wants_hardware(&j->set));
 	add_queue_note(j, notes, &s.nr_notes);
+	add_waits_note(j, notes, &s.nr_notes);
+	set_waits(j, &s, waits);
 	if (has_times) {
 		s.user_s = j->user_s / (double)j->runs.n;
 		s.system_s = j->system_s / (double)j->runs.n;
@@ -508,6 +596,8 @@ static int check(const struct job *j, struct err *err)
 		return err_set(err, -EINVAL, "-r needs a command: assay stat -r 5 -- CMD");
 	if (o->nr_runs > 1 && (o->interval_ms || o->has_threads || j->target->has_target))
 		return err_set(err, -EINVAL, "-r excludes -I, --per-thread and a target");
+	if (o->has_waits && (o->nr_runs > 1 || o->interval_ms || o->has_threads))
+		return err_set(err, -EINVAL, "--waits excludes -r, -I and --per-thread");
 	if (o->is_json && o->separator)
 		return err_set(err, -EINVAL, "--json excludes -x");
 	if (o->has_threads && is_system(j))

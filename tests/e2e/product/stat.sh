@@ -98,3 +98,19 @@ says err 'msec task-clock # [0-9.]+ CPUs utilized' && says err 'seconds time ela
 "$ASSAY" stat -- ./no-such > out 2> err; [ $? = 127 ] || fail "no such program"
 "$ASSAY" stat -e sched:sched_switch -- sleep 0.01 > out 2> err && says err '[0-9]+ sched:sched_switch' || fail "$(cat err)"
 "$ASSAY" stat -a 0.2 > out 2> err && says out 'cpu-clock' || fail "$(cat out err)"
+# waits by reason: the states of a thread add up to its life; a program that sleeps mostly sleeps
+"$ASSAY" stat --waits -j -o waits.json -- sleep 0.5 2> err || fail "--waits: $(cat err)"
+python3 - <<'P' || exit 1
+import json, sys
+j = json.load(open("waits.json"))
+if any("waited for is not known" in n for n in j["notes"]):
+    sys.exit(0)  # without BPF
+t = {x["reason"]: x for x in j["thread_time"]}
+total = sum(x["ns"] for x in t.values()) / 1e9
+if abs(total - j["thread_time_s"]) > 1e-6 or not 0.45 <= total <= j["elapsed_s"] + 0.3:
+    sys.exit("FAIL: thread time %s s of %s s: %r" % (total, j["elapsed_s"], t))
+if t["sleep"]["ns"] < 0.3e9 or t["sleep"]["count"] < 1:
+    sys.exit("FAIL: slept 0.5 s: %r" % t)
+P
+"$ASSAY" stat --waits -I 100 -- true > out 2> err
+[ $? = 2 ] && says err 'waits excludes' || fail "--waits -I: $(cat out err)"

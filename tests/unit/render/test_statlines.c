@@ -40,6 +40,42 @@ TEST(statlines_summary_is_as_of_perf_stat)
 		"a note\n");
 }
 
+TEST(statlines_summary_has_the_states_of_threads)
+{
+	static const struct stat_wait waits[] = {
+		{"poll", "poll, epoll", 1500000000, 1204, 75},
+		{"stolen", "interrupts and stolen time", 500000000, 0, 25},
+	};
+	struct statlines l = {.form = STATLINES_TEXT};
+	const struct stat_summary s = {.title = "a",
+				       .reading = {1, NULL, rows, 1},
+				       .elapsed_s = 1,
+				       .elapsed_spread_pct = NAN,
+				       .user_s = NAN,
+				       .system_s = NAN,
+				       .waits = waits,
+				       .nr_waits = 2,
+				       .thread_s = 2};
+	CLEANUP(buf_release) struct buf b = {0};
+	statlines_add_summary(&b, &l, &s);
+	CHECK(strstr(
+		buf_str(&b),
+		"          2.000000 seconds thread time, by reason:\n\n"
+		"          1,500.00 msec poll, epoll                  #   75.00%       1,204 times\n"
+		"            500.00 msec interrupts and stolen time   #   25.00%\n\n"
+		"          1.000000 seconds time elapsed\n"));
+	l = (struct statlines){.form = STATLINES_CSV, .separator = ","};
+	buf_clear(&b);
+	statlines_add_summary(&b, &l, &s);
+	CHECK(strstr(buf_str(&b), "\n1500.00,msec,thread-poll,1500000000,100.00,75.000,"
+				  "% of thread time\n"));
+	l.form = STATLINES_JSON;
+	buf_clear(&b);
+	statlines_add_summary(&b, &l, &s);
+	CHECK(strstr(buf_str(&b), "\"thread_time_s\":2.000000000,\"thread_time\":[{\"reason\":"
+				  "\"poll\",\"ns\":1500000000,\"count\":1204,\"pct\":75.00}"));
+}
+
 TEST(statlines_csv_has_the_fields_of_perf_stat)
 {
 	const struct statlines l = {.form = STATLINES_CSV, .separator = ";", .has_intervals = true};
