@@ -271,6 +271,16 @@ static void add_threads(struct aligner *al, size_t part)
 	}
 }
 
+static void add_phases(struct aligner *al, size_t part)
+{
+	const struct selection *sel = diff_part(al->spec, part);
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		uint32_t phase = sel->rows[i].phase;
+		add_row_of(al, part, i, "",
+			   phase < sel->nr_rules ? sel->rules[phase].name : "<other>", "");
+	}
+}
+
 static void add_part(struct aligner *al, size_t part)
 {
 	switch (al->spec->by) {
@@ -285,6 +295,9 @@ static void add_part(struct aligner *al, size_t part)
 		break;
 	case DIFF_BY_THREAD:
 		add_threads(al, part);
+		break;
+	case DIFF_BY_PHASE:
+		add_phases(al, part);
 		break;
 	default:
 		add_groups(al, part);

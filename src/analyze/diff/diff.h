@@ -40,6 +40,7 @@ enum diff_by {
 	DIFF_BY_REASON,        /* rows of the thread time breakdown: on_cpu, run_queue, lock ... */
 	DIFF_BY_WAIT,          /* waits by reason and the program's innermost function */
 	DIFF_BY_THREAD,        /* names of threads, # where they differ */
+	DIFF_BY_PHASE,         /* phases of the selection's rules */
 };
 
 /* Which changes come first. */

@@ -36,6 +36,7 @@ static const struct {
 	[DIFF_BY_STACK] = {"stacks", "stacks by change", "stack", "stacks", false},
 	[DIFF_BY_THREAD] = {"threads", "threads by change (digits shown as #)", "thread",
 			    "names of threads", false},
+	[DIFF_BY_PHASE] = {"phases", "phases by change", "phase", "phases", false},
 	[DIFF_BY_REASON] = {"reasons", NULL, "reason", "reasons", false},
 	[DIFF_BY_WAIT] = {"waiting_functions", "waiting functions by change, without the run queue",
 			  "function", "waiting functions", true},

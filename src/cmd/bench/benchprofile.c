@@ -103,8 +103,23 @@ static int compare(const char *dir, const char *const *options, size_t nr_option
 	return run_assay(&w);
 }
 
-static int profile(const char *dir, char *const *a, char *const *b, uint64_t nr_repeats)
+static int compare_phases(const struct bench_profile_spec *spec)
 {
+	CLEANUP(free_p)
+	const char **options = xmalloc((2 + 2 * spec->nr_phases) * sizeof(*options));
+	size_t nr = 0;
+	options[nr++] = "--by";
+	options[nr++] = "phase";
+	for (size_t i = 0; i < spec->nr_phases; i++) {
+		options[nr++] = "--phase";
+		options[nr++] = spec->phases[i];
+	}
+	return spec->nr_phases ? compare(spec->dir, options, nr) : 0;
+}
+
+static int profile(const struct bench_profile_spec *spec, uint64_t nr_repeats)
+{
+	const char *dir = spec->dir;
 	CLEANUP(free_p) char *html = xasprintf("%s/diff.html", dir);
 	CLEANUP(free_p) char *md = xasprintf("%s/diff.md", dir);
 	const char *const page[] = {"-q", "-o", html};
@@ -112,11 +127,13 @@ static int profile(const char *dir, char *const *a, char *const *b, uint64_t nr_
 	const char *const text[] = {"-n", "10"};
 	for (unsigned i = 0; i < 2 * BENCH_PROFILE_RUNS; i++) {
 		bool is_b = (i & 3) == 1 || (i & 3) == 2; /* A B B A */
-		int rc = record(dir, is_b ? 'b' : 'a', i / 2 + 1, is_b ? b : a, nr_repeats);
+		int rc = record(dir, is_b ? 'b' : 'a', i / 2 + 1, is_b ? spec->b : spec->a,
+				nr_repeats);
 		if (rc)
 			return rc;
 	}
 	int rc = compare(dir, text, ARRAY_LEN(text));
+	rc = rc ? rc : compare_phases(spec);
 	rc = rc ? rc : compare(dir, page, ARRAY_LEN(page));
 	rc = rc ? rc : compare(dir, comment, ARRAY_LEN(comment));
 	if (!rc)
@@ -124,12 +141,12 @@ static int profile(const char *dir, char *const *a, char *const *b, uint64_t nr_
 	return rc;
 }
 
-int bench_profile_start(struct bench_profile *ret, const char *dir, char *const *a, char *const *b,
+int bench_profile_start(struct bench_profile *ret, const struct bench_profile_spec *spec,
 			struct err *err)
 {
 	int ends[2];
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return err_sys(err, "cannot create the folder '%s'", dir);
+	if (mkdir(spec->dir, 0700) && errno != EEXIST)
+		return err_sys(err, "cannot create the folder '%s'", spec->dir);
 	if (pipe2(ends, O_CLOEXEC))
 		return err_sys(err, "cannot make a pipe");
 	(void)fflush(NULL);
@@ -144,7 +161,7 @@ int bench_profile_start(struct bench_profile *ret, const char *dir, char *const 
 		close(ends[1]);
 		if (read(ends[0], &nr_repeats, sizeof(nr_repeats)) != sizeof(nr_repeats))
 			_exit(0);
-		_exit(profile(dir, a, b, nr_repeats));
+		_exit(profile(spec, nr_repeats));
 	}
 	close(ends[0]);
 	*ret = (struct bench_profile){.pid = pid, .fd = ends[1]};

@@ -20,8 +20,15 @@ struct bench_profile {
 	int fd;    /* to the process; closed: it ends */
 };
 
-/* @dir is created. */
-int bench_profile_start(struct bench_profile *ret, const char *dir, char *const *a, char *const *b,
+struct bench_profile_spec {
+	const char *dir; /* is created */
+	char *const *a;
+	char *const *b;
+	const char *const
+		*phases; /* "NAME=REGEX": samples below such functions are compared, too */
+	size_t nr_phases;
+};
+int bench_profile_start(struct bench_profile *ret, const struct bench_profile_spec *spec,
 			struct err *err);
 /* Records and prints the comparison. @cpu_ns: CPU time of one run. Returns its exit status. */
 int bench_profile_run(struct bench_profile *p, uint64_t cpu_ns);

@@ -53,6 +53,7 @@ struct bench_opts {
 	struct opt_list events;
 	const char *against;
 	const char *profile_dir;
+	struct opt_list profile_phases;
 	const char *json;
 	const char *csv;
 	const char *markdown;
@@ -93,6 +94,10 @@ static const struct opt command_table[] = {
 	OPT_STR(0, "profile", struct bench_opts, profile_dir, "DIR",
 		"afterwards record the CPU samples of both commands into DIR, and show in which functions "
 		"they differ"),
+	OPT_LIST(
+		0, "profile-phase", struct bench_opts, profile_phases, "NAME=REGEX",
+		"with --profile: compare the samples below functions that match, those nearest to the "
+		"root, as a phase; may be repeated"),
 	OPT_LIST('n', "command-name", struct bench_opts, WORDS(names), "NAME",
 		 "name of a command in the output; once for each command"),
 	OPT_STR('s', "setup", struct bench_opts, WORDS(setup), "CMD",
@@ -484,11 +489,22 @@ static int read_baseline(struct job *j, struct err *err)
 static int start_profile(struct job *j, struct err *err)
 {
 	const struct bench_subject *s = j->commands.subjects.p;
+	const struct opt_list *phases = &j->o->profile_phases;
+	for (size_t i = 0; i < phases->n; i++)
+		if (!strchr(phases->p[i], '='))
+			return err_set(err, -EINVAL, "--profile-phase '%s': NAME=REGEX is expected",
+				       phases->p[i]);
 	if (!j->o->profile_dir)
-		return 0;
+		return phases->n ? err_set(err, -EINVAL, "--profile-phase needs --profile DIR") : 0;
 	if (j->commands.subjects.n != 2)
 		return err_set(err, -EINVAL, "--profile compares two commands");
-	return bench_profile_start(&j->profile, j->o->profile_dir, s[0].argv, s[1].argv, err);
+	return bench_profile_start(&j->profile,
+				   &(struct bench_profile_spec){.dir = j->o->profile_dir,
+								.a = s[0].argv,
+								.b = s[1].argv,
+								.phases = phases->p,
+								.nr_phases = phases->n},
+				   err);
 }
 
 static void describe_machines(struct job *j)

@@ -45,6 +45,7 @@ static const struct opt_choice by_choices[] = {
 	{"line", BY_LINE, NULL},
 	{"stack", DIFF_BY_STACK, "whole stacks, leaf first"},
 	{"thread", DIFF_BY_THREAD, "names of threads, digits as # where names differ in them only"},
+	{"phase", DIFF_BY_PHASE, "the phases that --phase defines"},
 	{0},
 };
 
@@ -560,6 +561,10 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	CLEANUP(err_release) struct err err = {0};
 	struct conditions conditions = {0};
 	struct parts parts;
+	if (o->by == DIFF_BY_PHASE && !spec->nr_rules) {
+		err_set(&err, -EINVAL, "--by phase needs --phase NAME=RULE");
+		return cmd_refuse(&err);
+	}
 	if (parse_conditions(&conditions, &c->arena, &o->fail_if, &err) ||
 	    select_both(c, spec, o, &err))
 		return cmd_refuse(&err);
