@@ -293,18 +293,37 @@ int proc_wait(int32_t pid, int32_t tid, struct proc_wait *ret_w)
 	return proc_parse_wait(buf_sv(&text), ret_w) ? 0 : -EAGAIN;
 }
 
-uint64_t proc_exec_id(int32_t pid)
+static int read_exec_id(int32_t pid, uint64_t *ret_id, struct err *err)
 {
 	char path[64];
 	CLEANUP(buf_release) struct buf auxv = {0};
+	*ret_id = 0;
 	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	if (hostfile_read_text(&auxv, path, AUXV_MAX, NULL) || !auxv.n)
-		return 0;
+	TRY(hostfile_read_text(&auxv, path, AUXV_MAX, err));
 	/* While the kernel maps the program, auxv holds only its terminator (zeros). */
-	for (size_t i = 0; i < auxv.n; i++)
+	for (size_t i = 0; i < auxv.n && !*ret_id; i++)
 		if (auxv.p[i])
-			return hash_bytes(auxv.p, auxv.n);
+			*ret_id = hash_bytes(auxv.p, auxv.n);
 	return 0;
+}
+
+uint64_t proc_exec_id(int32_t pid)
+{
+	uint64_t id;
+	return read_exec_id(pid, &id, NULL) ? 0 : id;
+}
+
+int proc_check_exec(int32_t pid, uint64_t id, struct err *err)
+{
+	uint64_t now;
+	if (!id)
+		return 0;
+	int rc = read_exec_id(pid, &now, err);
+	if (rc && rc != -ENOENT && rc != -ESRCH)
+		return rc;
+	return !rc && now == id
+		       ? 0
+		       : err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
 }
 
 /*

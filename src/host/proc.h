@@ -51,6 +51,11 @@ int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
  * auxv cannot be read.
  */
 uint64_t proc_exec_id(int32_t pid);
+/*
+ * 0: the process still runs the program whose proc_exec_id was @id, or @id is 0. -ESRCH: it has ended or
+ * executed another program. Other errors: it could not be read, which says nothing about the process.
+ */
+int proc_check_exec(int32_t pid, uint64_t id, struct err *err);
 /* Whether the process runs a 32-bit program. False if that is not known. */
 bool proc_is_32bit(int32_t pid);
 /* When the process was started, in clock ticks after boot; 0: it has ended, or that is not known. */

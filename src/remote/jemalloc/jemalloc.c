@@ -19,7 +19,6 @@
 #endif
 
 #define CALL_TIMEOUT_NS (10 * NS_PER_SEC) /* a dump of a large heap takes a while */
-#define DISABLE_TRIES   50                /* a tenth of a second apart, after the death of assay */
 #define NAME_BYTES_MAX  128
 #define STR_BYTES_MAX   1024
 #define VALUE_BYTES_MAX 64
@@ -178,8 +177,7 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 	TRY(plan->is_held ? remote_open_stopped(&j->r, pid, pid, &options, err)
 			  : remote_open(&j->r, pid, &options, err));
 	/* In a long series of dumps the pid may have executed another program meanwhile. */
-	if (plan->image && proc_exec_id(pid) != plan->image)
-		return err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
+	TRY(proc_check_exec(pid, plan->image, err));
 	TRY(jemalloc_prepare(j, err));
 	TRY(verify(j, plan->expected_version, err));
 	*ret_j = TAKE(j);
@@ -247,8 +245,9 @@ struct sampling {
 	const struct heap_plan *plan;
 };
 
-static int disable_sampling(const struct sampling *s)
+static int disable_sampling(void *ctx)
 {
+	const struct sampling *s = ctx;
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
 	TRY(jemalloc_open(&j, s->pid, s->plan, NULL));
 	return jemalloc_write_bool(j, "prof.active", false, NULL);
@@ -257,12 +256,7 @@ static int disable_sampling(const struct sampling *s)
 /* Runs in the cleanup process. */
 static void disable_after_death(void *ctx, int fd UNUSED)
 {
-	for (int i = 0; i < DISABLE_TRIES; i++) {
-		int rc = disable_sampling(ctx);
-		if (!rc || rc == -ESRCH)
-			return;
-		(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-	}
+	remote_undo(disable_sampling, ctx);
 }
 
 int jemalloc_guard_sampling(struct cleanup *ret_c, int32_t pid, const struct heap_plan *plan,

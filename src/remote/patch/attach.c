@@ -525,9 +525,9 @@ static int map_memory(struct heapinject *h, struct remote *r, const struct buf *
 		      int64_t theirs[FILE_NR], struct err *err)
 {
 	/* The thread is stopped: an exec from here on is noticed. */
-	uint64_t image = h->spec->plan->image;
-	if (image && proc_exec_id(h->pid) != image)
-		return err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
+	int rc = proc_check_exec(h->pid, h->spec->plan->image, err);
+	if (rc)
+		return rc == -ESRCH ? -ESTALE : rc;
 	TRY(heapattach_map_stubs(h, r, code, err));
 	TRY(write_stubs(h, code, err));
 	TRY(make_files(h, r, theirs, err));

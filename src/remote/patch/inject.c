@@ -22,14 +22,12 @@
 #include "remote/jemalloc/hooks.h"
 #include "host/proc.h"
 #include "host/procmem.h"
-#include "host/reader/hostfile.h"
 
 #define ATTACH_TRIES      5
 #define INSIDE_TIMEOUT_NS NS_PER_SEC /* wait for threads inside the recorder */
 #define LOCK_TIMEOUT_NS   (10 * NS_PER_SEC)
 #define UNMAP_TRIES       4
 #define UNMAP_PAUSE_NS    (5 * NS_PER_MS)
-#define UNDO_TRIES        50 /* a tenth of a second apart, after the death of assay */
 
 int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n)
 {
@@ -361,8 +359,10 @@ static int lock_target(int32_t pid, int *ret_fd, struct err *err)
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d", pid);
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint64_t deadline_ns = clock_mono_ns() + LOCK_TIMEOUT_NS;
-	if (fd < 0)
+	if (fd < 0 && errno == ENOENT)
 		return err_set(err, -ESRCH, "pid %d has ended", pid);
+	if (fd < 0)
+		return err_sys(err, "cannot open '%s'", path);
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_sys(err, "cannot lock '%s'", path);
@@ -374,8 +374,9 @@ static int lock_target(int32_t pid, int *ret_fd, struct err *err)
 	return 0;
 }
 
-static int undo_once(const struct heapinject *dead)
+static int undo_once(void *ctx)
 {
+	const struct heapinject *dead = ctx;
 	const struct heapinject_spec *spec = dead->spec;
 	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
 	CLEANUP(close_p) int lock = -1;
@@ -383,27 +384,14 @@ static int undo_once(const struct heapinject *dead)
 	h->generation = dead->generation;
 	TRY(open_target(h, NULL));
 	TRY(lock_target(h->pid, &lock, NULL));
-	if (spec->plan->image && proc_exec_id(h->pid) != spec->plan->image)
-		return -ESRCH;
+	TRY(proc_check_exec(h->pid, spec->plan->image, NULL));
 	return leftover_undo_attach(h, NULL);
 }
 
-/*
- * Runs in the cleanup process. On a machine that is so busy that files of /proc were not read in time,
- * they are asked for again: nobody else removes the recorder.
- */
+/* Runs in the cleanup process. */
 static void undo_after_death(void *ctx, int fd UNUSED)
 {
-	for (int i = 0; i < UNDO_TRIES; i++) {
-		int rc = undo_once(ctx);
-		if (!rc || rc == -ESRCH)
-			return;
-		if (rc == -ETIMEDOUT) {
-			hostfile_restart();
-			i += UNDO_TRIES / 10; /* each leaves a reader that does not answer */
-		}
-		(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-	}
+	remote_undo(undo_once, ctx);
 }
 
 static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *spec,

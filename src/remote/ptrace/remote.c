@@ -48,6 +48,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -65,6 +66,9 @@
 #define FLAG_TF 0x100u
 #define FLAG_DF 0x400u
 #define FLAG_AC 0x40000u
+
+#define UNDO_TRIES    50
+#define UNDO_PAUSE_NS 100000000
 
 #define XSTATE_BYTES_MAX 16384u /* with AMX tiles it is 11 kB */
 #define STACK_BYTES_MIN  16384u /* of the thread's own stack, for functions */
@@ -653,6 +657,20 @@ void remote_keep_rights(void)
 	/* SYS_ADMIN is there only if the target has a seccomp filter to suspend. */
 	host_drop(HOST_CAPS_TRACE | HOST_CAP_BIT(CAP_DAC_READ_SEARCH) |
 		  HOST_CAP_BIT(CAP_SYS_ADMIN));
+}
+
+void remote_undo(int (*undo)(void *ctx), void *ctx)
+{
+	for (int i = 0; i < UNDO_TRIES; i++) {
+		int rc = undo(ctx);
+		if (!rc || rc == -ESRCH)
+			return;
+		if (rc == -ETIMEDOUT) {
+			hostfile_restart();
+			i += UNDO_TRIES / 10; /* each leaves a reader that does not answer */
+		}
+		(void)nanosleep(&(struct timespec){.tv_nsec = UNDO_PAUSE_NS}, NULL);
+	}
 }
 
 uint64_t remote_stopped_ns(const struct remote *r)

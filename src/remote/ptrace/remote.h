@@ -96,6 +96,12 @@ bool remote_has_filter(const struct remote *r); /* a seccomp filter that could n
  * assay's file readers, and drops all capabilities but those that sessions need.
  */
 void remote_keep_rights(void);
+/*
+ * In a cleanup process: calls @undo until it returns 0, or -ESRCH as the target has ended, for at most five
+ * seconds beside the time of its calls. On a machine that is so busy that files of /proc were not read in
+ * time, they are asked for again: nobody else undoes it.
+ */
+void remote_undo(int (*undo)(void *ctx), void *ctx);
 /* How long the thread has been stopped, or executing the session's calls, since remote_open. */
 uint64_t remote_stopped_ns(const struct remote *r);
 

@@ -91,6 +91,10 @@ void remote_keep_rights(void)
 {
 }
 
+void remote_undo(int (*undo)(void *ctx) UNUSED, void *ctx UNUSED)
+{
+}
+
 uint64_t remote_stopped_ns(const struct remote *r UNUSED)
 {
 	return 0;

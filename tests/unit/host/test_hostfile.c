@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "host/proc.h"
 #include "host/reader/hostfile.h"
 
 static void add_proc_path(char *to, size_t n, const char *name)
@@ -219,6 +220,7 @@ TEST(hostfile_does_not_count_time_without_cpus)
 
 TEST(hostfile_gives_up_after_a_few_readers)
 {
+	uint64_t id = proc_exec_id(getpid());
 	int32_t readers[HOSTFILE_ABANDONED_MAX];
 	struct byte_source s;
 	uint8_t c[8];
@@ -231,8 +233,13 @@ TEST(hostfile_gives_up_after_a_few_readers)
 	}
 	uint64_t before = clock_mono_ns();
 	CHECK(hostfile_open_proc(&s, "/proc/self/mem") == -ETIMEDOUT);
+	/* What cannot be read says nothing about the program: the cleanup process asks again. */
+	CHECK(proc_check_exec(getpid(), id, NULL) == -ETIMEDOUT);
 	CHECK(clock_mono_ns() - before < HOSTFILE_DEADLINE_MS * NS_PER_MS / 2);
 	hostfile_restart();
+	CHECK(!proc_check_exec(getpid(), id, NULL) && !proc_check_exec(getpid(), 0, NULL));
+	CHECK(proc_check_exec(getpid(), id ^ 1, NULL) == -ESRCH);
+	CHECK(proc_check_exec(INT32_MAX, id, NULL) == -ESRCH);
 	CHECK(!hostfile_open_proc(&s, "/proc/self/mem"));
 	CHECK(!s.ops->read(s.ctx, c, 1, (uintptr_t)c, NULL));
 	source_close(&s);
