@@ -91,6 +91,20 @@ double view_effective(const struct selection *sel, struct weight w)
 	return (double)w.nr_samples * (sel->effective > 0 ? sel->effective : 1);
 }
 
+/*
+ * Half width of the interval of part / of, both estimated: an error of the part is one of the whole, too,
+ * so that of a part that is nearly all is small (the first-order variance of a ratio). A part and the rest
+ * have the same; the smaller of them has the fewer samples.
+ */
+static double ratio_error(struct weight part, struct weight of)
+{
+	double share = (double)part.weight / (double)of.weight;
+	double rest = MAX(of.variance - part.variance, 0.0);
+	double variance = (1 - share) * (1 - share) * part.variance + share * share * rest;
+	double smaller = (double)MIN(part.weight, of.weight - part.weight);
+	return stat_estimate_error(smaller, variance) / (double)of.weight;
+}
+
 /* The share is computed from weights, its error from the number of samples. */
 double view_error(const struct selection *sel, struct weight part, struct weight of)
 {
@@ -99,8 +113,7 @@ double view_error(const struct selection *sel, struct weight part, struct weight
 	if (!of.weight || !of.nr_samples)
 		return 0;
 	if (sel->variance)
-		return 100 * stat_estimate_error((double)part.weight, part.variance) /
-		       (double)of.weight;
+		return 100 * ratio_error(part, of);
 	double share = (double)part.weight / (double)of.weight;
 	double n = view_effective(sel, of);
 	return stat_share_pct_error(share * n, n);

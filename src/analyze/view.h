@@ -65,7 +65,10 @@ const char *view_amount(const struct selection *sel);
 const char *view_title(struct arena *a, const struct selection *sel);
 /* True if rows were counted, not sampled: shares have no sampling error. */
 bool view_is_exact(const struct selection *sel);
-/* Half width of the 95 % confidence interval of a share, in percentage points; NaN if exact. */
+/*
+ * Half width of the 95 % confidence interval of a share, in percentage points; NaN if exact. Of sums
+ * that were estimated with a variance v, part p of the whole: (1 - p)^2 v(part) + p^2 v(rest).
+ */
 double view_error(const struct selection *sel, struct weight part, struct weight of);
 /* True unless the selection is sampled and has too few samples for percentages. */
 bool view_has_shares(const struct selection *sel);
