@@ -12,10 +12,11 @@
 #include "base/stat.h"
 #include "model/heap.h"
 
-#define FRAMES_MAX 12
-#define SLICES_MAX 100000            /* of a site */
-#define CELLS_MAX  ((size_t)1 << 24) /* of all sites */
-#define JUDGED_MIN 200u              /* sites with a verdict, even if their rows are not shown */
+#define FRAMES_MAX     12
+#define SLICES_MAX     100000            /* of a site */
+#define CELLS_MAX      ((size_t)1 << 24) /* of all sites */
+#define JUDGED_MIN     200u /* sites with a verdict, even if their rows are not shown */
+#define REPLACED_SHARE 0.25 /* less of a site's growth than that is no growth of the process */
 #define STEADY_SHARE \
 	0.2 /* share of the live bytes of a site: less growth in a whole capture is none */
 
@@ -147,6 +148,47 @@ static struct leak_growth growth_of(const struct slices *s, size_t row)
 	return g;
 }
 
+/* How much RSS rose in the second half, of one process; < 0: not known. */
+static int64_t rise_of_rss(const struct profile *p)
+{
+	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
+	struct window w = window_of_profile(p);
+	uint64_t middle_ns = w.from_ns + (w.to_ns - w.from_ns) / 2;
+	int64_t first = -1;
+	int64_t most = 0;
+	for (size_t i = 0; t && i < t->n; i++) {
+		int64_t rss = t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
+		if (p->tasks.p[t->task[i]].pid != p->tasks.p[t->task[0]].pid)
+			return -1;
+		if (t->time_ns[i] < middle_ns)
+			continue;
+		first = first < 0 ? rss : first;
+		most = MAX(most, rss);
+	}
+	return first > 0 ? most - first : -1;
+}
+
+/*
+ * Right after attaching, the blocks of a pool of constant size are older ones, whose frees have no site,
+ * and are replaced by blocks of the capture: these increase until all are replaced. True if neither of two
+ * exact figures has an increase like that of the site: the blocks of the process (allocations less
+ * frees), and its RSS. Memory that the allocator had free hides a leak from RSS, not from the blocks.
+ */
+static bool is_replacement(const struct profile *p, const struct leak_growth *g,
+			   const struct heap_sum *leaked)
+{
+	struct window w = window_of_profile(p);
+	double half_minutes = (double)(w.to_ns - w.from_ns) / 2 / 60e9;
+	double bytes = (g->per_min - g->per_min_error) * half_minutes;
+	uint64_t frees = profile_get_fact_nr(p, FACT_HEAP_FREES);
+	int64_t rise = rise_of_rss(p);
+	if (!frees || rise < 0 || leaked->bytes <= 0 || leaked->nr <= 0)
+		return false;
+	double blocks = bytes * (double)leaked->nr / (double)leaked->bytes;
+	double net = (double)profile_get_fact_nr(p, FACT_HEAP_ALLOCATIONS) - (double)frees;
+	return net < blocks * REPLACED_SHARE && (double)rise < bytes * REPLACED_SHARE;
+}
+
 /* A site with its verdict. Growing sites come first, fastest first. */
 struct site {
 	struct heapframe frame;
@@ -173,6 +215,10 @@ static void judge(struct site *s, const struct heapfigures *f, const struct slic
 		s->growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
 	s->verdict = leak_verdict(&s->growth, s->leaked.bytes, w.to_ns - w.from_ns);
 	s->grows = !strcmp(s->verdict, "grows");
+	if (s->grows && is_replacement(f->p, &s->growth, &s->leaked)) {
+		s->verdict = "unclear";
+		s->grows = false;
+	}
 	if (stat_estimate_error(bytes, s->leaked.variance) >= bytes && !s->grows)
 		s->verdict = "too few samples"; /* up to 3: that none came since is no evidence */
 	else if (f->leaks.rule == LEAKS_ALL && !s->grows)

@@ -6,7 +6,8 @@
  * the variation between half seconds (seconds in files of other tools); at least LEAK_SLICES_MIN
  * seconds are needed. A cache that is
  * being filled grows, too: if the growth rate falls significantly, and is halved at the end, the
- * verdict is "slows down".
+ * verdict is "slows down". Where the exact counts of allocations and frees, and RSS, have no growth like
+ * the site's, blocks of the capture replace older ones: "unclear".
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKTABLE_H
 #define ASSAY_ANALYZE_MEMORY_LEAKTABLE_H

@@ -2,10 +2,13 @@
 #include "base/base.h"
 #include "tap.h"
 
+#include <string.h>
+
 #include "analyze/memory/heapsum.h"
 #include "analyze/memory/leaks.h"
 #include "analyze/report.h"
 #include "base/clock.h"
+#include "made.h"
 #include "madeheap.h"
 #include "model/heap.h"
 
@@ -61,6 +64,50 @@ TEST(leaktable_shows_what_grows_before_what_is_large)
 	CHECK(t->cells[3 * t->nr_columns].estimate.value == ((18ull * 50 + 153) << 20));
 	CHECK_U64(r->notes.n, 1);
 	CHECK(strstr(r->notes.p[0], "drip grows by 120 KiB/min (95 %: 120 KiB to 120 KiB)"));
+}
+
+static void read_rss(struct profile *p, unsigned second, int64_t rss)
+{
+	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
+	const int64_t values[HEAP_MEMORY_NR] = {[HEAP_MEMORY_RSS] = rss};
+	profile_tagged_sample(p, tables_add(p, TABLE_MEMORY, 0), p->start_ns + second * NS_PER_SEC,
+			      0, profile_task(p, 1, 1, profile_cstr(p, "a"), p->start_ns), -1,
+			      profile_tag(p, &tag), values);
+}
+
+/* A pool of constant size: each block of the capture replaces an older one, or none. */
+TEST(leaktable_takes_no_replacement_of_older_blocks_for_growth)
+{
+	static const struct {
+		uint64_t frees;
+		int64_t rss_step;
+		const char *verdict;
+	} cases[] = {
+		{2000, 0, "unclear"},    /* as many frees, RSS does not rise */
+		{0, 0, "grows"},         /* not counted */
+		{1, 0, "grows"},         /* into what the allocator had free */
+		{2000, 800000, "grows"}, /* larger blocks than those that were freed */
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(profile_free_p) struct profile *p = madeheap_new(20, MADEHEAP_ATTACHED);
+		CLEANUP(report_free_p) struct report *r = report_new();
+		CLEANUP(err_release) struct err err = {0};
+		const struct view_limits limits = {0};
+		for (unsigned s = 0; s < 20; s++) {
+			const struct madeheap m = {.second = s,
+						   .size = 8000,
+						   .nr = 100,
+						   .stack = "main;put;malloc libc.so.6"};
+			madeheap_block(p, &m, MADEHEAP_NEVER);
+			read_rss(p, s, 20000000 + s * cases[i].rss_step);
+		}
+		profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, 2000);
+		profile_fact_nr(p, FACT_HEAP_FREES, cases[i].frees);
+		profile_seal(p);
+		CHECK(!heapsum_table(r, p, &(struct select_spec){0}, &limits, HEAPSUM_LEAKS, &err));
+		CHECK_STR(r->tables.p[0].cells[4].text, cases[i].verdict);
+		CHECK_U64(r->notes.n, !strcmp(cases[i].verdict, "grows"));
+	}
 }
 
 /* Moves the rows of a table that are at @second to @ns after the capture's start. */
