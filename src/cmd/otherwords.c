@@ -440,9 +440,13 @@ bool hint_first_word(struct err *err, int argc, char **argv)
 	if (word_is_program(word)) {
 		buf_addf(&hint, "%sto start it: assay cpu --", hint.n ? "\n" : "");
 		add_words(&hint, argv + 1, argc - 1);
+	} else if (!strchr(word, '/') && is_executable(word)) {
+		buf_addf(&hint, "%sto start it: assay cpu -- ./%s", hint.n ? "\n" : "", word);
 	} else if (!stat(word, &st) && S_ISREG(st.st_mode)) {
 		buf_addf(&hint, "%sto read a profile: assay report", hint.n ? "\n" : "");
 		add_words(&hint, argv + 1, 1);
+		buf_add_str(&hint, "\nthe process that runs it: assay --match");
+		add_words(&hint, argv + 1, argc - 1);
 	} else if (strchr(word, '/')) {
 		buf_addf(&hint,
 			 "there is no program '%s'; a program is started by assay cpu -- CMD",

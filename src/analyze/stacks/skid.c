@@ -91,13 +91,14 @@ void skid_note(struct report *r, const struct selection *sel)
 			buf_addf(&names, "%s%s %s %%", names.n ? ", " : "", enablers[i],
 				 num_pct(pct).s);
 	}
-	if (all_pct >= NOTED_PCT && names.n)
-		report_detail(
-			r,
-			"%s %% of the %stime is in kernel functions that enable interrupts (%s): a "
-			"timer takes the samples, and code with interrupts disabled is counted "
-			"there; the functions that call them are right",
-			num_pct(all_pct).s, view_nr_out(sel) ? "selected " : "", buf_str(&names));
+	if (all_pct < NOTED_PCT || !names.n)
+		return;
+	(all_pct < MUCH_PCT ? report_detail : report_note)(
+		r,
+		"%s %% of the %stime is in kernel functions that enable interrupts (%s): a timer "
+		"takes the samples, and code with interrupts disabled is counted there; the "
+		"functions that call them are right",
+		num_pct(all_pct).s, view_nr_out(sel) ? "selected " : "", buf_str(&names));
 }
 
 /* ---- the cost of measuring --------------------------------------------------------------- */
