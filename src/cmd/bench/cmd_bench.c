@@ -448,8 +448,23 @@ static int finish(struct job *j, const struct renderer_choice *form)
 	return status;
 }
 
+/* A file that cannot be made is noticed before the runs, which would be lost. */
+static int check_export(const char *path, struct err *err)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	CLEANUP(free_p) char *folder = slash ? xstrndup(path, (size_t)(slash - path + 1)) : NULL;
+	if (!path || !strcmp(path, "-") || !access(path, W_OK))
+		return 0;
+	if (errno == ENOENT && !access(folder ? folder : ".", W_OK | X_OK))
+		return 0;
+	return err_sys(err, "cannot write '%s'", path);
+}
+
 static int check(const struct bench_opts *o, struct err *err)
 {
+	const char *const paths[] = {o->json, o->csv, o->markdown, o->html};
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		TRY(check_export(paths[i], err));
 	if (o->each && o->has_metric_lines)
 		return err_set(err, -EINVAL, "--each excludes --each-metric");
 	if (o->nr_exact && (o->nr_min != BENCH_MIN_RUNS || o->nr_max || o->for_ns))

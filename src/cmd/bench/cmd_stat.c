@@ -55,8 +55,9 @@ static const struct opt stat_table[] = {
 	OPT_U64_IN('I', "interval-print", struct stat_opts, interval_ms, INTERVAL_MIN_MS, 86400000,
 		   "MS", "print a line every MS milliseconds instead of a summary"),
 	OPT_FLAG(0, "per-thread", struct stat_opts, has_threads, "a line for each thread"),
-	OPT_FLAG(0, "waits", struct stat_opts, has_waits,
-		 "also what threads wait for, and how long (needs BPF programs)"),
+	OPT_FLAG(
+		0, "waits", struct stat_opts, has_waits,
+		"what threads wait for, and how long (needs BPF programs; not with -r, -I, --per-thread)"),
 	OPT_U64_IN('r', "repeat", struct stat_opts, nr_runs, 1, RUNS_MAX, "N",
 		   "run CMD N times: means, and their standard errors"),
 	OPT_END,
@@ -397,8 +398,9 @@ static size_t mean_rows(const struct job *j, struct counter_row *rows)
 	struct countrun_part sum = {0};
 	for (size_t i = 0; i < j->runs.n; i++)
 		add_part(&sum, &j->runs.p[i]);
-	size_t nr =
-		countrun_rows(rows, &j->set, sum.values, queue_of(&sum), sum.ran_ns, sum.stolen_ns);
+	/* The waits have the run queue of all threads, also of those that ended. */
+	uint64_t queue_ns = j->has_waits ? UINT64_MAX : queue_of(&sum);
+	size_t nr = countrun_rows(rows, &j->set, sum.values, queue_ns, sum.ran_ns, sum.stolen_ns);
 	for (size_t k = 0; k < nr; k++) {
 		for (size_t i = 0; i < j->runs.n; i++) {
 			const struct countrun_part *p = &j->runs.p[i];
@@ -426,7 +428,7 @@ static void add_queue_note(struct job *j, const char **notes, size_t *nr)
 		notes[(*nr)++] = "run-queue is not known of the whole system";
 	else if (!sum.has_queue)
 		notes[(*nr)++] = "run-queue is not known: the kernel does not count it";
-	else if (covered < COUNTER_QUEUE_COVERED_PCT)
+	else if (covered < COUNTER_QUEUE_COVERED_PCT && !j->has_waits)
 		notes[(*nr)++] = arena_fmt(
 			&j->arena,
 			"run-queue is that of threads with %s %% of the CPU time: the others, and child "

@@ -71,8 +71,9 @@ static int fail_run(const struct bench_subject *s, uint64_t nr, int status, stru
 {
 	size_t n = 0;
 	const char *word = status == 127 ? shell_word(s->argv, &n) : NULL;
-	err_set(err, -ECANCELED, "run %" PRIu64 " of '%s' exited with status %d", nr + 1, s->name,
-		status);
+	const char *sig = status > 128 ? sigabbrev_np(status - 128) : NULL;
+	err_set(err, -ECANCELED, "run %" PRIu64 " of '%s' exited with status %d%s%s%s", nr + 1,
+		s->name, status, sig ? " (SIG" : "", sig ? sig : "", sig ? ")" : "");
 	if (word)
 		return err_hint(err,
 				"127 is the shell's for a command that is not found; check with: "
