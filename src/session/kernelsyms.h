@@ -15,12 +15,13 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "model/event.h"
 
 /* What a recording knows of its kernel besides the release; KASLR moves it at each boot. */
 struct kernel_identity {
 	char symbol[16];  /* "_text" */
 	uint64_t address; /* of that symbol; 0: not known */
-	uint8_t build_id[20];
+	uint8_t build_id[EVENT_BUILD_ID_MAX];
 	uint8_t nr_build_id; /* 0: not known */
 };
 

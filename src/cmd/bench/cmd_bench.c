@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/bench/benchreport.h"
@@ -451,13 +452,14 @@ static int finish(struct job *j, const struct renderer_choice *form)
 /* A file that cannot be made is noticed before the runs, which would be lost. */
 static int check_export(const char *path, struct err *err)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	CLEANUP(free_p) char *folder = slash ? xstrndup(path, (size_t)(slash - path + 1)) : NULL;
-	if (!path || !strcmp(path, "-") || !access(path, W_OK))
-		return 0;
-	if (errno == ENOENT && !access(folder ? folder : ".", W_OK | X_OK))
-		return 0;
-	return err_sys(err, "cannot write '%s'", path);
+	CLEANUP(out_release) struct out try = {.fd = -1, .dirfd = -1};
+	struct stat st;
+	/* Who reads a pipe would see its end. */
+	bool is_read_meanwhile =
+		path && !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+	return path && strcmp(path, "-") != 0 && !is_read_meanwhile
+		       ? out_open(&try, path, 0644, err)
+		       : 0;
 }
 
 static int check(const struct bench_opts *o, struct err *err)

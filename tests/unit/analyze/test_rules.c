@@ -204,6 +204,32 @@ static struct profile *waits(void)
 	return p;
 }
 
+/* The rules of a text, on waits(). */
+struct judged {
+	struct arena a;
+	struct rules rules;
+	struct profile *p;
+	struct measures *m;
+	struct diagnoses d;
+};
+
+static void judged_release(struct judged *j)
+{
+	measures_free(j->m);
+	profile_free(j->p);
+	rules_release(&j->rules);
+	arena_release(&j->a);
+}
+
+static void judge(struct judged *j, const char *text)
+{
+	CLEANUP(err_release) struct err err = {0};
+	j->p = waits();
+	j->m = measures_new(j->p, &(struct select_spec){0}, NULL);
+	CHECK(!rules_add(&j->rules, &j->a, sv_from_str(text), &err));
+	diagnose_run(&j->d, &j->a, &j->rules, j->m, 0);
+}
+
 TEST(a_rule_is_over_later_ones_only_if_it_fires)
 {
 	static const char text[] =
@@ -215,22 +241,15 @@ TEST(a_rule_is_over_later_ones_only_if_it_fires)
 		"rule blind\nneeds waits\ntest fsync.time / lock.time > 1\nfinding f\n"
 		"rule after\nneeds waits\ntest fired(cause)\norder 0\nfinding f\n";
 	for (int fires = 0; fires < 2; fires++) {
-		CLEANUP(arena_release) struct arena a = {0};
-		CLEANUP(rules_release) struct rules rules = {0};
-		CLEANUP(profile_free_p) struct profile *p = waits();
-		CLEANUP(measures_free_p)
-		struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
-		CLEANUP(err_release) struct err err = {0};
-		struct diagnoses d;
-		CHECK(!rules_add(&rules, &a, sv_from_str(arena_fmt(&a, text, fires ? 10 : 90)),
-				 &err));
-		diagnose_run(&d, &a, &rules, m, 0);
-		CHECK_U64(d.nr, 4);
-		CHECK(d.all[0].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
-		CHECK(d.all[1].state == (fires ? DIAGNOSIS_EXPLAINED : DIAGNOSIS_FIRED));
-		CHECK(d.all[2].state == DIAGNOSIS_COULD_NOT_RUN);
-		CHECK(d.all[3].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
-		CHECK_STR(diagnose_sentence(&a, &d, d.fired[0]), fires ? "70 %, then" : "load");
+		CLEANUP(judged_release) struct judged j = {0};
+		judge(&j, arena_fmt(&j.a, text, fires ? 10 : 90));
+		CHECK_U64(j.d.nr, 4);
+		CHECK(j.d.all[0].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
+		CHECK(j.d.all[1].state == (fires ? DIAGNOSIS_EXPLAINED : DIAGNOSIS_FIRED));
+		CHECK(j.d.all[2].state == DIAGNOSIS_COULD_NOT_RUN);
+		CHECK(j.d.all[3].state == (fires ? DIAGNOSIS_FIRED : DIAGNOSIS_NOT_FIRED));
+		CHECK_STR(diagnose_sentence(&j.a, &j.d, j.d.fired[0]),
+			  fires ? "70 %, then" : "load");
 	}
 }
 
@@ -241,19 +260,11 @@ TEST(a_finding_that_comes_second_is_behind_the_first_of_the_others)
 		"rule large\ntest fsync.pct > %d%%\norder 8%%\nfinding large\n"
 		"rule others\ntest fsync.pct > 1%%\norder second 60%%\nfinding others\n";
 	for (int fires = 0; fires < 2; fires++) {
-		CLEANUP(arena_release) struct arena a = {0};
-		CLEANUP(rules_release) struct rules rules = {0};
-		CLEANUP(profile_free_p) struct profile *p = waits();
-		CLEANUP(measures_free_p)
-		struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
-		CLEANUP(err_release) struct err err = {0};
-		struct diagnoses d;
-		CHECK(!rules_add(&rules, &a, sv_from_str(arena_fmt(&a, text, fires ? 10 : 90)),
-				 &err));
-		diagnose_run(&d, &a, &rules, m, 0);
-		CHECK_U64(d.nr_fired, fires ? 3 : 2);
-		CHECK_STR(diagnose_sentence(&a, &d, d.fired[0]), fires ? "large" : "others");
-		CHECK_STR(diagnose_sentence(&a, &d, d.fired[1]), fires ? "others" : "small");
+		CLEANUP(judged_release) struct judged j = {0};
+		judge(&j, arena_fmt(&j.a, text, fires ? 10 : 90));
+		CHECK_U64(j.d.nr_fired, fires ? 3 : 2);
+		CHECK_STR(diagnose_sentence(&j.a, &j.d, j.d.fired[0]), fires ? "large" : "others");
+		CHECK_STR(diagnose_sentence(&j.a, &j.d, j.d.fired[1]), fires ? "others" : "small");
 	}
 }
 
