@@ -127,7 +127,7 @@ static const struct {
 	[FACT_EVENTS_OF_MACHINE] = {"events of the whole machine"},
 	[FACT_EVENTS_SINGLE_FOR] = {"single events recorded for"},
 	[FACT_EVENTS_REFUSED] = {"events refused"},
-	[FACT_NEVER_CALLED] = {"functions never called"},
+	[FACT_NEVER_CALLED] = {"functions not entered during the capture"},
 	[FACT_INTERVALS] = {"single waits kept", DETAIL_ALWAYS},
 	[FACT_MASSIF_UNIT] = {"massif time unit"},
 	[FACT_MASSIF_OPTIONS] = {"massif options"},

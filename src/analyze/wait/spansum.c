@@ -424,6 +424,9 @@ static void add_coverage(struct spansum *s)
 	buf_addf(&text, "%s of %s that began during the capture%s", num_count(nr).s,
 		 num_noun(nr_all, "calls").s,
 		 s->scope == SELECT_ALL ? "" : " (of the whole recording)");
+	/* entries before were not seen: how many is not known, but which calls cannot be in the tables is */
+	if (!profile_get_fact(s->p, FACT_COMMAND))
+		buf_add_str(&text, "; none that began before, so none longer than the capture");
 	if (lost[LOSS_SPANS_INSIDE])
 		buf_addf(&text, "; %s more, made inside of a measured call, are part of its time",
 			 num_count(lost[LOSS_SPANS_INSIDE]).s);

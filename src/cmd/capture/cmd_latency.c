@@ -66,7 +66,7 @@ static void add_reason(struct buf *to, const struct capture_job *job,
 	const char *never_called = profile_get_fact(r->profile, FACT_NEVER_CALLED);
 	(void)job;
 	if (never_called)
-		buf_addf(to, "never called: %s", never_called);
+		buf_addf(to, "not entered: %s", never_called);
 }
 
 static void print_notes(const struct capture_job *job, const struct capture_result *r)

@@ -43,7 +43,7 @@ for r in locks:
     user, kernel = r["stack"].split(" [kernel: ")
     assert user.startswith("lock") and "op_lock < contend" in user and "futex" in kernel, r
     assert r["woken_by"].startswith("spanwork ") and r["woken_by"].endswith(" in hold"), r
-assert report["facts"]["measured"].startswith("100 of 120 calls"), report["facts"]
+assert report["facts"]["measured"] == "100 of 120 calls that began during the capture", report["facts"]
 END
 # A tail call belongs to the function that made it, and its wait has one name. A bad span leaves the others.
 $ASSAY latency --no-pictures --span op_tail --span op_after --span op_slep -o t.assay -- "$TARGETS/spanwork" 10 \
@@ -62,7 +62,16 @@ at_least "$(cell span_breakdown time_ns reason=yield)" 100000000 || fail "no yie
 [ "$(cell span_waits time_ns reason=yield)" = "$(cell span_breakdown time_ns reason=yield)" ] || fail "yield: two times"
 # A function that is never called is named, with what is called similarly.
 $ASSAY latency --no-pictures --span op_quick -o u.assay -- "$TARGETS/spanwork" 1 > truth 2> err
-grep -q 'no call returned.*never called: op_quick' err || fail "never called: $(cat err)"
+grep -q 'no call returned.*not entered: op_quick' err || fail "not entered: $(cat err)"
+# A call that was running before is in no table: the page says it, and does not call its function uncalled.
+"$TARGETS/spanwork" 2000 > out &
+pid=$!
+wait_for grep -q spanwork /proc/$pid/comm
+$ASSAY latency --no-pictures --span main --span 'op_*' -o b.assay -p $pid 1 > page 2> err || fail "attached: $(cat err)"
+kill $pid
+wait $pid 2> /dev/null
+says page 'not entered during the capture: [^;]*main' || fail "the running call: $(cat page)"
+says page 'none that began before' || fail "earlier calls: $(cat page)"
 # Without waits, nothing is said about where the time went.
 $ASSAY latency --no-pictures --no-waits --span op_sleep -o w.assay -- "$TARGETS/spanwork" 3 > truth 2> err ||
 	fail "--no-waits: $(cat err)"
