@@ -26,7 +26,7 @@ extern char **environ;
 /* In the order in which they are shown. */
 const struct setting settings_table[] = {
 	{"out", {&common_group}, "dir", "./profiling"},
-	{"rate", {&capture_freq_group}, "freq", "999"},
+	{"rate", {&capture_freq_group}, "freq", "by length"},
 	{"limit", {&capture_group}, "limit", "by table"},
 	{"no-bpf", {&capture_group}, "no-bpf", "no"},
 	{"no-pictures", {&capture_group}, "no-pictures", "no"},

@@ -3,6 +3,7 @@
 #include "cmd/capture/capture_command.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "base/clock.h"
 #include "base/file/file.h"
@@ -25,11 +26,31 @@
 
 static const struct opt freq_table[] = {
 	OPT_U64_IN('F', "freq", struct capture_opts, freq_hz, 1, FREQ_MAX, "HZ",
-		   "samples per second of CPU time (default 999)"),
+		   "samples per second of CPU time (default 999; 499 for more than 15 s, 249 for "
+		   "more than 30 s, 99 for more than 60 s)"),
 	OPT_END,
 };
 /* A group of its own: help lists it with the options of the command under the same title. */
 const struct opt_group capture_freq_group = {"Sampling", freq_table};
+
+/*
+ * The cost of sampling grows with its rate, and long captures have samples enough: at their end, each of
+ * the first three rates gives 15,000 samples of a busy thread. Not round: programs often have periods of
+ * round length.
+ */
+static const struct {
+	unsigned seconds; /* the longest capture */
+	uint32_t freq_hz;
+} freq_defaults[] = {{15, 999}, {30, 499}, {60, 249}, {UINT_MAX, 99}};
+
+uint32_t capture_freq_hz(const struct capture_opts *o, uint64_t duration_ns)
+{
+	size_t i = 0;
+	while (i + 1 < ARRAY_LEN(freq_defaults) &&
+	       duration_ns > freq_defaults[i].seconds * NS_PER_SEC)
+		i++;
+	return o->freq_hz ? (uint32_t)o->freq_hz : freq_defaults[i].freq_hz;
+}
 
 static const struct opt capture_table[] = {
 	OPT_STR('o', "output", struct capture_opts, output, "FILE",

@@ -35,8 +35,6 @@
 #include "session/capture.h"
 
 #define CAPTURE_SECONDS_DEFAULT 60
-/* Samples per second; not a round number: programs often have periods of round length. */
-#define FREQ_DEFAULT 999
 
 extern const struct opt_group capture_freq_group;
 extern const struct opt_group capture_group;
@@ -144,6 +142,10 @@ int capture_command(const struct capture_command *c, void *own, int argc, char *
 /* The index of the first operand behind options of the command; argc: none, or an unknown option. */
 int capture_command_operand(const struct capture_command *c, void *own, int argc, char **argv);
 
+/*
+ * Returns the samples per second of CPU time: --freq, or by the length of the capture, 0 = unknown.
+ */
+uint32_t capture_freq_hz(const struct capture_opts *o, uint64_t duration_ns);
 /* Returns the limits of a page, from --limit. */
 struct view_limits capture_job_limits(const struct capture_job *job);
 /* Calls capture_run and shows progress. The default of job->run. */

@@ -104,7 +104,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	struct capture_options *c = &job->options;
 	TRY(prepare_heap(o, job, err));
 	c->tables |= ALL_TABLES;
-	c->freq_hz = job->common.freq_hz ? (uint32_t)job->common.freq_hz : FREQ_DEFAULT;
+	c->freq_hz = capture_freq_hz(&job->common, c->duration_ns);
 	c->flags |= o->has_calls ? 0u : CAPTURE_SYNCS_ONLY;
 	return o->spans.names.n ? span_capture_prepare(&o->spans, job, err) : 0;
 }

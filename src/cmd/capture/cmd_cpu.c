@@ -116,7 +116,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	if (o->has_waits)
 		c->tables |= o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
 	c->event = o->event;
-	c->freq_hz = job->common.freq_hz ? (uint32_t)job->common.freq_hz : FREQ_DEFAULT;
+	c->freq_hz = capture_freq_hz(&job->common, c->duration_ns);
 	c->sampler_flags = o->sampler_flags | (unsigned)o->call_graph;
 	job->nr_runs = o->nr_runs;
 	if (o->has_waits) {

@@ -311,7 +311,7 @@ static int watch_target(struct top *t, struct chosen_target *target, struct capt
 		.tables = TABLE_SET(SAMPLES) | (WAIT_TABLES & ~TABLE_SET(BLAME)),
 		.target = &target->target,
 		.duration_ns = target->duration_ns,
-		.freq_hz = o->capture.freq_hz ? (uint32_t)o->capture.freq_hz : FREQ_DEFAULT,
+		.freq_hz = capture_freq_hz(&o->capture, target->duration_ns),
 		.cache_dir = cache_dir,
 		.recording_fd = -1,
 		.live = &t->live,
