@@ -46,14 +46,58 @@ static uint8_t state_of(struct diagnoses *d, const struct diagnosis *one)
 	return is_thin ? SLICE_THIN : SLICE_NO;
 }
 
+/* Verdicts on readings of memory and growing sites are of the whole capture. */
+static bool is_of_parts(const struct rule *rule)
+{
+	return !(rule->needs & (1u << MEASURE_MEMORY | 1u << MEASURE_HEAP)) &&
+	       !rule_is_of_done(rule->answer);
+}
+
+struct wanted {
+	const struct rules *rules;
+	bool *is_wanted; /* by rule */
+};
+
+static void want_fired(void *context, struct sv name, struct sv argument, struct formula_value v)
+{
+	struct wanted *w = context;
+	(void)name;
+	(void)v;
+	for (size_t i = 0; i < w->rules->all.n; i++)
+		w->is_wanted[i] |= sv_eq_str(argument, w->rules->all.p[i].id);
+}
+
+/* Adds the rules on which the states of those wanted depend: all of them come before. */
+static void want_decisive(struct wanted *w, struct diagnoses *d)
+{
+	const struct formula_names names = diagnose_names(d);
+	for (size_t i = w->rules->all.n; i-- > 0;) {
+		const struct rule *rule = &w->rules->all.p[i];
+		for (size_t later = i + 1; later < w->rules->all.n; later++)
+			w->is_wanted[i] |= w->is_wanted[later] &&
+					   rule_is_over(rule, w->rules->all.p[later].id);
+		if (w->is_wanted[i])
+			formula_each_name(rule->test, &names, want_fired, w);
+	}
+}
+
+/* Evaluates no other rules than the states of those shown need: each slice is a selection of all rows. */
 static void make_slices(struct slices *s, struct arena *a, const struct profile *p,
-			const struct select_spec *spec, const struct rules *rules)
+			const struct select_spec *spec, const struct wanted *w)
 {
 	uint64_t seconds = window_recorded_ns(p, window_of_profile(p)) / NS_PER_SEC;
-	if (spec->time || seconds < SLICES)
+	size_t nr_rules = w->rules->all.n;
+	CLEANUP(rules_release) struct rules some = {0};
+	size_t *at = arena_alloc(a, (nr_rules + 1) * sizeof(*at));
+	for (size_t i = 0; i < nr_rules; i++)
+		if (w->is_wanted[i]) {
+			at[some.all.n] = i;
+			vec_push(&some.all, w->rules->all.p[i]);
+		}
+	if (spec->time || seconds < SLICES || !some.all.n)
 		return;
 	s->is_made = true;
-	s->states = arena_calloc(a, rules->all.n * SLICES + 1, 1);
+	s->states = arena_calloc(a, nr_rules * SLICES, 1);
 	for (unsigned i = 0; i <= SLICES; i++)
 		s->second[i] = seconds * i / SLICES;
 	for (unsigned i = 0; i < SLICES; i++) {
@@ -63,9 +107,9 @@ static void make_slices(struct slices *s, struct arena *a, const struct profile 
 		part.time = arena_fmt(&scratch, "%" PRIu64 "s..%" PRIu64 "s", s->second[i],
 				      s->second[i + 1]);
 		CLEANUP(measures_free_p) struct measures *m = measures_new(p, &part, NULL);
-		diagnose_run(&d, &scratch, rules, m, 0);
-		for (size_t rule = 0; rule < d.nr; rule++)
-			s->states[rule * SLICES + i] = state_of(&d, &d.all[rule]);
+		diagnose_run(&d, &scratch, &some, m, 0);
+		for (size_t k = 0; k < d.nr; k++)
+			s->states[at[k] * SLICES + i] = state_of(&d, &d.all[k]);
 	}
 }
 
@@ -158,9 +202,7 @@ static void add_finding(struct report *r, struct report_table *t, struct diagnos
 	add_part(r, t, id, "measured", measured_text(&a, d, one));
 	measure_add_condition(&test, sv_from(one->rule->test_text.p, one->rule->test_text.n));
 	add_part(r, t, id, "test", buf_str(&test));
-	/* Verdicts on readings of memory and growing sites are of the whole capture. */
-	bool is_of_whole = one->rule->needs & (1u << MEASURE_MEMORY | 1u << MEASURE_HEAP);
-	if (!is_of_whole && !rule_is_of_done(one->rule->answer))
+	if (is_of_parts(one->rule))
 		add_part(r, t, id, "holds", hold_text(&a, slices, (size_t)(one - d->all)));
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		CLEANUP(buf_release) struct buf b = {0};
@@ -295,7 +337,11 @@ void diagnosis_report(struct report *r, const struct profile *p, const struct se
 	diagnose_run(&d, &a, rules, m, 0);
 	size_t nr = choose(shown, &d);
 	if (nr) {
-		make_slices(&slices, &a, p, spec, rules);
+		struct wanted w = {rules, arena_calloc(&a, rules->all.n + 1, sizeof(bool))};
+		for (size_t i = 0; i < nr; i++)
+			w.is_wanted[shown[i] - d.all] = is_of_parts(shown[i]->rule);
+		want_decisive(&w, &d);
+		make_slices(&slices, &a, p, spec, &w);
 		add_findings(r, &d, shown, nr, &slices);
 	} else {
 		add_inconclusive(r, &d);
