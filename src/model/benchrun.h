@@ -37,6 +37,12 @@ struct bench_run {
 	bool peak_is_bound; /* the peak is at most the value (benchrunner.h) */
 };
 
+/* What was counted during a phase of a run, over all its occurrences. */
+struct bench_counts {
+	size_t nr; /* occurrences; 0: nothing was counted */
+	struct counter_value v[BENCH_COUNTERS_MAX];
+};
+
 /* Where runs were made; empty texts: not known. */
 struct bench_machine {
 	const char *when; /* UTC */

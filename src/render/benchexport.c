@@ -52,7 +52,18 @@ static void put_metric(struct json *j, const struct bench_export *e, const char 
 	json_end(j);
 }
 
-static void put_counters(struct json *j, const struct bench_export *e)
+/* What was counted in a run, or in a phase of it; NULL: nothing. */
+static const struct counter_value *counted(const struct bench_export *e,
+					   const struct bench_export_phase *phase, size_t run)
+{
+	if (!phase)
+		return e->runs[run].counters;
+	return run < phase->nr_counts && phase->counts[run].nr ? phase->counts[run].v : NULL;
+}
+
+/* @phase: NULL: of whole runs. */
+static void put_counters(struct json *j, const struct bench_export *e,
+			 const struct bench_export_phase *phase)
 {
 	static const char *const states[] = {
 		[COUNTER_COUNTED] = "counted",
@@ -68,17 +79,18 @@ static void put_counters(struct json *j, const struct bench_export *e)
 		json_put_str(j, "unit", c->is_time ? "ns" : "");
 		json_put_arr(j, "values");
 		for (size_t k = 0; k < e->times.nr && !c->state; k++) {
-			const struct counter_value *v = &e->runs[k].counters[i];
-			json_double(j, v->enabled_ns && !v->running_ns ? NAN : v->value, 0);
+			const struct counter_value *v = counted(e, phase, k);
+			bool is_never = !v || (v[i].enabled_ns && !v[i].running_ns);
+			json_double(j, is_never ? NAN : v[i].value, 0);
 		}
 		json_end(j);
 		json_put_arr(j, "running_pct");
 		for (size_t k = 0; k < e->times.nr && !c->state; k++) {
-			const struct counter_value *v = &e->runs[k].counters[i];
+			const struct counter_value *v = counted(e, phase, k);
 			json_double(j,
-				    v->enabled_ns
-					    ? 100 * (double)v->running_ns / (double)v->enabled_ns
-					    : NAN,
+				    v && v[i].enabled_ns ? 100 * (double)v[i].running_ns /
+								   (double)v[i].enabled_ns
+							 : NAN,
 				    2);
 		}
 		json_end(j);
@@ -139,6 +151,8 @@ static void put_phases(struct json *j, const struct bench_export *e)
 		put_times(j, &p->times);
 		put_interval(j, &p->times);
 		put_change(j, "comparison", p->change);
+		if (p->nr_counts)
+			put_counters(j, e, p);
 		json_end(j);
 	}
 	json_end(j);
@@ -175,7 +189,7 @@ static void put_own(struct json *j, const struct bench_export *e)
 	put_change(j, "comparison", e->change);
 	put_change(j, "baseline", e->against);
 	put_machine(j, e->machine);
-	put_counters(j, e);
+	put_counters(j, e, NULL);
 	json_put_obj(j, "runs");
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
 		put_metric(j, e, metrics[i].key, metrics[i].metric);

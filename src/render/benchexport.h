@@ -35,7 +35,9 @@ struct bench_export_times {
 struct bench_export_phase {
 	const char *name;
 	struct bench_export_times times;
-	double share;                             /* of the run; NAN: not known */
+	double share;                      /* of the run; NAN: not known */
+	const struct bench_counts *counts; /* of runs; from nr_counts on not known */
+	size_t nr_counts;
 	const struct bench_export_change *change; /* NULL: not compared */
 };
 

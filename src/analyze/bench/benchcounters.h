@@ -6,8 +6,13 @@
 
 /* Adds the table "counters", with the median of each event, and notes. Nothing without events. */
 void bench_counters(struct report *r, const struct bench_data *d);
-/* Counter @idx of a run; NAN: it was not counted. */
-double bench_counter(const struct bench_data *d, const struct bench_run *run, size_t idx);
+/* Adds "phase_counters": the same of phases, with their share of the run. */
+void bench_phase_counters(struct report *r, const struct bench_data *d);
+/* Whether something was counted in a phase, or in any: BENCH_WHOLE. */
+bool bench_has_counts(const struct bench_data *d, size_t phase);
+/* CPU time of a phase in a run, the median of the runs; NAN: it was not counted. */
+double bench_phase_cpu(const struct bench_data *d, const struct bench_subject_data *s,
+		       size_t phase);
 
 /* The median of a counter's runs; NAN: it was not counted. */
 double bench_counter_median(const struct bench_data *d, const struct bench_subject_data *s,

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyze/bench/benchcounters.h"
 #include "base/mem.h"
 #include "base/text/num.h"
 
@@ -121,11 +122,18 @@ static void add_times(struct report *r, const struct bench_data *d)
 		 .help = "interval of the median"},
 		{.key = "median_high_ns", .title = "to", .kind = CELL_NS},
 		{.key = "max_ns", .title = "max", .kind = CELL_NS},
+		{.key = "cpu_ns",
+		 .title = "CPU time",
+		 .kind = CELL_NS,
+		 .when = BENCH_WHEN_COUNTED,
+		 .help = "of all threads, in a run: the median"},
 		{.key = "n", .title = "times", .kind = CELL_COUNT, .help = "runs or values"},
 	};
 	static const char *const hide_first[] = {"stddev_ns", "mean_ns", "n", NULL};
+	unsigned when = (d->nr_subjects > 1 ? BENCH_WHEN_SEVERAL : 0) |
+			(bench_has_counts(d, BENCH_WHOLE) ? BENCH_WHEN_COUNTED : 0);
 	struct report_table *t =
-		bench_add_table(r, d, "phases", "phases", columns, ARRAY_LEN(columns));
+		report_add_table_of(r, "phases", "phases", columns, ARRAY_LEN(columns), when);
 	t->hide_first = hide_first;
 	t->nr_first = d->nr_phases * d->nr_subjects;
 	for (size_t k = 0; k < d->nr_phases; k++)
@@ -137,18 +145,20 @@ static void add_times(struct report *r, const struct bench_data *d)
 				continue;
 			bench_summarize(&s, v, n);
 			add_share_note(r, d, i, k);
-			report_add_row(r, t,
-				       (union cell[]){{.text = d->subjects[i].name},
-						      {.text = d->phases[k].name},
-						      {.d = bench_phase_share(d, i, k)},
-						      ns_cell(s.mean),
-						      ns_cell(s.stddev),
-						      ns_cell(s.min),
-						      ns_cell(s.median),
-						      ns_cell(s.interval.low),
-						      ns_cell(s.interval.high),
-						      ns_cell(s.max),
-						      {.u = n}});
+			report_add_row(
+				r, t,
+				(union cell[]){{.text = d->subjects[i].name},
+					       {.text = d->phases[k].name},
+					       {.d = bench_phase_share(d, i, k)},
+					       ns_cell(s.mean),
+					       ns_cell(s.stddev),
+					       ns_cell(s.min),
+					       ns_cell(s.median),
+					       ns_cell(s.interval.low),
+					       ns_cell(s.interval.high),
+					       ns_cell(s.max),
+					       ns_cell(bench_phase_cpu(d, &d->subjects[i], k)),
+					       {.u = n}});
 		}
 }
 
@@ -239,5 +249,6 @@ void bench_phases(struct report *r, const struct bench_data *d)
 	add_times(r, d);
 	if (d->nr_subjects > 1)
 		add_changes(r, d);
+	bench_phase_counters(r, d);
 	add_notes(r, d);
 }

@@ -17,9 +17,11 @@ struct bench_printed {
 	const double *v;   /* times in ns, or plain numbers */
 	const size_t *run; /* of each value: index of the run */
 	size_t n;
-	bool has_plain;       /* numbers without a unit of time */
-	uint64_t nr_at_once;  /* phases whose start and end were read together */
-	uint64_t nr_unopened; /* marks of an end without a begin */
+	bool has_plain;                    /* numbers without a unit of time */
+	uint64_t nr_at_once;               /* phases whose start and end were read together */
+	uint64_t nr_unopened;              /* marks of an end without a begin */
+	const struct bench_counts *counts; /* of each run; runs from nr_counts on have none */
+	size_t nr_counts;
 };
 
 struct bench_subject_data {
@@ -87,7 +89,7 @@ const char *bench_verdict_name(enum bench_verdict v);
 const char *bench_invalid(struct arena *a, const struct bench_data *d);
 
 /* A column of tables made by bench_add_table, shown if there are several commands. */
-enum { BENCH_WHEN_SEVERAL = 1 << 0 };
+enum { BENCH_WHEN_SEVERAL = 1 << 0, BENCH_WHEN_COUNTED = 1 << 1 };
 #define BENCH_COMMAND_COLUMN                                             \
 	{                                                                \
 		.key = "command", .title = "command", .kind = CELL_TEXT, \

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-#define FDPASS_MAX 4
+#define FDPASS_MAX 32
 
 /* Sends the parts as one message, with @nr descriptors, which stay open here. 0 or -errno. */
 int fdpass_send(int sock, const struct iovec *parts, size_t nr_parts, const int *fds, size_t nr);

@@ -36,6 +36,8 @@ static struct bench_printed printed_of(const struct bench_values *v, size_t nr_r
 		.has_plain = v->has_plain,
 		.nr_at_once = v->nr_at_once,
 		.nr_unopened = v->nr_unopened,
+		.counts = v->counts.p,
+		.nr_counts = MIN(v->counts.n, nr_runs),
 	};
 	while (ret.n < v->values.n && ret.run[ret.n] < nr_runs)
 		ret.n++;
@@ -284,6 +286,8 @@ static void fill_phases(struct row *row, struct bench_export *e, const struct be
 		size_t n = bench_series(&row->phase_times[k], d, i, k);
 		to->name = d->phases[k].name;
 		to->share = bench_phase_share(d, i, k) / 100;
+		to->counts = d->subjects[i].phases[k].counts;
+		to->nr_counts = d->subjects[i].phases[k].nr_counts;
 		fill_times(&to->times, &sum, row->phase_times[k], n);
 		to->change = compare(&row->phase_changes[k], d, i, k);
 	}

@@ -31,6 +31,9 @@
 #define BENCH_EVENTS \
 	"task-clock,cpu-migrations,cycles,instructions,branches,branch-misses," COUNTER_EVENTS_DETAILED
 #define NR_BENCH_EVENTS ((size_t)12)
+/* Of runs the kernel has these without counters. */
+#define PHASE_EVENTS    "minor-faults,major-faults,context-switches,"
+#define NR_PHASE_EVENTS ((size_t)3)
 
 struct bench_opts {
 	struct bench_words words;
@@ -326,6 +329,11 @@ static int run_all(struct job *j, struct bench_runner *runner, struct err *err)
 	return rc;
 }
 
+static bool count(void *runner, struct counter_value *ret)
+{
+	return bench_runner_count(runner, ret);
+}
+
 static int measure(struct job *j, struct err *err)
 {
 	const struct bench_opts *o = j->o;
@@ -341,8 +349,13 @@ static int measure(struct job *j, struct err *err)
 		io.output = BENCH_OUTPUT_FILE;
 	io.output_path = o->output;
 	io.has_marks = bench_patterns_has_marks(&j->patterns);
+	io.has_counts = bench_patterns_has_bounds(&j->patterns);
 	TRY(bench_runner_new(&runner, &io, &j->counters.events, err));
 	j->counters = *bench_runner_counters(runner);
+	for (size_t i = 0; i < j->commands.subjects.n && io.has_counts; i++) {
+		j->lines[i].count = count;
+		j->lines[i].count_ctx = runner;
+	}
 	cpuquota_update(&quota, "/", getpid());
 	int rc = run_all(j, runner, err);
 	cpuquota_update(&quota, "/", getpid());
@@ -534,20 +547,30 @@ static void describe_machines(struct job *j)
 							     : j->commands.subjects.p[i].argv[0]);
 }
 
+static int add_events(struct job *j, struct err *err)
+{
+	const struct opt_list *more = &j->o->events;
+	struct counter_events *events = &j->counters.events;
+	bool has_phases = bench_patterns_has_bounds(&j->patterns);
+	TRY(counter_events_add(events, &j->arena,
+			       has_phases ? PHASE_EVENTS BENCH_EVENTS : BENCH_EVENTS, err));
+	for (size_t i = 0; i < more->n; i++)
+		TRY(counter_events_add(events, &j->arena, more->p[i], err));
+	if (events->n > BENCH_COUNTERS_MAX)
+		return err_set(err, -EINVAL, "-e: at most %zu events besides the default ones",
+			       BENCH_COUNTERS_MAX - NR_BENCH_EVENTS - NR_PHASE_EVENTS * has_phases);
+	return 0;
+}
+
 static int prepare_job(struct job *j, const struct opt_args *args, struct err *err)
 {
 	const struct bench_opts *o = j->o;
 	const char *pattern = o->has_metric_lines ? BENCH_METRIC_PATTERN : o->each;
 	TRY(check(o, err));
 	TRY(bench_commands_init(&j->commands, &o->words, args, err));
-	TRY(counter_events_add(&j->counters.events, &j->arena, BENCH_EVENTS, err));
-	for (size_t i = 0; i < o->events.n; i++)
-		TRY(counter_events_add(&j->counters.events, &j->arena, o->events.p[i], err));
-	if (j->counters.events.n > BENCH_COUNTERS_MAX)
-		return err_set(err, -EINVAL, "-e: at most %zu events besides the default ones",
-			       BENCH_COUNTERS_MAX - NR_BENCH_EVENTS);
 	for (size_t i = 0; i < o->phases.n; i++)
 		TRY(bench_patterns_add_phase(&j->patterns, &j->arena, o->phases.p[i], err));
+	TRY(add_events(j, err));
 	if (pattern)
 		TRY(bench_patterns_add_each(&j->patterns, pattern, err));
 	if (bench_patterns_has_lines(&j->patterns) && (o->output || o->shows_output))

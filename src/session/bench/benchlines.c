@@ -52,6 +52,14 @@ bool bench_patterns_has_marks(const struct bench_patterns *p)
 	return has_kind(p, true);
 }
 
+bool bench_patterns_has_bounds(const struct bench_patterns *p)
+{
+	vec_foreach(one, p)
+		if (!one->re || one->is_boundary)
+			return true;
+	return false;
+}
+
 int bench_patterns_add_each(struct bench_patterns *p, const char *regex, struct err *err)
 {
 	struct regex *re;
@@ -74,6 +82,7 @@ void bench_lines_clear(struct bench_lines *l)
 	for (size_t i = 0; i < l->patterns->n; i++) {
 		vec_release(&l->values[i].values);
 		vec_release(&l->values[i].runs);
+		vec_release(&l->values[i].counts);
 		l->values[i] = (struct bench_values){0};
 	}
 	l->nr_unknown = 0;
@@ -130,23 +139,57 @@ static void take_number(struct bench_lines *l, struct bench_values *to, struct s
 		add_value(l, to, ns > 0 ? v * ns : v, ns > 0);
 }
 
-static void close_phase(struct bench_lines *l, size_t idx, uint64_t at_ns)
+/* A moment at which phases begin and end. */
+struct moment {
+	uint64_t at_ns;
+	bool has_counts;
+	struct counter_value counts[BENCH_COUNTERS_MAX];
+};
+
+static void moment_init(struct moment *m, const struct bench_lines *l, uint64_t at_ns)
+{
+	m->at_ns = at_ns;
+	memset(m->counts, 0, sizeof(m->counts));
+	m->has_counts = l->count && l->count(l->count_ctx, m->counts);
+}
+
+static void add_counts(struct bench_lines *l, struct bench_values *to, const struct moment *now)
+{
+	if (!to->has_start || !now->has_counts)
+		return;
+	while (to->counts.n <= l->run_idx)
+		(void)vec_add(&to->counts);
+	struct bench_counts *c = &to->counts.p[l->run_idx];
+	c->nr++;
+	for (size_t i = 0; i < BENCH_COUNTERS_MAX; i++) {
+		c->v[i].value += now->counts[i].value - to->start[i].value;
+		c->v[i].enabled_ns += now->counts[i].enabled_ns - to->start[i].enabled_ns;
+		c->v[i].running_ns += now->counts[i].running_ns - to->start[i].running_ns;
+	}
+}
+
+static void close_phase(struct bench_lines *l, size_t idx, const struct moment *now)
 {
 	struct bench_values *to = &l->values[idx];
+	uint64_t at_ns = now->at_ns;
 	if (!to->open_ns)
 		return;
+	add_counts(l, to, now);
 	to->nr_at_once += l->patterns->p[idx].is_boundary && at_ns == to->open_ns;
 	/* what a program prints last may be read after its end */
 	add_value(l, to, at_ns > to->open_ns ? (double)(at_ns - to->open_ns) : 0, true);
 	to->open_ns = 0;
 }
 
-static void begin_phase(struct bench_lines *l, size_t idx, uint64_t at_ns)
+static void begin_phase(struct bench_lines *l, size_t idx, const struct moment *now)
 {
+	struct bench_values *to = &l->values[idx];
 	for (size_t i = 0; i < l->patterns->n; i++)
 		if (i == idx || (l->patterns->p[i].is_boundary && l->patterns->p[idx].is_boundary))
-			close_phase(l, i, at_ns);
-	l->values[idx].open_ns = at_ns;
+			close_phase(l, i, now);
+	to->open_ns = now->at_ns;
+	to->has_start = now->has_counts;
+	memcpy(to->start, now->counts, sizeof(to->start));
 }
 
 static void take_line(struct bench_lines *l, uint64_t at_ns)
@@ -156,10 +199,13 @@ static void take_line(struct bench_lines *l, uint64_t at_ns)
 	struct sv rest;
 	for (size_t i = 0; i < l->patterns->n; i++) {
 		const struct bench_pattern *p = &l->patterns->p[i];
-		if (p->is_boundary && regex_match(p->re, line))
-			begin_phase(l, i, at_ns);
-		else if (!p->is_boundary && p->re && regex_capture(p->re, line, &group, &rest))
+		if (p->is_boundary && regex_match(p->re, line)) {
+			struct moment now;
+			moment_init(&now, l, at_ns);
+			begin_phase(l, i, &now);
+		} else if (!p->is_boundary && p->re && regex_capture(p->re, line, &group, &rest)) {
 			take_number(l, &l->values[i], group, rest);
+		}
 	}
 	buf_clear(&l->line);
 }
@@ -189,10 +235,11 @@ static void take_mark(struct bench_lines *l, uint64_t at_ns)
 		bool is_end = sv_eq_str(word, "end");
 		if (!is_end && !sv_eq_str(word, "begin"))
 			continue;
-		uint64_t ns = mark_time(l, sv_trim(rest), at_ns);
+		struct moment now;
+		moment_init(&now, l, mark_time(l, sv_trim(rest), at_ns));
 		is_known = true;
 		l->values[i].nr_unopened += is_end && !l->values[i].open_ns;
-		(is_end ? close_phase : begin_phase)(l, i, ns);
+		(is_end ? close_phase : begin_phase)(l, i, &now);
 	}
 	l->nr_unknown += !is_known;
 	buf_clear(&l->mark);
@@ -231,7 +278,9 @@ void bench_lines_end(struct bench_lines *l, uint64_t end_ns)
 		take_line(l, end_ns);
 	if (l->mark.n)
 		take_mark(l, end_ns);
+	struct moment end;
+	moment_init(&end, l, end_ns);
 	for (size_t i = 0; i < l->patterns->n; i++)
-		close_phase(l, i, end_ns);
+		close_phase(l, i, &end);
 	l->end_ns = end_ns;
 }

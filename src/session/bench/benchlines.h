@@ -4,7 +4,7 @@
  * A pattern with a group takes a value from each line that matches: the number is the first group, and
  * the unit is what follows it: ns, us, ms, s or min make it a time. A pattern without a group is a
  * boundary: its phase begins when such a line is read, and ends when the next line of a boundary is
- * read, or with the run; the time between is the value.
+ * read, or with the run; the time between is the value. What was counted in it is read at the same time.
  *
  * A phase without a pattern is marked by the program itself: "NAME begin" and "NAME end" (benchmarks.h).
  * It ends with its mark or with the run. A mark may be followed by its time, in seconds of
@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/text/regex.h"
 #include "base/vec.h"
+#include "model/benchrun.h"
 
 /* Execution times of blocks in the log of ethrex, in both of its forms. */
 #define BENCH_METRIC_PATTERN                                         \
@@ -52,6 +53,8 @@ int bench_patterns_add_each(struct bench_patterns *p, const char *regex, struct 
 /* Whether one reads the output; whether one is marked. */
 bool bench_patterns_has_lines(const struct bench_patterns *p);
 bool bench_patterns_has_marks(const struct bench_patterns *p);
+/* Whether the beginning and end of one are seen as they happen, so that counters can be read then. */
+bool bench_patterns_has_bounds(const struct bench_patterns *p);
 
 /* Of a pattern, in one command's output. */
 struct bench_values {
@@ -63,7 +66,14 @@ struct bench_values {
 	uint64_t nr_at_once;  /* the boundary at the end was read together with that at the start */
 	uint64_t nr_unopened; /* marks of an end without a begin */
 	uint64_t open_ns;     /* when the phase that has not ended began; 0: it has */
+	VEC(struct bench_counts)
+	counts; /* of each run, if it is a phase with boundaries or marks */
+	bool has_start;
+	struct counter_value start[BENCH_COUNTERS_MAX]; /* when it began */
 };
+
+/* Reads what the running command has been counted; false: nothing. (bench_runner_count) */
+typedef bool (*bench_count_fn)(void *ctx, struct counter_value *ret);
 
 struct bench_lines {
 	const struct bench_patterns *patterns; /* borrowed */
@@ -73,6 +83,8 @@ struct bench_lines {
 	size_t run_idx;                        /* of the values that come; the caller counts */
 	uint64_t end_ns;                       /* of the last run: no mark is earlier */
 	uint64_t nr_unknown;                   /* marks that no phase has */
+	bench_count_fn count; /* NULL: phases have no counts; the caller sets both */
+	void *count_ctx;
 };
 
 void bench_lines_init(struct bench_lines *l, const struct bench_patterns *patterns);

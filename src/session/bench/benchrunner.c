@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "base/process/fdpass.h"
 #include "base/process/stop.h"
 #include "base/sv.h"
 #include "host/limits.h"
@@ -35,6 +36,10 @@
 #define STOLEN_EVERY_NS   10000000
 #define SENDERS_POLL_MS   5
 #define PARENTS_MAX       64
+
+/* Messages of the helper. */
+static const char COUNTERS_OPEN = 'c';
+static const char ENDED = 'd';
 
 extern char **environ;
 
@@ -73,6 +78,8 @@ struct bench_runner {
 	 * kind is opened and when the last one is closed, which takes milliseconds.
 	 */
 	struct counter_fds held;
+	struct counter_fds counters; /* of the command, with io.has_counts */
+	struct counter_value counted[COUNTERS_MAX];
 	uint64_t random;
 	uint64_t stolen_ns; /* the kernel's account at the last reading */
 	uint64_t stolen_at_ns;
@@ -85,17 +92,35 @@ struct helper {
 	int fds[3];
 	int run_fds[3];
 	const char *output_path; /* opened anew for each run; NULL: fds[1] */
+	int control_fd;
+	bool has_counts;
 };
 
 /* Its stack is not that of a thread which AddressSanitizer knows. */
 #define ON_OTHER_STACK __attribute__((no_sanitize("address")))
 
-static void open_counters(struct region *g)
+/* Before the exec: assay has them when the first mark comes. */
+static void pass_counters(const struct helper *h)
 {
+	const struct counter_fds *f = &h->region->counters;
+	const struct iovec part = {(void *)(uintptr_t)&COUNTERS_OPEN, 1};
+	int fds[COUNTERS_MAX];
+	size_t n = 0;
+	for (size_t i = 0; i < COUNTERS_MAX; i++)
+		if (f->fd[i] >= 0)
+			fds[n++] = f->fd[i];
+	(void)fdpass_send(h->control_fd, &part, 1, fds, n); /* without: phases have no counts */
+}
+
+static void open_counters(const struct helper *h)
+{
+	struct region *g = h->region;
 	uint64_t start = clock_mono_ns();
 	if (counter_fds_open(&g->counters, &g->set, 0, -1, COUNTERS_INHERIT | COUNTERS_ON_EXEC,
 			     NULL))
 		counter_fds_init(&g->counters);
+	if (h->has_counts)
+		pass_counters(h);
 	(void)unshare(CLONE_FILES); /* the command has descriptors of its own from here on */
 	g->opening_ns = clock_mono_ns() - start;
 }
@@ -111,7 +136,7 @@ static int exec_command(void *ctx)
 	const int *fds = h->run_fds;
 	struct region *g = h->region;
 	g->pid = getpid();
-	open_counters(g);
+	open_counters(h);
 	for (int i = 0; i < 3 && !g->is_visible; i++)
 		if (dup2(fds[i], i) < 0) {
 			g->failure = errno;
@@ -182,9 +207,10 @@ static void run_once(struct helper *h)
 		close(fds[1]);
 }
 
-static void serve(struct helper *h, int fd) NORETURN;
-static void serve(struct helper *h, int fd)
+static void serve(struct helper *h) NORETURN;
+static void serve(struct helper *h)
 {
+	int fd = h->control_fd;
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN); /* assay decides when it ends */
@@ -200,7 +226,7 @@ static void serve(struct helper *h, int fd)
 		run_once(h);
 		if (!getrusage(RUSAGE_SELF, &own))
 			h->region->helper_bytes = (uint64_t)own.ru_maxrss * 1024;
-		if (write(fd, "d", 1) != 1)
+		if (write(fd, &ENDED, 1) != 1)
 			break;
 	}
 	_exit(0);
@@ -250,6 +276,7 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 	r->control_fd = r->output_fd = -1;
 	r->mark_pipe = MARKPIPE_INIT;
 	counter_fds_init(&r->held);
+	counter_fds_init(&r->counters);
 	r->random = clock_mono_ns() | 1;
 	r->stolen_ns = host_steal_ns();
 	r->stolen_at_ns = clock_mono_ns();
@@ -261,20 +288,21 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 	counter_fds_init(&r->region->counters);
 	if (events)
 		r->region->set.events = *events;
-	struct helper h = {.region = r->region, .fds = {-1, -1, -1}};
+	struct helper h = {.region = r->region, .fds = {-1, -1, -1}, .has_counts = io->has_counts};
 	int ends[2];
 	TRY(open_stdio(&h, r, io, err));
 	if (io->has_marks) {
 		TRY(markpipe_open(&r->mark_pipe, err));
 		TRY(marksocket_open(&r->marks, err));
 	}
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return err_sys(err, "cannot make a socket");
 	(void)fflush(NULL);
 	r->helper = fork();
 	if (r->helper == 0) {
 		close(ends[0]);
-		serve(&h, ends[1]);
+		h.control_fd = ends[1];
+		serve(&h);
 	}
 	close(ends[1]);
 	close_stdio(&h);
@@ -298,12 +326,43 @@ void bench_runner_free(struct bench_runner *r)
 	markpipe_release(&r->mark_pipe);
 	marksocket_free(r->marks);
 	counter_fds_close(&r->held);
+	counter_fds_close(&r->counters);
 	if (r->helper > 0)
 		while (waitpid(r->helper, NULL, 0) < 0 && errno == EINTR)
 			;
 	if (r->region)
 		(void)munmap(r->region, REGION_BYTES);
 	free(r);
+}
+
+/* Those of the last run are closed before the next one, so that this takes no time of it. */
+static void close_counters(struct bench_runner *r)
+{
+	counter_fds_close(&r->counters);
+	counter_fds_init(&r->counters);
+	memset(r->counted, 0, sizeof(r->counted));
+}
+
+static void take_counters(struct bench_runner *r, const int *fds)
+{
+	const struct counter_fds *of_helper = &r->region->counters;
+	size_t n = 0;
+	close_counters(r);
+	for (size_t i = 0; i < COUNTERS_MAX; i++)
+		if (of_helper->fd[i] >= 0)
+			r->counters.fd[i] = fds[n++];
+	memcpy(r->counters.id, of_helper->id, sizeof(r->counters.id));
+}
+
+bool bench_runner_count(struct bench_runner *r, struct counter_value *ret)
+{
+	bool has_any = false;
+	for (size_t i = 0; i < COUNTERS_MAX; i++)
+		has_any |= r->counters.fd[i] >= 0;
+	if (has_any)
+		counter_fds_read(&r->counters, &r->region->set, r->counted);
+	memcpy(ret, r->counted, r->region->set.events.n * sizeof(*ret));
+	return has_any;
 }
 
 const struct counter_set *bench_runner_counters(const struct bench_runner *r)
@@ -446,6 +505,17 @@ static int drain(struct reader *d, struct err *err)
 	return d->r->marks ? marksocket_drain(d->r->marks, 0, has_pid, d, &marks, err) : 0;
 }
 
+/* What the helper says; *ret: ENDED, COUNTERS_OPEN. */
+static int take_message(struct bench_runner *r, char *ret, struct err *err)
+{
+	int fds[COUNTERS_MAX];
+	if (fdpass_receive(r->control_fd, ret, 1, fds, COUNTERS_MAX) != 1)
+		return err_set(err, -EPIPE, "the process that starts commands has ended");
+	if (*ret == COUNTERS_OPEN)
+		take_counters(r, fds);
+	return 0;
+}
+
 /* Waits for the end of the run; -EINTR: after a stop request, and the command has ended. */
 static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct err *err)
 {
@@ -462,6 +532,9 @@ static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct e
 		int timeout_ms = has_senders ? SENDERS_POLL_MS : stopped_ns ? 100 : -1;
 		if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR)
 			return err_sys(err, "cannot wait for the command");
+		char message = 0;
+		if (fds[0].revents)
+			TRY(take_message(r, &message, err));
 		TRY(drain(&d, err));
 		if (fds[2].revents)
 			stop_drain();
@@ -473,12 +546,8 @@ static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct e
 				(void)kill(pid, is_late ? SIGKILL : SIGTERM);
 			stopped_ns = stopped_ns ? stopped_ns : clock_mono_ns();
 		}
-		if (!fds[0].revents)
+		if (message != ENDED)
 			continue;
-		char c;
-		if (read(r->control_fd, &c, 1) != 1)
-			return err_set(err, -EPIPE, "the process that starts commands has ended");
-		TRY(drain(&d, err));
 		return stop_count() ? err_set(err, -EINTR, "interrupted") : 0;
 	}
 }
@@ -556,6 +625,7 @@ int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
 {
 	struct region *g = r->region;
 	TRY(prepare(r, argv, flags, iteration, err));
+	close_counters(r);
 	if (write(r->control_fd, "g", 1) != 1)
 		return err_sys(err, "cannot reach the process that starts commands");
 	TRY(await(r, sink, ctx, err));

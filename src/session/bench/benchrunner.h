@@ -8,6 +8,7 @@
  * nothing of the helper's; the time that takes is subtracted:
  *
  *	assay ──'g'──> helper ──vfork, exec──> command
+ *	      <──'c'─────────── counters ─────      only if assay reads them during runs
  *	      <──'d'──        <──wait4────────
  *
  * The helper itself has about 2 MB; a command that stays below has this bound as its peak, and
@@ -38,6 +39,7 @@ struct bench_stdio {
 	const char *output_path;
 	bool has_errors; /* standard error is that of assay even if output is not */
 	bool has_marks;  /* commands mark their phases, by the pipe $ASSAY_MARKS or assay mark */
+	bool has_counts; /* bench_runner_count is called during runs */
 };
 
 /*
@@ -71,6 +73,12 @@ typedef void (*bench_sink_fn)(void *ctx, const struct bench_piece *piece);
 int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
 		     const char *iteration, bench_sink_fn sink, void *ctx,
 		     struct bench_run *ret_run, struct err *err);
+
+/*
+ * What the command of the current or last run has been counted so far, in the order of the events; with
+ * io.has_counts, from a sink or between two runs. False: nothing is counted.
+ */
+bool bench_runner_count(struct bench_runner *r, struct counter_value *ret);
 
 /* The events, with what this machine can count of them. Borrowed. */
 const struct counter_set *bench_runner_counters(const struct bench_runner *r);

@@ -274,6 +274,39 @@ TEST(bench_phases_by_mark_last_from_begin_to_end_and_may_overlap)
 	CHECK(!p.lines.nr_unknown);
 }
 
+static bool count_hundreds(void *ctx, struct counter_value *ret)
+{
+	size_t *nr = ctx;
+	ret[1] = (struct counter_value){(double)(100 * ++*nr), *nr, *nr};
+	return *nr != 3; /* one reading fails */
+}
+
+TEST(bench_phases_have_what_was_counted_from_begin_to_end_in_each_run)
+{
+	CLEANUP(printed_release) struct printed p = {0};
+	size_t nr = 0;
+	add_phase(&p, "a");
+	add_phase(&p, "b=^b");
+	add_phase(&p, "c=c ([0-9]+)");
+	bench_lines_init(&p.lines, &p.patterns);
+	p.lines.count = count_hundreds;
+	p.lines.count_ctx = &nr;
+	const struct bench_values *v = p.lines.values;
+	add_mark(&p, "a begin\na end\na begin\n", 100); /* the third is not read */
+	bench_lines_end(&p.lines, 200);
+	p.lines.run_idx = 2;
+	add_line(&p, "b\nc 7 s\n", 300);
+	add_mark(&p, "a begin\n", 400);
+	add_mark(&p, "a end\na begin\na end\n", 500);
+	bench_lines_end(&p.lines, 600);
+	CHECK(v[0].counts.n == 3 && v[0].counts.p[0].nr == 1 && !v[0].counts.p[1].nr);
+	CHECK(v[0].counts.p[0].v[1].value == 100 && v[0].counts.p[0].v[1].running_ns == 1);
+	CHECK(v[0].counts.p[2].nr == 2 && v[0].counts.p[2].v[1].value == 200);
+	CHECK(v[1].counts.n == 3 && v[1].counts.p[2].v[1].value == 500 && !v[2].counts.n);
+	bench_lines_clear(&p.lines);
+	CHECK(!v[0].counts.n && !v[1].counts.n);
+}
+
 TEST(bench_marks_have_their_own_time_if_it_can_be_one_of_the_run)
 {
 	CLEANUP(printed_release) struct printed p = {0};
@@ -308,6 +341,46 @@ TEST(bench_commands_send_marks_through_a_pipe_that_does_not_remain)
 	CHECK(!strncmp(buf_str(&marks), "run begin\n/", 11));
 	buf_add(&path, marks.p + 10, marks.n - 11);
 	CHECK(access(buf_str(&path), F_OK) == -1 && errno == ENOENT);
+}
+
+struct faults {
+	struct bench_runner *r;
+	double at[8];
+	size_t n;
+};
+
+static void count_faults(void *ctx, const struct bench_piece *piece)
+{
+	struct faults *f = ctx;
+	struct counter_value v[COUNTERS_MAX];
+	CHECK(piece->is_mark && f->n < ARRAY_LEN(f->at) && bench_runner_count(f->r, v));
+	f->at[f->n++] = v[0].value;
+}
+
+TEST(bench_counters_are_read_while_the_command_runs)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = NULL;
+	struct counter_events events = {0};
+	struct counter_value v[COUNTERS_MAX];
+	struct bench_run run;
+	CHECK(!counter_events_add(&events, &a, "page-faults", NULL));
+	CHECK(!bench_runner_new(&r, &(struct bench_stdio){.has_marks = true, .has_counts = true},
+				&events, NULL));
+	if (bench_runner_counters(r)->state[0])
+		tap_skip("page faults cannot be counted");
+	CHECK(!bench_runner_count(r, v));
+	for (int i = 0; i < 2; i++) { /* the second run has its own counters */
+		struct faults f = {.r = r};
+		CHECK(!run_shell(r,
+				 "echo a begin > $ASSAY_MARKS\n"
+				 "dd if=/dev/zero of=/dev/null bs=8M count=1 2>&1\n"
+				 "echo a end > $ASSAY_MARKS; sh -c :",
+				 count_faults, &f, &run));
+		CHECK(bench_runner_count(r, v));
+		CHECK(f.n >= 1 && f.at[0] > 0 && f.at[0] <= f.at[f.n - 1]);
+		CHECK(f.at[f.n - 1] <= v[0].value && v[0].value == run.counters[0].value);
+	}
 }
 
 TEST(bench_blocks_have_two_runs_of_each_command)
