@@ -238,7 +238,7 @@ const char *report_unnamed(struct arena *a, const struct report *r)
 	if (!(f->unnamed > 0))
 		return NULL;
 	double pct = 100 * f->unnamed / f->all;
-	return arena_fmt(a, "unsymbolized frames: %s %% by weight%s%s",
+	return arena_fmt(a, "unsymbolized frames: %s %% of all frames, by weight%s%s",
 			 pct < 0.1 ? "<0.1" : num_pct(pct).s, f->module ? ", most in " : "",
 			 f->module ? f->module : "");
 }

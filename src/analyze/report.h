@@ -295,7 +295,7 @@ void report_add_text_column(struct report *r, struct report_table *t,
 			    const struct report_column *column, const char *const *texts);
 /* Adds a row to a table whose columns are all text: one string for each column. */
 void report_add_texts(struct report *r, struct report_table *t, ...);
-/* Returns "unsymbolized frames: 76 % by weight, most in libfoo.so"; NULL: all have a name. */
+/* Returns "unsymbolized frames: 76 % of all frames, by weight, most in libfoo.so"; NULL: all have a name. */
 const char *report_unnamed(struct arena *a, const struct report *r);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 /* Adds a note that answers the view's question: where the time or the memory goes. */

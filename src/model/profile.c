@@ -560,9 +560,15 @@ static enum loss_kind unsym_reason(const struct profile *p, stack_id stack)
 	return is_start_only ? LOSS_UNSYM_STRIPPED : 0;
 }
 
+static bool is_uncounted(enum table_id id)
+{
+	return table_kind(id)->is_derived || id == TABLE_ALLOCATED;
+}
+
 /*
  * Counts the unsymbolized samples. Done when the profile is sealed, as symbolization comes after
- * the samples.
+ * the samples. The leaf of an allocation may be in the allocator, whose name does not matter: heap
+ * pages give the share of unsymbolized allocating functions.
  */
 static void count_unsymbolized(struct profile *p)
 {
@@ -573,7 +579,7 @@ static void count_unsymbolized(struct profile *p)
 	for (size_t i = 1; i < p->stacks.n; i++)
 		reasons[i] = (uint8_t)unsym_reason(p, (stack_id)i);
 	vec_foreach(t, &p->tables)
-		for (size_t i = 0; i < t->n && !table_kind(t->id)->is_derived; i++)
+		for (size_t i = 0; i < t->n && !is_uncounted(t->id); i++)
 			if (reasons[t->stack[i]])
 				p->losses.nr[reasons[t->stack[i]]] +=
 					(uint64_t)t->values[i * t->nr_columns];

@@ -219,7 +219,8 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	add_loss(to, "lost", lost, seen);
 	add_loss(to, "stacks truncated", truncated, seen);
 	if (unnamed || !(s->r->frames.unnamed > 0))
-		add_loss(to, unnamed ? "unsymbolized leaves" : "unsymbolized", unnamed, seen);
+		add_loss(to, unnamed ? "innermost frames unsymbolized" : "unsymbolized", unnamed,
+			 seen);
 	if (l->nr[LOSS_THROTTLED])
 		add_loss(to, "times throttled", l->nr[LOSS_THROTTLED], 0);
 	add_part(to, buf_str(&beside));

@@ -173,8 +173,11 @@ bool text_add_loss_summary(struct buf *to, const struct report *r)
 			buf_add_str(to,
 				    r->nr_samples ? "; losses: not recorded by this input" : "");
 		else if (!other.n)
-			buf_addf(to, "; no losses%s%s", r->is_incomplete ? " in what was read" : "",
-				 has_less ? "; unsymbolized or truncated: below 1 %" : "");
+			buf_addf(
+				to, "; no losses%s%s", r->is_incomplete ? " in what was read" : "",
+				has_less
+					? "; truncated or unsymbolized: below 1 % of events and of frames"
+					: "");
 	}
 	if (other.n)
 		buf_addf(to, "%s%s", to->n ? "; " : "", buf_str(&other));

@@ -51,10 +51,9 @@ NUMBER(steal_pct)
 				   : (double)NAN;
 }
 
-static double loss_pct(const struct measures *m, uint64_t nr)
+static double pct_of_nr(uint64_t nr, uint64_t all)
 {
-	uint64_t seen = m->p->losses.nr[LOSS_SEEN];
-	return seen ? 100 * (double)nr / (double)seen : (double)NAN;
+	return all ? 100 * (double)nr / (double)all : (double)NAN;
 }
 
 NUMBER(lost_pct)
@@ -62,17 +61,18 @@ NUMBER(lost_pct)
 	uint64_t nr = 0;
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		nr += loss_class(k) == LOSS_CLASS_LOST ? m->p->losses.nr[k] : 0;
-	return loss_pct(m, nr);
+	return pct_of_nr(nr, m->p->losses.nr[LOSS_SEEN]);
 }
 
+/* Of what was written, as on the pages. */
 NUMBER(unsymbolized_pct)
 {
-	return loss_pct(m, losses_unsymbolized(&m->p->losses));
+	return pct_of_nr(losses_unsymbolized(&m->p->losses), m->p->losses.nr[LOSS_WRITTEN]);
 }
 
 NUMBER(truncated_pct)
 {
-	return loss_pct(m, losses_truncated(&m->p->losses));
+	return pct_of_nr(losses_truncated(&m->p->losses), m->p->losses.nr[LOSS_WRITTEN]);
 }
 
 TEXT(kernel)
@@ -187,9 +187,9 @@ static const struct measure rows[] = {
 	{"steal.pct", FORMULA_PERCENT, "time of all CPUs", "CPU time taken by the hypervisor",
 	 .number = steal_pct},
 	{"lost.pct", FORMULA_PERCENT, "samples", "samples that were lost", .number = lost_pct},
-	{"unsymbolized.pct", FORMULA_PERCENT, "samples", "samples whose function has no name",
-	 .number = unsymbolized_pct},
-	{"truncated.pct", FORMULA_PERCENT, "samples", "samples whose stack is cut off",
+	{"unsymbolized.pct", FORMULA_PERCENT, "events",
+	 "events whose innermost frame is unsymbolized", .number = unsymbolized_pct},
+	{"truncated.pct", FORMULA_PERCENT, "events", "events whose stack is truncated",
 	 .number = truncated_pct},
 	{"samples.exist", FORMULA_PLAIN, NULL, "1: CPU samples were recorded",
 	 .number = has_samples},

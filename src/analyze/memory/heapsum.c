@@ -472,7 +472,7 @@ static void note_unsymbolized(struct report *r, const struct selection *sel)
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (100 * by_kind[k] >= sel->weight)
 			buf_addf(&why, "%s%s", why.n ? ", " : ": ", loss_text(k));
-	report_note(r, "%s %% of the total shown belongs to unsymbolized functions%s",
+	report_note(r, "%s %% of the total shown was allocated by unsymbolized functions%s",
 		    num_pct(view_pct(nameless, sel->weight)).s, buf_str(&why));
 }
 

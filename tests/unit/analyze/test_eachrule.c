@@ -523,6 +523,7 @@ static enum diagnosis_state state_on(const struct form *f, int is_well, const ch
 	profile_seal(p);
 	if (f->loss) {
 		p->losses.nr[LOSS_SEEN] = 1000;
+		p->losses.nr[LOSS_WRITTEN] = 1000;
 		p->losses.nr[f->loss] = f->pct_of_loss * 10;
 	}
 	CLEANUP(measures_free_p)

@@ -137,7 +137,8 @@ TEST(views_count_frames_without_a_name_by_weight)
 	CHECK_U64((uint64_t)r->frames.all, 2 * 50 + 3 * 150);
 	CHECK_U64((uint64_t)r->frames.unnamed, 150);
 	CHECK_U64(losses_unsymbolized(&r->losses), 0); /* all leaves have names */
-	CHECK_STR(report_unnamed(&a, r), "unsymbolized frames: 27.3 % by weight, most in x");
+	CHECK_STR(report_unnamed(&a, r),
+		  "unsymbolized frames: 27.3 % of all frames, by weight, most in x");
 }
 
 TEST(views_do_not_count_idle_cpus_as_in_use)

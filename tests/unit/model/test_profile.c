@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/select/window.h"
 #include "model/profile.h"
+#include "model/tables.h"
 
 #include "tap.h"
 
@@ -81,6 +82,10 @@ TEST(profile_seal_counts_unsymbolized_samples_by_cause)
 	add_samples(p, table, root, jit, 13);
 	/* An unsymbolized caller does not count: the leaf has a symbol. */
 	add_samples(p, table, profile_stack(p, 0, jit), named, 17);
+	/* The leaf of an allocation may be in the allocator, whose name does not matter. */
+	int64_t values[TABLE_COLUMNS_MAX] = {19};
+	profile_sample(p, tables_add(p, TABLE_ALLOCATED, 0), 0, profile_stack(p, root, jit), 0, -1,
+		       values);
 	p->losses.nr[LOSS_UNSYM_JIT] = 99; /* set by a reader: is replaced, not added to */
 	profile_seal(p);
 	CHECK_U64(p->losses.nr[LOSS_UNSYM_STRIPPED], 7);
