@@ -217,8 +217,11 @@ static void add_missing(struct buf *to, const struct selection *sel, uint64_t we
 	double pct = view_pct(weight, sel->weight);
 	if (pct < NOTED_PCT)
 		return;
-	buf_addf(to, "%s%s %% of the %s %s: ", to->n ? "; " : "", num_pct(pct).s, view_amount(sel),
-		 text);
+	if (view_has_shares(sel))
+		buf_addf(to, "%s%s %%", to->n ? "; " : "", num_pct(pct).s);
+	else
+		buf_addf(to, "%sa part", to->n ? "; " : "");
+	buf_addf(to, " of the %s %s: ", view_amount(sel), text);
 	add_text(to, remedy, pid);
 }
 

@@ -202,6 +202,17 @@ static const char *most_by(struct measures *m, enum heap_sum_id of)
 	return most ? measures_name(m, heapframe_name(m->p, &most->frame)) : NULL;
 }
 
+/* "most (62 %)", without a percentage if the samples are too few for one. */
+static const char *most_share(struct measures *m, enum heap_sum_id of)
+{
+	double pct = most_pct(m, of);
+	if (isnan(pct))
+		return NULL;
+	if (!heapfigures_has_shares(m->heap->f))
+		return "the largest part (few samples)";
+	return arena_fmt(&m->a, "%s (%s %%)", view_most(pct), num_double(pct, 0).s);
+}
+
 static enum heap_sum_id answer_of(struct measures *m)
 {
 	const struct heapmeasures *h = heap_of(m);
@@ -223,9 +234,9 @@ NUMBER(held_pct)
 	return most_pct(m, answer_of(m));
 }
 
-TEXT(held_most)
+TEXT(held_share)
 {
-	return view_most(held_pct(m));
+	return most_share(m, answer_of(m));
 }
 
 TEXT(held_by)
@@ -257,9 +268,9 @@ NUMBER(allocated_pct)
 	return most_pct(m, HEAP_SUM_ALLOCATED);
 }
 
-TEXT(allocated_most)
+TEXT(allocated_share)
 {
-	return view_most(allocated_pct(m));
+	return most_share(m, HEAP_SUM_ALLOCATED);
 }
 
 TEXT(allocated_by)
@@ -271,8 +282,8 @@ NUMBER(temporary_pct)
 {
 	const struct heap_sum *all = sum_of(m, HEAP_SUM_ALLOCATED);
 	const struct heap_sum *part = sum_of(m, HEAP_SUM_TEMPORARY);
-	return all && all->nr > 0 ? view_pct((uint64_t)MAX(part->nr, 0), (uint64_t)all->nr)
-				  : (double)NAN;
+	bool has_shares = all && all->nr > 0 && heapfigures_has_shares(m->heap->f);
+	return has_shares ? view_pct((uint64_t)MAX(part->nr, 0), (uint64_t)all->nr) : (double)NAN;
 }
 
 TEXT(temporary_by)
@@ -345,16 +356,16 @@ static const struct measure heap_rows[] = {
 	 "bytes of the blocks that were live at the end, or at the peak", .number = held_bytes},
 	{"heap.top.pct", FORMULA_PERCENT, "these bytes", "of the function with most of them",
 	 .number = held_pct},
-	{"heap.top.most", FORMULA_TEXT, NULL, "\"most\" or \"the largest part\"",
-	 .text = held_most},
+	{"heap.top.share", FORMULA_TEXT, NULL, "\"most (62 %)\" or \"the largest part (31 %)\"",
+	 .text = held_share},
 	{"heap.top.by", FORMULA_TEXT, NULL, "that function", .text = held_by},
 	{"allocated.bytes", FORMULA_BYTES, NULL, "bytes allocated", .number = allocated_bytes},
 	{"allocated.rate", FORMULA_BYTES, NULL, "bytes allocated a second",
 	 .number = allocated_rate},
 	{"allocated.top.pct", FORMULA_PERCENT, "allocated bytes", "of the function with most",
 	 .number = allocated_pct},
-	{"allocated.top.most", FORMULA_TEXT, NULL, "\"most\" or \"the largest part\"",
-	 .text = allocated_most},
+	{"allocated.top.share", FORMULA_TEXT, NULL,
+	 "\"most (62 %)\" or \"the largest part (31 %)\"", .text = allocated_share},
 	{"allocated.top.by", FORMULA_TEXT, NULL, "that function", .text = allocated_by},
 	{"allocations.rate", FORMULA_COUNT, NULL, "allocations a second",
 	 .number = allocations_rate},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/memory/heapweights.h"
+#include "analyze/view.h"
 #include "base/stat.h"
 #include "model/heap.h"
 #include "model/heapcalibrate.h"
@@ -315,6 +316,14 @@ enum heap_sum_id heapfigures_main_sum(const struct heapfigures *f)
 	if (w == HEAP_WEIGHT_LIVE && f->total.of[HEAP_SUM_LIVE].bytes > 0)
 		return HEAP_SUM_LIVE;
 	return f->total.of[HEAP_SUM_ALLOCATED].bytes > 0 ? HEAP_SUM_ALLOCATED : HEAP_SUM_LIVE;
+}
+
+/* Shares have no intervals of their own. Estimates that are sure for 5 % need no word. */
+bool heapfigures_has_shares(const struct heapfigures *f)
+{
+	const struct heap_sum *main = &f->total.of[heapfigures_main_sum(f)];
+	return f->nr_samples <= 0 || f->nr_samples >= VIEW_FEW_SAMPLES ||
+	       stat_estimate_error((double)main->bytes, main->variance) * 20 < (double)main->bytes;
 }
 
 /* Callees of a function differ: the one of most bytes is shown. */

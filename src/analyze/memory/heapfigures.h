@@ -108,6 +108,8 @@ void heapfigures_release(struct heapfigures *f);
 
 /* The weight to sort by: peak for launched programs, else live, as on the rest of the page. */
 enum heap_sum_id heapfigures_main_sum(const struct heapfigures *f);
+/* Whether shares are exact enough to be percentages. */
+bool heapfigures_has_shares(const struct heapfigures *f);
 /* Sorts by one of the sums (bytes or number), largest first; stable. */
 void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number);
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);

@@ -351,14 +351,10 @@ static void note_not_sampled(const struct page *g)
 			    "bytes are exact, their call stacks and frees are not known");
 }
 
-/* Shares have no intervals of their own. Estimates that are sure for 5 % need no word. */
 static void note_few_samples(struct report *r, const struct heapfigures *f)
 {
-	const struct heap_sum *main = &f->total.of[heapfigures_main_sum(f)];
-	double error = stat_estimate_error((double)main->bytes, main->variance);
 	bool is_recorded = heap_sampling_bytes(f->p) && !profile_get_fact(f->p, FACT_HEAP_DUMP);
-	if (f->nr_samples <= 0 || f->nr_samples >= VIEW_FEW_SAMPLES ||
-	    error * 20 < (double)main->bytes)
+	if (heapfigures_has_shares(f))
 		return;
 	report_note(r,
 		    "only %s for all allocations that were not recorded, too few for "
