@@ -101,7 +101,7 @@ struct report_table {
 	bool is_ranked; /* rows are in the order of @rank_by, a percentage; pages leave out those of 0.00 */
 	size_t rank_by;
 	size_t nr_first; /* rows that a page has before other tables have more than a few; 0: a few */
-	size_t nr_kept; /* first rows that CUT_LEAST keeps, whatever they weigh, and the largest */
+	uint64_t kept; /* bits of rows that findings name: pages have them, CUT_LEAST keeps them */
 	enum report_cut cut;
 	size_t cut_by;  /* a column: of which CUT_EVERY keeps the peak, CUT_LEAST the largest */
 	bool has_other; /* the last row, but for the total, is the sum of the rows that were cut */

@@ -74,6 +74,8 @@ static void share_room(const struct report *r, struct counts *of, size_t nr_line
 			const struct report_table *t = &r->tables.p[i];
 			size_t most = i ? rounds[k].other : rounds[k].first;
 			size_t first = k || !is_short ? t->nr_first : 0;
+			if (t->kept) /* and the largest, if no finding names it */
+				first = MAX(first, (size_t)__builtin_popcountll(t->kept) + 1);
 			size_t want = MIN(MAX(most, first), of[i].nr_items);
 			size_t head = of[i].is_shown ? 0 : TABLE_LINES + t->has_total;
 			/* a table without rows takes a line that says so */
@@ -120,17 +122,22 @@ static size_t thin(const struct report_table *t, size_t *rows, size_t n, size_t 
 	return max;
 }
 
-/* Keeps the first rows that always are, and those with the largest values, in the order of the table. */
+static bool is_kept(const struct report_table *t, size_t row)
+{
+	return row < 64 && t->kept >> row & 1;
+}
+
+/* Keeps the rows that findings name, and those with the largest values, in the order of the table. */
 static size_t keep_largest(const struct report_table *t, size_t *rows, size_t n, size_t max)
 {
-	size_t kept = 0;
-	while (kept < n && rows[kept] < t->nr_kept && kept + 1 < max)
-		kept++;
 	for (; n > max; n--) {
-		size_t least = kept;
-		for (size_t i = kept + 1; i < n; i++)
-			if (weight_of(t, rows[i]) < weight_of(t, rows[least]))
+		size_t least = 0;
+		for (size_t i = 1; i < n; i++) {
+			int less_kept = is_kept(t, rows[least]) - is_kept(t, rows[i]);
+			if (less_kept > 0 ||
+			    (!less_kept && weight_of(t, rows[i]) < weight_of(t, rows[least])))
 				least = i;
+		}
 		memmove(&rows[least], &rows[least + 1], (n - least - 1) * sizeof(*rows));
 	}
 	return n;

@@ -10,7 +10,8 @@
 
 #define CLOSES_PCT     0.5 /* a sum within this of 100 % needs no column */
 #define REASON_COLUMNS 5
-#define REASONS_AT     5                 /* columns before the reasons */
+#define REASONS_AT     5 /* columns before the reasons */
+#define NAMED_PCT      10.0
 #define SHORT_NS       (100 * NS_PER_MS) /* threads younger than this are not checked */
 
 static double nan_cell(void)
@@ -150,6 +151,21 @@ static void add_rest(struct report *r, struct report_table *t, const struct brea
 			100 + off);
 }
 
+/*
+ * Findings name reasons of 10 % of non-idle thread time or more, of which the run queue has two rows, and
+ * compare them with the time on CPU. The rows are those before the idle waits.
+ */
+static void keep_named(struct report_table *t, bool has_on_cpu, const struct breakdown *l)
+{
+	double least_ns = NAMED_PCT / 2 / 100 *
+			  (double)(breakdown_sum_ns(&l->total) - breakdown_idle_ns(&l->total));
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		double ns = (double)t->cells[i * t->nr_columns].u;
+		if ((!i && has_on_cpu) || ns >= least_ns)
+			t->kept |= 1ull << i;
+	}
+}
+
 void breakdown_report(struct report *r, const struct breakdown *l)
 {
 	const struct breakdown_row *total = &l->total;
@@ -180,8 +196,8 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 	for (size_t i = 0; i < ARRAY_LEN(first); i++)
 		if (first[i]->ns || first[i]->nr)
 			add_line(r, t, l, first[i]);
-	t->nr_kept = ran.ns || ran.nr; /* time on CPU is what all others are compared with */
 	add_reasons(r, t, l, false);
+	keep_named(t, ran.ns || ran.nr, l);
 	add_reasons(r, t, l, true);
 	add_rest(r, t, l);
 	t->has_total = true;

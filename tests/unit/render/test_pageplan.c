@@ -74,17 +74,30 @@ static struct report *tables_of(size_t nr, size_t rows)
 	return r;
 }
 
-/* Time on CPU, beside the longest waits. */
-TEST(page_keeps_the_first_row_where_the_table_says_so)
+/* Time on CPU, and waits that findings name, beside the longest ones. */
+TEST(page_keeps_the_rows_that_findings_name)
 {
 	CLEANUP(report_free_p) struct report *r = tables_of(1, 20);
 	CLEANUP(pageplan_release) struct pageplan plan;
 	r->tables.p[0].cut = CUT_LEAST;
-	r->tables.p[0].nr_kept = 1;
+	r->tables.p[0].kept = 1 | 1 << 5;
 	pageplan_make(&plan, r, 6, PLAN_UNLIMITED);
 	CHECK_U64(plan.tables[0].nr_rows, 3);
 	CHECK_U64(plan.tables[0].rows[0], 0);
-	CHECK_U64(plan.tables[0].rows[1], 18);
+	CHECK_U64(plan.tables[0].rows[1], 5);
+	CHECK_U64(plan.tables[0].rows[2], 19);
+}
+
+TEST(a_short_page_has_all_rows_that_findings_name_and_the_largest)
+{
+	CLEANUP(report_free_p) struct report *r = tables_of(1, 20);
+	CLEANUP(pageplan_release) struct pageplan plan;
+	r->tables.p[0].cut = CUT_LEAST;
+	r->tables.p[0].kept = 0x1f;
+	pageplan_make(&plan, r, 16, 6);
+	CHECK_U64(plan.tables[0].nr_rows, 6);
+	CHECK_U64(plan.tables[0].rows[4], 4);
+	CHECK_U64(plan.tables[0].rows[5], 19);
 }
 
 TEST(a_short_page_has_one_more_table_rather_than_more_rows_of_another)
