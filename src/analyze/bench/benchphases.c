@@ -5,8 +5,11 @@
 #include <math.h>
 
 #include "analyze/bench/benchcounters.h"
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/sv.h"
 #include "base/text/num.h"
+#include "base/text/suggest.h"
 
 #define SHARE_SLACK_PCT 0.5 /* printed times are rounded */
 
@@ -59,6 +62,43 @@ double bench_phase_share(const struct bench_data *d, size_t subject, size_t phas
 	return 100 * stat_mean(part, nr) * (double)nr / all;
 }
 
+static void add_marks(struct buf *to, const struct bench_subject_data *s)
+{
+	for (size_t i = 0; i < s->nr_unknown_names; i++)
+		buf_addf(to, "%s'%s'", i ? ", " : "", s->unknown_marks[i]);
+}
+
+/* Of a mark without "begin" or "end" and its time. */
+static struct sv name_of_mark(const char *mark)
+{
+	static const char *const ends[] = {" begin", " end"};
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		const char *end = strstr(mark, ends[i]);
+		if (end)
+			return sv_from(mark, (size_t)(end - mark));
+	}
+	return sv_from_str(mark);
+}
+
+/* "; its marks are 'laod begin', 'laod end'; did you mean --phase laod?" */
+static const char *seen_marks(struct arena *a, const struct bench_data *d, size_t phase)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct suggest near = suggest_for(sv_from_str(d->phases[phase].name));
+	for (size_t i = 0; i < d->nr_subjects; i++) {
+		const struct bench_subject_data *s = &d->subjects[i];
+		for (size_t k = 0; k < s->nr_unknown_names; k++)
+			suggest_offer(&near, name_of_mark(s->unknown_marks[k]));
+		if (s->nr_unknown_names && !text.n) {
+			buf_addf(&text, "; marks of '%s' that are no phase: ", s->name);
+			add_marks(&text, s);
+		}
+	}
+	if (near.best.n)
+		buf_addf(&text, "; did you mean --phase '%.*s'?", SV_ARGS(near.best));
+	return arena_strndup(a, buf_str(&text), text.n);
+}
+
 const char *bench_phases_invalid(struct arena *a, const struct bench_data *d)
 {
 	for (size_t k = 0; k < d->nr_phases; k++) {
@@ -72,10 +112,13 @@ const char *bench_phases_invalid(struct arena *a, const struct bench_data *d)
 						 "of time (ns, us, ms, s, min) behind it",
 						 d->phases[k].name, d->subjects[i].name);
 		}
+		if (!nr && d->phases[k].function)
+			return arena_fmt(a, "phase '%s': no run calls '%s'", d->phases[k].name,
+					 d->phases[k].function);
 		if (!nr)
 			return d->phases[k].is_marked
-				       ? arena_fmt(a, "no run has the mark '%s begin'",
-						   d->phases[k].name)
+				       ? arena_fmt(a, "no run has the mark '%s begin'%s",
+						   d->phases[k].name, seen_marks(a, d, k))
 				       : arena_fmt(a, "no line of a run matches the phase '%s'",
 						   d->phases[k].name);
 	}
@@ -209,8 +252,27 @@ static void add_changes(struct report *r, const struct bench_data *d)
 		}
 }
 
+static void add_ends_note(struct report *r, const struct bench_phase *phase, const char *name,
+			  uint64_t nr)
+{
+	if (phase->function)
+		report_note(r,
+			    "%s of '%s' ended in the phase '%s', which lasts to the exit then: in "
+			    "'%s', or after it was left by an exception or longjmp",
+			    num_noun(nr, "runs").s, name, phase->name, phase->function);
+	else
+		report_note(r,
+			    "%s of '%s' did not mark '%s end': the phase lasts to the exit there",
+			    num_noun(nr, "runs").s, name, phase->name);
+}
+
 static void add_notes(struct report *r, const struct bench_data *d)
 {
+	if (d->nr_lost_hits)
+		report_note(r,
+			    "%s of the functions of phases were lost, as too many came at once: "
+			    "these phases are wrong",
+			    num_noun(d->nr_lost_hits, "calls").s);
 	for (size_t i = 0; i < d->nr_subjects; i++) {
 		const struct bench_subject_data *s = &d->subjects[i];
 		uint64_t nr_at_once = 0;
@@ -218,20 +280,27 @@ static void add_notes(struct report *r, const struct bench_data *d)
 		for (size_t k = 0; k < d->nr_phases; k++) {
 			nr_at_once += s->phases[k].nr_at_once;
 			nr += s->phases[k].n;
+			if (s->phases[k].nr_unended)
+				add_ends_note(r, &d->phases[k], s->name, s->phases[k].nr_unended);
 			if (!s->phases[k].n)
 				report_note(r, "'%s' %s the phase '%s'", s->name,
-					    d->phases[k].is_marked ? "does not mark"
-								   : "prints no line that matches",
+					    d->phases[k].function ? "calls no function of"
+					    : d->phases[k].is_marked
+						    ? "does not mark"
+						    : "prints no line that matches",
 					    d->phases[k].name);
 			if (s->phases[k].nr_unopened)
 				report_note(r, "'%s' marks %s of the phase '%s' without its begin",
 					    s->name, num_noun(s->phases[k].nr_unopened, "ends").s,
 					    d->phases[k].name);
 		}
+		CLEANUP(buf_release) struct buf marks = {0};
+		add_marks(&marks, s);
 		if (s->nr_unknown_marks)
-			report_note(r, "%s of '%s' %s not NAME begin or NAME end of a --phase NAME",
-				    num_noun(s->nr_unknown_marks, "marks").s, s->name,
-				    s->nr_unknown_marks == 1 ? "is" : "are");
+			report_note(
+				r, "%s of '%s' %s not NAME begin or NAME end of a --phase NAME: %s",
+				num_noun(s->nr_unknown_marks, "marks").s, s->name,
+				s->nr_unknown_marks == 1 ? "is" : "are", buf_str(&marks));
 		if (2 * nr_at_once >= MAX(nr, (uint64_t)1))
 			report_note(
 				r,

@@ -20,6 +20,7 @@ struct bench_printed {
 	bool has_plain;                    /* numbers without a unit of time */
 	uint64_t nr_at_once;               /* phases whose start and end were read together */
 	uint64_t nr_unopened;              /* marks of an end without a begin */
+	uint64_t nr_unended;               /* runs that ended in a phase with marks */
 	const struct bench_counts *counts; /* of each run; runs from nr_counts on have none */
 	size_t nr_counts;
 };
@@ -35,12 +36,15 @@ struct bench_subject_data {
 	const struct bench_session *baseline; /* NULL: none */
 	struct bench_printed each;
 	uint64_t nr_unknown_marks;
+	const char *const *unknown_marks; /* some of them, each once */
+	size_t nr_unknown_names;
 	const struct bench_printed *phases; /* bench_data.nr_phases */
 };
 
 struct bench_phase {
 	const char *name;
-	bool is_marked; /* by the command; else read from its output */
+	bool is_marked;       /* by the command or by calls; else read from its output */
+	const char *function; /* of such calls; NULL: none */
 };
 
 struct bench_data {
@@ -63,6 +67,7 @@ struct bench_data {
 	uint64_t throttled_ns;    /* by the CPU quota of the cgroup */
 	const char *governor;     /* of the CPU's frequency; NULL: not known */
 	uint64_t rss_bound_bytes; /* peaks below are not known (benchrunner.h) */
+	uint64_t nr_lost_hits;    /* of functions that are phases */
 };
 
 #define BENCH_WHOLE SIZE_MAX /* in the place of a phase: the run's time, or the values of --each */

@@ -83,6 +83,20 @@ static int split_words(char *const **ret, struct arena *a, const char *text, str
 	return nr ? 0 : err_set(err, -EINVAL, "empty command");
 }
 
+int bench_command_words(char *const **ret, struct arena *a, char *const *argv, struct err *err)
+{
+	size_t nr = 0;
+	while (argv[nr])
+		nr++;
+	*ret = argv;
+	if (nr < 3 || strcmp(argv[nr - 2], "-c") != 0)
+		return 0;
+	char *text = arena_strdup(a, argv[nr - 1]);
+	for (char *p = text; (p = strpbrk(p, ";&|()<>\n")) != NULL;)
+		*p = ' ';
+	return split_words(ret, a, text, err);
+}
+
 static char *const *shell_words(struct arena *a, char *const *shell, const char *text)
 {
 	size_t nr = 0;

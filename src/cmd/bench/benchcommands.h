@@ -41,6 +41,8 @@ void bench_commands_release(struct bench_commands *c);
 /* -EINVAL: a wrong command line. */
 int bench_commands_init(struct bench_commands *ret, const struct bench_words *w,
 			const struct opt_args *args, struct err *err);
+/* The words of a command, of one that a shell runs those of its text. In @a. */
+int bench_command_words(char *const **ret, struct arena *a, char *const *argv, struct err *err);
 /*
  * Joins the two words of -L and the three of -P to one, for opt_parse, which knows options with one
  * argument only. Returns the new number of arguments; @out has room for @argc + 1. In @a.

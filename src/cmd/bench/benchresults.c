@@ -36,6 +36,7 @@ static struct bench_printed printed_of(const struct bench_values *v, size_t nr_r
 		.has_plain = v->has_plain,
 		.nr_at_once = v->nr_at_once,
 		.nr_unopened = v->nr_unopened,
+		.nr_unended = v->nr_unended,
 		.counts = v->counts.p,
 		.nr_counts = MIN(v->counts.n, nr_runs),
 	};
@@ -51,6 +52,36 @@ static void read_governor(struct buf *to)
 		to->p[--to->n] = 0;
 }
 
+/* @printed: one for each pattern. */
+static void fill_subject(struct bench_subject_data *to, struct bench_printed *printed,
+			 const struct bench_results *r, size_t i)
+{
+	const struct bench_subject *s = &r->commands->subjects.p[i];
+	const struct bench_lines *lines = &r->lines[i];
+	const struct bench_baseline_row *row =
+		r->baseline ? bench_baseline_find(r->baseline, s->name, r->commands->subjects.n)
+			    : NULL;
+	size_t nr = lines->patterns->n;
+	for (size_t k = 0; k < nr; k++)
+		printed[k] = printed_of(&lines->values[k], s->runs.n);
+	*to = (struct bench_subject_data){
+		.name = s->name,
+		.runs = s->runs.p,
+		.nr_runs = s->runs.n,
+		.cold = s->has_cold ? &s->cold : NULL,
+		.shell = r->shell,
+		.nr_failed = s->nr_failed,
+		.machine = &r->machines[i],
+		.baseline = row ? &row->session : NULL,
+		.nr_unknown_marks = lines->nr_unknown,
+		.unknown_marks = (const char *const *)lines->unknown.p,
+		.nr_unknown_names = lines->unknown.n,
+		.phases = printed,
+	};
+	if (r->has_each)
+		to->each = printed[nr - 1];
+}
+
 static void data_init(struct data *ret, const struct bench_results *r)
 {
 	size_t nr = r->commands->subjects.n;
@@ -63,30 +94,11 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		.phases = xcalloc(nr_phases, sizeof(*ret->phases)),
 	};
 	for (size_t k = 0; k < nr_phases; k++)
-		ret->phases[k] = (struct bench_phase){patterns->p[k].name, !patterns->p[k].re};
+		ret->phases[k] = (struct bench_phase){patterns->p[k].name, !patterns->p[k].re,
+						      patterns->p[k].function};
 	for (size_t i = 0; i < nr; i++) {
-		const struct bench_subject *s = &r->commands->subjects.p[i];
-		struct bench_subject_data *to = &ret->subjects[i];
-		*to = (struct bench_subject_data){
-			.name = s->name,
-			.runs = s->runs.p,
-			.nr_runs = s->runs.n,
-			.cold = s->has_cold ? &s->cold : NULL,
-			.shell = r->shell,
-			.nr_failed = s->nr_failed,
-			.machine = &r->machines[i],
-			.nr_unknown_marks = r->lines[i].nr_unknown,
-		};
-		const struct bench_baseline_row *row =
-			r->baseline ? bench_baseline_find(r->baseline, s->name, nr) : NULL;
-		to->baseline = row ? &row->session : NULL;
-		struct bench_printed *printed = &ret->printed[i * patterns->n];
-		for (size_t k = 0; k < patterns->n; k++)
-			printed[k] = printed_of(&r->lines[i].values[k], s->runs.n);
-		to->phases = printed;
-		if (r->has_each)
-			to->each = printed[nr_phases];
-		has_time &= !to->each.has_plain;
+		fill_subject(&ret->subjects[i], &ret->printed[i * patterns->n], r, i);
+		has_time &= !ret->subjects[i].each.has_plain;
 	}
 	read_governor(&ret->governor);
 	static const struct counter_value none[COUNTERS_MAX];
@@ -111,6 +123,7 @@ static void data_init(struct data *ret, const struct bench_results *r)
 		.throttled_ns = r->throttled_ns,
 		.governor = ret->governor.n ? buf_str(&ret->governor) : NULL,
 		.rss_bound_bytes = r->bound_bytes,
+		.nr_lost_hits = r->nr_lost_hits,
 	};
 }
 

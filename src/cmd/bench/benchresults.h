@@ -27,6 +27,7 @@ struct bench_results {
 	bool has_failed;
 	uint64_t throttled_ns;
 	uint64_t bound_bytes;
+	uint64_t nr_lost_hits;
 };
 
 /* Whether all comparisons have a verdict after @nr_blocks. */

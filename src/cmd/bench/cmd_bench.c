@@ -52,6 +52,7 @@ struct bench_opts {
 	const char *each;
 	bool has_metric_lines;
 	struct opt_list phases;
+	struct opt_list phase_functions;
 	double work;
 	const char *unit;
 	struct opt_list events;
@@ -141,6 +142,11 @@ static const struct opt value_table[] = {
 		 "group, from the matching output line to the next such line of another phase; "
 		 "without a pattern, from the mark 'NAME begin' to 'NAME end' of the command (echo "
 		 "NAME begin > $ASSAY_MARKS)"),
+	OPT_LIST(
+		0, "phase-function", struct bench_opts, phase_functions, "NAME=FUNCTION",
+		"the same from the entry of a function of the program to its return, by uprobes "
+		"(root); A..B: from the entry of A to that of B; calls that overlap are one; may be "
+		"repeated"),
 	OPT_LIST('e', "event", struct bench_opts, events, "EVENT,...",
 		 "count these events, too, by the names of perf list (default: cycles, "
 		 "instructions, branches, caches, if there are hardware counters)"),
@@ -192,7 +198,8 @@ static const char examples[] =
 	"assay bench -L n 1,2,4,8 './app -j {n}'\tone command for each value\n"
 	"assay bench --each 'took ([0-9.]+) ms' -- ./replay\trepeats inside one process\n"
 	"assay bench --phase 'load=^loading' --phase 'run=^running' -- ./job\tparts of a run\n"
-	"assay bench --phase load --phase run -- ./job\tthe same, by marks\n";
+	"assay bench --phase load --phase run -- ./job\tthe same, by marks\n"
+	"assay bench --phase-function 'run=run_job' -- ./job\tthe same, by a function\n";
 
 /* ---- the runs -------------------------------------------------------------------------------- */
 
@@ -209,6 +216,7 @@ struct job {
 	struct bench_machine *machines; /* for each command, in the arena */
 	struct bench_baseline baseline;
 	struct bench_profile profile;
+	struct phasefuncs *functions; /* NULL: none */
 	size_t nr_blocks;
 	size_t nr_block_looks;
 	uint64_t throttled_ns;
@@ -225,6 +233,7 @@ static void job_release(struct job *j)
 	bench_patterns_release(&j->patterns);
 	bench_commands_release(&j->commands);
 	bench_profile_release(&j->profile);
+	phasefuncs_free(j->functions);
 	bench_baseline_release(&j->baseline);
 	arena_release(&j->arena);
 }
@@ -248,6 +257,7 @@ static void fill_results(struct bench_results *ret, const struct job *j)
 		.has_failed = j->has_failed,
 		.throttled_ns = j->throttled_ns,
 		.bound_bytes = j->bound_bytes,
+		.nr_lost_hits = j->functions ? phasefuncs_nr_lost(j->functions) : 0,
 	};
 }
 
@@ -349,6 +359,7 @@ static int measure(struct job *j, struct err *err)
 		io.output = BENCH_OUTPUT_FILE;
 	io.output_path = o->output;
 	io.has_marks = bench_patterns_has_marks(&j->patterns);
+	io.functions = j->functions;
 	io.has_counts = bench_patterns_has_bounds(&j->patterns);
 	TRY(bench_runner_new(&runner, &io, &j->counters.events, err));
 	j->counters = *bench_runner_counters(runner);
@@ -537,6 +548,22 @@ static int start_profile(struct job *j, struct err *err)
 				   err);
 }
 
+/* Before assay gives up the privileges that probes need. */
+static int open_functions(struct job *j, struct err *err)
+{
+	if (!j->o->phase_functions.n)
+		return 0;
+	j->functions = phasefuncs_new();
+	vec_foreach(phase, &j->patterns)
+		for (size_t i = 0; phase->function && i < j->commands.subjects.n; i++) {
+			char *const *words;
+			TRY(bench_command_words(&words, &j->arena, j->commands.subjects.p[i].argv,
+						err));
+			TRY(phasefuncs_add(j->functions, phase->name, phase->function, words, err));
+		}
+	return phasefuncs_open(j->functions, err);
+}
+
 static void describe_machines(struct job *j)
 {
 	size_t nr = j->commands.subjects.n;
@@ -570,6 +597,9 @@ static int prepare_job(struct job *j, const struct opt_args *args, struct err *e
 	TRY(bench_commands_init(&j->commands, &o->words, args, err));
 	for (size_t i = 0; i < o->phases.n; i++)
 		TRY(bench_patterns_add_phase(&j->patterns, &j->arena, o->phases.p[i], err));
+	for (size_t i = 0; i < o->phase_functions.n; i++)
+		TRY(bench_patterns_add_function(&j->patterns, &j->arena, o->phase_functions.p[i],
+						err));
 	TRY(add_events(j, err));
 	if (pattern)
 		TRY(bench_patterns_add_each(&j->patterns, pattern, err));
@@ -591,7 +621,7 @@ static int run(const struct bench_opts *o, const struct opt_args *args,
 	CLEANUP(job_release) struct job j = {.o = o};
 	if (prepare_job(&j, args, &err))
 		return cmd_refuse(&err);
-	if (start_profile(&j, &err))
+	if (start_profile(&j, &err) || open_functions(&j, &err))
 		return cmd_refuse(&err);
 	if (stop_install(&err) || host_become_invoker(&err))
 		return cmd_fail(&err);

@@ -16,6 +16,19 @@ void bench_patterns_release(struct bench_patterns *p)
 	vec_release(p);
 }
 
+static int add_named(struct bench_patterns *p, struct arena *a, struct sv name,
+		     struct bench_pattern one, struct err *err)
+{
+	one.name = arena_strndup(a, name.p, name.n);
+	vec_foreach(other, p)
+		if (!strcmp(other->name, one.name)) {
+			regex_free(one.re);
+			return err_set(err, -EINVAL, "two phases have the name '%s'", one.name);
+		}
+	vec_push(p, one);
+	return 0;
+}
+
 int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const char *text,
 			     struct err *err)
 {
@@ -23,33 +36,38 @@ int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const ch
 	/* a pattern whose name was forgotten is no name that a program marks */
 	if (regex == text || (!*regex && strpbrk(text, "()[]{}*+?\\^$|")))
 		return err_set(err, -EINVAL, "--phase '%s': expected NAME or NAME=REGEX", text);
-	const char *name = arena_strndup(a, text, (size_t)(regex - text));
-	vec_foreach(other, p)
-		if (!strcmp(other->name, name))
-			return err_set(err, -EINVAL, "two phases have the name '%s'", name);
 	struct regex *re = NULL;
 	if (*regex)
 		TRY(regex_new(&re, regex + 1, 0, err));
-	vec_push(p, (struct bench_pattern){name, re, re && !regex_has_group(re)});
-	return 0;
+	return add_named(
+		p, a, sv_from(text, (size_t)(regex - text)),
+		(struct bench_pattern){.re = re, .is_boundary = re && !regex_has_group(re)}, err);
 }
 
-static bool has_kind(const struct bench_patterns *p, bool is_marked)
+int bench_patterns_add_function(struct bench_patterns *p, struct arena *a, const char *text,
+				struct err *err)
 {
-	vec_foreach(one, p)
-		if (is_marked == !one->re)
-			return true;
-	return false;
+	const char *function = strchr(text, '=');
+	if (!function || function == text || !function[1])
+		return err_set(err, -EINVAL, "--phase-function '%s': expected NAME=FUNCTION", text);
+	return add_named(p, a, sv_from(text, (size_t)(function - text)),
+			 (struct bench_pattern){.function = arena_strdup(a, function + 1)}, err);
 }
 
 bool bench_patterns_has_lines(const struct bench_patterns *p)
 {
-	return has_kind(p, false);
+	vec_foreach(one, p)
+		if (one->re)
+			return true;
+	return false;
 }
 
 bool bench_patterns_has_marks(const struct bench_patterns *p)
 {
-	return has_kind(p, true);
+	vec_foreach(one, p)
+		if (!one->re && !one->function)
+			return true;
+	return false;
 }
 
 bool bench_patterns_has_bounds(const struct bench_patterns *p)
@@ -86,6 +104,9 @@ void bench_lines_clear(struct bench_lines *l)
 		l->values[i] = (struct bench_values){0};
 	}
 	l->nr_unknown = 0;
+	vec_foreach(mark, &l->unknown)
+		free(*mark);
+	vec_release(&l->unknown);
 }
 
 void bench_lines_release(struct bench_lines *l)
@@ -219,6 +240,17 @@ static uint64_t mark_time(const struct bench_lines *l, struct sv text, uint64_t 
 	return is_own ? (uint64_t)llround(s * 1e9) : at_ns;
 }
 
+static void add_unknown(struct bench_lines *l, struct sv mark)
+{
+	mark.n = MIN(mark.n, (size_t)BENCH_UNKNOWN_CUT);
+	l->nr_unknown++;
+	vec_foreach(other, &l->unknown)
+		if (sv_eq_str(mark, *other))
+			return;
+	if (l->unknown.n < BENCH_UNKNOWN_MAX)
+		vec_push(&l->unknown, xstrndup(mark.p, mark.n));
+}
+
 /* "NAME begin", "NAME end 12345.678" */
 static void take_mark(struct bench_lines *l, uint64_t at_ns)
 {
@@ -241,7 +273,8 @@ static void take_mark(struct bench_lines *l, uint64_t at_ns)
 		l->values[i].nr_unopened += is_end && !l->values[i].open_ns;
 		(is_end ? close_phase : begin_phase)(l, i, &now);
 	}
-	l->nr_unknown += !is_known;
+	if (!is_known)
+		add_unknown(l, line);
 	buf_clear(&l->mark);
 }
 
@@ -280,7 +313,9 @@ void bench_lines_end(struct bench_lines *l, uint64_t end_ns)
 		take_mark(l, end_ns);
 	struct moment end;
 	moment_init(&end, l, end_ns);
-	for (size_t i = 0; i < l->patterns->n; i++)
+	for (size_t i = 0; i < l->patterns->n; i++) {
+		l->values[i].nr_unended += !l->patterns->p[i].re && l->values[i].open_ns;
 		close_phase(l, i, &end);
+	}
 	l->end_ns = end_ns;
 }

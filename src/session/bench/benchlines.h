@@ -31,12 +31,16 @@
 	"\\[METRIC\\] BLOCK (?:EXECUTION THROUGHPUT.*?TIME SPENT: |" \
 	"[0-9]+ \\| [0-9.]+ [KMGT]?gas/s \\| )([0-9.]+) ms"
 
-#define BENCH_LINE_MAX 65536 /* longer lines are cut */
+#define BENCH_LINE_MAX    65536 /* longer lines are cut */
+#define BENCH_UNKNOWN_MAX 6     /* marks that are kept for messages */
+#define BENCH_UNKNOWN_CUT 80    /* bytes */
 
 struct bench_pattern {
 	const char *name; /* of the phase; NULL: that of --each */
 	struct regex *re; /* NULL: marked */
 	bool is_boundary;
+	const char *
+		function; /* whose calls are the marks (phasefuncs.h); NULL: the program marks itself */
 };
 
 struct bench_patterns {
@@ -49,6 +53,9 @@ void bench_patterns_release(struct bench_patterns *p);
 /* @text: NAME=REGEX, or NAME: marked; the name is put into the arena. */
 int bench_patterns_add_phase(struct bench_patterns *p, struct arena *a, const char *text,
 			     struct err *err);
+/* @text: NAME=FUNCTION. */
+int bench_patterns_add_function(struct bench_patterns *p, struct arena *a, const char *text,
+				struct err *err);
 int bench_patterns_add_each(struct bench_patterns *p, const char *regex, struct err *err);
 /* Whether one reads the output; whether one is marked. */
 bool bench_patterns_has_lines(const struct bench_patterns *p);
@@ -65,6 +72,7 @@ struct bench_values {
 	uint64_t nr_not_numbers;
 	uint64_t nr_at_once;  /* the boundary at the end was read together with that at the start */
 	uint64_t nr_unopened; /* marks of an end without a begin */
+	uint64_t nr_unended;  /* runs that ended in a phase with marks */
 	uint64_t open_ns;     /* when the phase that has not ended began; 0: it has */
 	VEC(struct bench_counts)
 	counts; /* of each run, if it is a phase with boundaries or marks */
@@ -83,6 +91,7 @@ struct bench_lines {
 	size_t run_idx;                        /* of the values that come; the caller counts */
 	uint64_t end_ns;                       /* of the last run: no mark is earlier */
 	uint64_t nr_unknown;                   /* marks that no phase has */
+	VEC(char *) unknown;                   /* some of them, each once */
 	bench_count_fn count; /* NULL: phases have no counts; the caller sets both */
 	void *count_ctx;
 };

@@ -50,6 +50,7 @@ struct region {
 	const char *file;
 	bool is_visible;
 	_Atomic pid_t pid; /* of the running command; 0: none */
+	pid_t last_pid;    /* of it, or of the one that has ended */
 	int failure;       /* errno of the exec; 0: it was started */
 	int status;
 	uint64_t wall_ns;
@@ -69,10 +70,11 @@ struct bench_runner {
 	struct region *region;
 	size_t used;
 	pid_t helper;
-	int control_fd;            /* to the helper */
-	int output_fd;             /* the command's output; -1: not ours */
-	struct markpipe mark_pipe; /* that $ASSAY_MARKS names */
-	struct marksocket *marks;  /* of assay mark; NULL: none */
+	int control_fd;               /* to the helper */
+	int output_fd;                /* the command's output; -1: not ours */
+	struct markpipe mark_pipe;    /* that $ASSAY_MARKS names */
+	struct marksocket *marks;     /* of assay mark; NULL: none */
+	struct phasefuncs *functions; /* borrowed; NULL: none */
 	/*
 	 * The same events, disabled, on assay itself: the kernel patches its code when the first event of a
 	 * kind is opened and when the last one is closed, which takes milliseconds.
@@ -135,7 +137,7 @@ static int exec_command(void *ctx)
 	const struct helper *h = ctx;
 	const int *fds = h->run_fds;
 	struct region *g = h->region;
-	g->pid = getpid();
+	g->pid = g->last_pid = getpid();
 	open_counters(h);
 	for (int i = 0; i < 3 && !g->is_visible; i++)
 		if (dup2(fds[i], i) < 0) {
@@ -275,6 +277,7 @@ int bench_runner_new(struct bench_runner **ret, const struct bench_stdio *io,
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = xcalloc(1, sizeof(*r));
 	r->control_fd = r->output_fd = -1;
 	r->mark_pipe = MARKPIPE_INIT;
+	r->functions = io->functions;
 	counter_fds_init(&r->held);
 	counter_fds_init(&r->counters);
 	r->random = clock_mono_ns() | 1;
@@ -497,8 +500,27 @@ static int take_mark(void *ctx, const struct event *ev, struct err *err)
 	return 0;
 }
 
+/* Of a process that has ended, only its being the command is known: others are taken for its children. */
+static bool is_of_run(void *ctx, int32_t pid)
+{
+	const struct reader *d = ctx;
+	int32_t parent;
+	return pid == d->r->region->last_pid || proc_parent(pid, &parent, NULL) ||
+	       has_pid(ctx, pid);
+}
+
+static void take_function_mark(void *ctx, const char *line, uint64_t at_ns)
+{
+	const struct reader *d = ctx;
+	if (d->sink)
+		d->sink(d->ctx, &(struct bench_piece){line, strlen(line), at_ns, true});
+}
+
 static int drain(struct reader *d, struct err *err)
 {
+	if (d->r->functions)
+		phasefuncs_drain(d->r->functions,
+				 &(struct phasefuncs_sink){is_of_run, take_function_mark, d});
 	struct event_sink marks = {take_mark, d};
 	drain_fd(d, d->r->mark_pipe.read_fd, true);
 	drain_fd(d, d->r->output_fd, false);
@@ -522,12 +544,13 @@ static int await(struct bench_runner *r, bench_sink_fn sink, void *ctx, struct e
 	struct reader d = {r, sink, ctx};
 	uint64_t stopped_ns = 0;
 	for (;;) {
-		struct pollfd fds[] = {{.fd = r->control_fd, .events = POLLIN},
-				       {.fd = r->output_fd, .events = POLLIN},
-				       {.fd = stopped_ns ? -1 : stop_fd(), .events = POLLIN},
-				       {.fd = r->mark_pipe.read_fd, .events = POLLIN},
-				       {.fd = r->marks ? marksocket_fd(r->marks) : -1,
-					.events = POLLIN}};
+		struct pollfd fds[] = {
+			{.fd = r->control_fd, .events = POLLIN},
+			{.fd = r->output_fd, .events = POLLIN},
+			{.fd = stopped_ns ? -1 : stop_fd(), .events = POLLIN},
+			{.fd = r->mark_pipe.read_fd, .events = POLLIN},
+			{.fd = r->marks ? marksocket_fd(r->marks) : -1, .events = POLLIN},
+			{.fd = r->functions ? phasefuncs_fd(r->functions) : -1, .events = POLLIN}};
 		bool has_senders = r->marks && marksocket_has_senders(r->marks);
 		int timeout_ms = has_senders ? SENDERS_POLL_MS : stopped_ns ? 100 : -1;
 		if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR)
@@ -626,6 +649,8 @@ int bench_runner_run(struct bench_runner *r, char *const argv[], unsigned flags,
 	struct region *g = r->region;
 	TRY(prepare(r, argv, flags, iteration, err));
 	close_counters(r);
+	if (r->functions)
+		phasefuncs_reset(r->functions);
 	if (write(r->control_fd, "g", 1) != 1)
 		return err_sys(err, "cannot reach the process that starts commands");
 	TRY(await(r, sink, ctx, err));

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "capture/perf/counters.h"
 #include "model/benchrun.h"
+#include "session/bench/phasefuncs.h"
 
 struct bench_runner;
 
@@ -40,6 +41,7 @@ struct bench_stdio {
 	bool has_errors; /* standard error is that of assay even if output is not */
 	bool has_marks;  /* commands mark their phases, by the pipe $ASSAY_MARKS or assay mark */
 	bool has_counts; /* bench_runner_count is called during runs */
+	struct phasefuncs *functions; /* whose calls are marks, opened; borrowed; NULL: none */
 };
 
 /*

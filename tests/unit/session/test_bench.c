@@ -244,7 +244,12 @@ TEST(bench_phases_need_a_name_of_their_own)
 	add_phase(&p, "ok=a=b");
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		CHECK(bench_patterns_add_phase(&p.patterns, &p.names, wrong[i], NULL) == -EINVAL);
+	CHECK(bench_patterns_add_function(&p.patterns, &p.names, "ok=f", NULL) == -EINVAL);
+	CHECK(bench_patterns_add_function(&p.patterns, &p.names, "f", NULL) == -EINVAL);
 	CHECK(p.patterns.n == 1 && p.patterns.p[0].is_boundary);
+	CHECK(!bench_patterns_add_function(&p.patterns, &p.names, "f=a..b", NULL));
+	CHECK(!bench_patterns_has_marks(&p.patterns) && bench_patterns_has_bounds(&p.patterns));
+	CHECK_STR(p.patterns.p[1].function, "a..b");
 }
 
 static void add_mark(struct printed *p, const char *line, uint64_t at_ns)
@@ -270,6 +275,9 @@ TEST(bench_phases_by_mark_last_from_begin_to_end_and_may_overlap)
 	CHECK(v[1].values.n == 2 && v[1].values.p[0] == 200 && v[1].values.p[1] == 400);
 	CHECK(v[2].values.n == 1 && v[2].values.p[0] == 850);
 	CHECK(v[1].nr_unopened == 1 && p.lines.nr_unknown == 2);
+	CHECK(v[0].nr_unended == 1 && v[1].nr_unended == 1 && !v[2].nr_unended);
+	CHECK(p.lines.unknown.n == 2);
+	CHECK_STR(p.lines.unknown.p[1], "wholes end");
 	bench_lines_clear(&p.lines);
 	CHECK(!p.lines.nr_unknown);
 }
