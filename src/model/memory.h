@@ -293,7 +293,8 @@ struct memreading {
 	struct memstat m; /* sum over the processes */
 	/* Largest shmem of one process. The sum in @m counts shared memory once per process. */
 	uint64_t shmem_most_bytes;
-	uint64_t stack_bytes; /* resident in thread stacks at the last reading of mappings */
+	uint64_t shmem_space_bytes; /* address space of this process */
+	uint64_t stack_bytes;       /* resident in thread stacks at the last reading of mappings */
 	bool has_pss;
 	bool has_rates;
 	/* Rates since the previous reading. */

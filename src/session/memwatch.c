@@ -301,8 +301,11 @@ static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, stru
 		if (one->has_exited)
 			continue;
 		if (read_one(w, one, parts, &m, err)) {
+			if (!t->m.nr_processes || m.shmem_bytes > t->shmem_most_bytes) {
+				t->shmem_most_bytes = m.shmem_bytes;
+				t->shmem_space_bytes = m.virtual_bytes;
+			}
 			memstat_add(&t->m, &m);
-			t->shmem_most_bytes = MAX(t->shmem_most_bytes, m.shmem_bytes);
 			t->stack_bytes += one->stack_bytes;
 		} else {
 			one->has_exited = true;

@@ -334,7 +334,7 @@ TEXT(growing_more)
 
 static const struct measure memory_rows[] = {
 	{"memory.verdict", FORMULA_TEXT, NULL,
-	 "verdict on memory: leak, fragmentation, bloat, page-cache, steady, inconclusive (assay watch)",
+	 "verdict on memory: leak, fragmentation, bloat, first-use, page-cache, steady, inconclusive (assay watch)",
 	 .text = memory_verdict},
 	{"memory.evidence", FORMULA_TEXT, NULL, "the measured values behind it",
 	 .text = memory_evidence},

@@ -37,7 +37,10 @@ static void add_reading(struct memtime_row *sum, const struct table *t, size_t i
 	/* Page tables are walked less often than counters are read. */
 	if (!value_at(t, i, HEAP_MEMORY_PSS) || (!is_first && before == CELL_NO_BYTES))
 		*pss = CELL_NO_BYTES;
-	sum->shmem_most_bytes = MAX(sum->shmem_most_bytes, value_at(t, i, HEAP_MEMORY_SHMEM));
+	if (is_first || value_at(t, i, HEAP_MEMORY_SHMEM) > sum->shmem_most_bytes) {
+		sum->shmem_most_bytes = value_at(t, i, HEAP_MEMORY_SHMEM);
+		sum->shmem_space_bytes = value_at(t, i, HEAP_MEMORY_VIRTUAL);
+	}
 }
 
 /* A snapshot ends when one of its processes is read again. */
@@ -272,6 +275,7 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 			.anon_bytes = v[HEAP_MEMORY_ANON],
 			.file_bytes = v[HEAP_MEMORY_FILE],
 			.shmem_bytes = t->rows[i].shmem_most_bytes,
+			.shmem_space_bytes = t->rows[i].shmem_space_bytes,
 			.swap_bytes = v[HEAP_MEMORY_SWAP],
 			.stack_bytes = v[HEAP_MEMORY_STACKS],
 			.in_use_bytes = t->has_live ? live : MEMPOINT_UNKNOWN,

@@ -29,6 +29,7 @@ struct memtime_row {
 	uint32_t nr_processes;
 	uint64_t
 		shmem_most_bytes; /* of the process with most; a sum would count shared pages twice */
+	uint64_t shmem_space_bytes; /* its address space; 0: unknown */
 };
 
 struct memtime {

@@ -143,6 +143,7 @@ struct judge {
 	double *resident;
 	size_t nr_answers;
 	bool has_slope_answers; /* enough points for a slope */
+	bool is_first_use;      /* shared memory grew in mappings that exist */
 	double span_s;
 	const struct memverdict_host *host;
 	struct memverdict v;
@@ -292,6 +293,38 @@ static bool is_growth_of_stacks(const struct judge *j)
 	return last->stack_bytes - first->stack_bytes >= (last->anon_bytes - first->anon_bytes) / 2;
 }
 
+/*
+ * Only of growing memory: whether its shared memory is of mappings that exist. What grows without it is
+ * judged as a leak then.
+ */
+static bool is_first_use(struct judge *j)
+{
+	const struct mempoint *first = &j->points[0];
+	const struct mempoint *last = &j->points[j->n - 1];
+	double grown = (double)last->shmem_bytes - (double)first->shmem_bytes;
+	double space = (double)last->shmem_space_bytes - (double)first->shmem_space_bytes;
+	if (!first->shmem_space_bytes || !last->shmem_space_bytes || space >= grown / 2)
+		return false;
+	struct judge rest = *j;
+	rest.kept = numbers(j);
+	for (size_t i = 0; i < j->n; i++)
+		rest.kept[i] = j->kept[i] - (double)j->points[i].shmem_bytes;
+	rest.v.kept = slope_of(j->t, rest.kept, j->n);
+	j->is_first_use = true;
+	if (grows(&rest)) {
+		j->v.kept = rest.v.kept;
+		return false;
+	}
+	j->v.evidence = arena_fmt(
+		j->a,
+		"shared memory grew by %s while the address space, %s, %s: pages of mappings that "
+		"exist are used for the first time, as by a buffer pool that fills. They cannot "
+		"become more than these mappings have",
+		memslope_text(j->a, &j->v.kept), num_bytes(last->shmem_space_bytes).s,
+		space > 0 ? arena_fmt(j->a, "grew by %s in all", amount(space).s) : "did not grow");
+	return true;
+}
+
 static void set_leak_evidence(struct judge *j)
 {
 	if (is_growth_of_stacks(j)) {
@@ -305,7 +338,7 @@ static void set_leak_evidence(struct judge *j)
 	}
 	const struct mempoint *first = &j->points[0];
 	const struct mempoint *last = &j->points[j->n - 1];
-	bool is_shmem = last->shmem_bytes > first->shmem_bytes &&
+	bool is_shmem = !j->is_first_use && last->shmem_bytes > first->shmem_bytes &&
 			last->shmem_bytes - first->shmem_bytes >
 				(last->anon_bytes + last->swap_bytes) -
 					MIN(first->anon_bytes + first->swap_bytes,
@@ -523,6 +556,8 @@ static enum memverdict_kind judge_kind(struct judge *j)
 	bool is_growing = grows(j);
 	if (is_fragmented(j, is_growing))
 		return MEMVERDICT_FRAGMENTATION;
+	if (is_growing && is_first_use(j))
+		return MEMVERDICT_FIRST_USE;
 	if (is_growing) {
 		set_leak_evidence(j);
 		return MEMVERDICT_LEAK;
@@ -600,6 +635,7 @@ const char *memverdict_key(enum memverdict_kind kind)
 		[MEMVERDICT_STEADY] = "steady",
 		[MEMVERDICT_LEAK] = "leak",
 		[MEMVERDICT_FRAGMENTATION] = "fragmentation",
+		[MEMVERDICT_FIRST_USE] = "first-use",
 		[MEMVERDICT_PAGE_CACHE] = "page-cache",
 		[MEMVERDICT_BLOAT] = "bloat",
 	};

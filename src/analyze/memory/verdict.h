@@ -1,6 +1,7 @@
 /*
  * Judges a series of memory readings of a process: growth rate with its confidence interval, and a
- * verdict: leak, fragmentation, page cache of mapped files, bloat, steady, inconclusive.
+ * verdict: leak, fragmentation, shared pages used for the first time, page cache of mapped files,
+ * bloat, steady, inconclusive.
  *
  * Kept memory is anon + shmem + swap: what the kernel cannot reclaim without writing it to swap.
  *
@@ -22,6 +23,9 @@
  *   quarter as fast, and the resident bytes of the allocator at least half as fast; or kept memory is within 10 % of its peak, and the bytes in use fell by 40 % and
  *   by 16 MiB from their peak. The allocator's last reading must be in the second half of the time;
  *   its slope needs MEMVERDICT_ANSWERS_MIN readings that span half of the time.
+ * - first use: kept memory grows (as for a leak), but not without its shared memory, and the address
+ *   space of the process with most shared memory grows less than half as much as that: the pages are
+ *   of mappings that exist, as of a buffer pool that fills.
  * - leak: kept memory grows. Its interval is above 0; it grew by 256 KiB and 0.1 % at least; three
  *   of four steps between batches are up; and it continues: the last third alone grows at least a
  *   third as fast as the whole, and the last batch is the highest.
@@ -57,6 +61,7 @@ struct mempoint {
 	uint64_t file_bytes;
 	uint64_t
 		shmem_bytes; /* of several processes: the largest, as they may share the same pages */
+	uint64_t shmem_space_bytes; /* address space of the process with shmem_bytes; 0: unknown */
 	uint64_t swap_bytes;
 	uint64_t stack_bytes; /* part of anon_bytes; 0: not known yet */
 	/*
@@ -83,6 +88,7 @@ enum memverdict_kind {
 	MEMVERDICT_STEADY,
 	MEMVERDICT_LEAK,
 	MEMVERDICT_FRAGMENTATION,
+	MEMVERDICT_FIRST_USE,
 	MEMVERDICT_PAGE_CACHE,
 	MEMVERDICT_BLOAT,
 	MEMVERDICT_NR
@@ -99,7 +105,8 @@ struct memverdict_host {
 struct memverdict {
 	enum memverdict_kind kind;
 	struct memslope rss;
-	struct memslope kept;
+	struct memslope
+		kept; /* as judged: of a leak beside shared memory in first use without that */
 	struct memslope file;
 	struct memslope in_use; /* not known: no allocator reports, or too rarely */
 	uint64_t span_ns;

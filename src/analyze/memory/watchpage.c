@@ -23,6 +23,7 @@ void watchpage_add(struct watchpage *p, const struct memreading *t)
 		.anon_bytes = t->m.anon_bytes,
 		.file_bytes = t->m.file_bytes,
 		.shmem_bytes = t->shmem_most_bytes,
+		.shmem_space_bytes = t->shmem_space_bytes,
 		.swap_bytes = t->m.swap_bytes,
 		.stack_bytes = t->stack_bytes,
 		.in_use_bytes = is_fresh ? a->in_use_bytes : MEMPOINT_UNKNOWN,

@@ -82,7 +82,7 @@ static const char details[] =
 	"page (q: quit, m: show mappings, space: read now), otherwise one line per reading.\n"
 	"\n"
 	"At the end it prints how fast each part grew, with the 95 % confidence interval; a "
-	"verdict with its evidence (leak, fragmentation, page-cache, bloat, steady, "
+	"verdict with its evidence (leak, fragmentation, first-use, page-cache, bloat, steady, "
 	"inconclusive: see assay-watch(1)); and what the RSS consists of: heap, stacks, code, "
 	"files by name, and the rest.\n"
 	"\n"

@@ -36,6 +36,7 @@ struct readings {
 	unsigned anon_end;
 	unsigned file;
 	unsigned in_use; /* of the allocator; 0: not known */
+	unsigned space;  /* MiB of address space: the memory is shared; 0: anonymous */
 };
 
 /* A recording of 4 s, or of @ms. */
@@ -271,9 +272,13 @@ static void add_readings(struct profile *p, const struct readings *r)
 	for (unsigned i = 0; i < r->nr; i++) {
 		int64_t anon = (int64_t)(r->anon + (r->anon_end - r->anon) * i / r->nr) << 20;
 		int64_t file = (int64_t)r->file << 20;
-		const int64_t memory[HEAP_MEMORY_NR] = {[HEAP_MEMORY_RSS] = anon + file,
-							[HEAP_MEMORY_ANON] = anon,
-							[HEAP_MEMORY_FILE] = file};
+		bool is_shared = r->space != 0;
+		const int64_t memory[HEAP_MEMORY_NR] = {
+			[HEAP_MEMORY_RSS] = anon + file,
+			[HEAP_MEMORY_ANON] = is_shared ? 1 << 20 : anon,
+			[HEAP_MEMORY_SHMEM] = is_shared ? anon : 0,
+			[HEAP_MEMORY_VIRTUAL] = (int64_t)r->space << 20,
+			[HEAP_MEMORY_FILE] = file};
 		const int64_t allocator[] = {(int64_t)r->in_use << 20, anon, anon, anon};
 		uint64_t at = p->start_ns + i * NS_PER_SEC;
 		profile_tagged_sample(p, tables_add(p, TABLE_MEMORY, 0), at, 0, task, -1,
@@ -414,6 +419,9 @@ static const struct each table[] = {
 	{"bloat",
 	 {.readings = {40, 900, 900, 10}, .facts = "machine memory=1073741824"},
 	 {.readings = {40, 100, 100, 10}, .facts = "machine memory=1073741824"}},
+	{"first-use",
+	 {.readings = {40, 100, 200, 10, .space = 900}},
+	 {.readings = {40, 100, 100, 10, .space = 900}}},
 	{"page-cache", {.readings = {40, 10, 10, 300}}, {.readings = {40, 100, 100, 10}}},
 	{"steady", {.readings = {40, 100, 100, 10}}, {.readings = {40, 100, 200, 10}}},
 	{"growth-unclear", {.readings = {4, 100, 100, 10}}, {.readings = {40, 100, 100, 10}}},

@@ -240,6 +240,25 @@ static void leak_shmem(struct mempoint *p, size_t i)
 	p->shmem_bytes += (uint64_t)i << 21;
 }
 
+static void fill_shmem(struct mempoint *p, size_t i)
+{
+	leak_shmem(p, i);
+	p->shmem_space_bytes = (900ull << 20) + (uint64_t)i * 4096;
+}
+
+static void map_shmem(struct mempoint *p, size_t i)
+{
+	leak_shmem(p, i);
+	p->shmem_space_bytes = (900ull << 20) + ((uint64_t)i << 21);
+}
+
+/* A leak beside a pool that fills faster. */
+static void fill_shmem_and_leak(struct mempoint *p, size_t i)
+{
+	fill_shmem(p, i);
+	p->anon_bytes += (uint64_t)i << 20;
+}
+
 static void leak_to_swap(struct mempoint *p, size_t i)
 {
 	p->swap_bytes += (uint64_t)i << 21;
@@ -317,6 +336,9 @@ TEST(memverdict_names_what_is_no_leak)
 		{creep, "fragmentation", "bytes in use in the allocator by"},
 		{leak_in_use, "leak", "bytes in use in the allocator: +"},
 		{leak_shmem, "leak", "shared memory"},
+		{fill_shmem, "first-use", "while the address space, 900 MiB, grew by"},
+		{map_shmem, "leak", "shared memory"},
+		{fill_shmem_and_leak, "leak", "anonymous memory grew steadily, +60."},
 		{leak_to_swap, "leak", "anonymous memory"},
 		{seldom_asked, "leak", "anonymous memory"},
 		{half_asked, "fragmentation", "bytes in use in the allocator by"},
