@@ -104,7 +104,13 @@ void bench_against_report(struct report *r, const char *name, const struct bench
 	else
 		in = arena_fmt(&r->arena, "interval %+.1f to %+.1f %%, floor %.1f %%",
 			       expm1(a->ratio.interval.low) * 100,
-			       expm1(a->ratio.interval.high) * 100, expm1(a->ratio.floor) * 100);
+			       expm1(a->ratio.interval.high) * 100, bench_floor_pct(&a->ratio));
+	double wait = waiting(base) + waiting(now);
+	report_note(
+		r,
+		"floor: %.1f %% (the most of 5 %%, --floor, and what halves of either runs "
+		"differ by), times %.2f for the time in which the runs of both waited for a CPU",
+		expm1(a->ratio.floor - wait) * 100, exp(wait));
 	if (waiting(base) + waiting(now) > log1p(BENCH_BUSY))
 		report_note(
 			r,

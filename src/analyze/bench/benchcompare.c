@@ -31,6 +31,13 @@ void bench_compare(struct bench_ratio *ret, const struct bench_block *blocks, si
 	};
 }
 
+double bench_floor_pct(const struct bench_ratio *r)
+{
+	if (!isfinite(r->floor))
+		return INFINITY;
+	return 100 * (r->median < 0 ? -expm1(-r->floor) : expm1(r->floor));
+}
+
 /* Spent up to the share @t of the blocks: 5 % t^2. */
 void bench_plan_init(struct bench_plan *ret, size_t nr_blocks, size_t nr_comparisons)
 {

@@ -48,6 +48,11 @@ struct bench_ratio {
 void bench_compare(struct bench_ratio *ret, const struct bench_block *blocks, size_t nr_blocks,
 		   double alpha, double least);
 
+/*
+ * The floor in percent on the side of the change: 0.086 is 9.0 % of an increase, 8.3 % of a decrease.
+ */
+double bench_floor_pct(const struct bench_ratio *r);
+
 /* When the blocks are looked at, and with which alpha. */
 struct bench_plan {
 	size_t nr_looks;

@@ -239,7 +239,7 @@ static void add_changes(struct report *r, const struct bench_data *d)
 					    d->phases[k].name, d->subjects[i].name);
 				continue;
 			}
-			double floor = 100 * expm1(o.ratio.floor);
+			double floor = bench_floor_pct(&o.ratio);
 			report_add_row(r, t,
 				       (union cell[]){{.text = d->subjects[i].name},
 						      {.text = d->phases[k].name},

@@ -15,6 +15,7 @@
 #define BAR_WIDTH           40
 #define LINE_WIDTH          72
 #define BENCH_MIN_HISTOGRAM 10
+#define BENCH_SEVERAL_CPUS  1.1 /* CPU time by ticks may be a little above the wall time */
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -280,7 +281,7 @@ static void add_comparison(struct report *r, const struct bench_data *d, size_t 
 	const char *base = d->subjects[0].name;
 	const char *name = d->subjects[subject].name;
 	double median = expm1(o->ratio.median) * 100;
-	double floor = expm1(o->ratio.floor) * 100;
+	double floor = bench_floor_pct(&o->ratio);
 	if (!o->ratio.nr_blocks) {
 		report_finding(r, "'%s' and '%s' are not compared: no complete block of runs", name,
 			       base);
@@ -306,7 +307,7 @@ static void add_comparison(struct report *r, const struct bench_data *d, size_t 
 		report_finding(
 			r,
 			"'%s' and '%s' take the same time: no difference of %.1f %% or more (%+.1f %%; %s)",
-			name, base, floor, median, buf_str(&in));
+			name, base, expm1(o->ratio.floor) * 100, median, buf_str(&in));
 		break;
 	case BENCH_INCONCLUSIVE:
 	case BENCH_VERDICT_NR:
@@ -532,6 +533,24 @@ static void add_runs(struct report *r, const struct bench_data *d)
 	}
 }
 
+/* Readers take user and system time above wall time for an error. */
+static void add_cpus_note(struct report *r, const struct bench_data *d,
+			  const struct bench_subject_data *s)
+{
+	double wall = 0;
+	double cpu = 0;
+	for (size_t k = 0; k < s->nr_runs; k++) {
+		wall += (double)s->runs[k].v[BENCH_WALL];
+		cpu += (double)(s->runs[k].v[BENCH_USER] + s->runs[k].v[BENCH_SYSTEM]);
+	}
+	if (wall > 0 && cpu > BENCH_SEVERAL_CPUS * wall)
+		report_note(r,
+			    "user and system time%s%s%s are %s times the wall time: threads or "
+			    "processes ran at the same time on several CPUs",
+			    d->nr_subjects > 1 ? " of '" : "", d->nr_subjects > 1 ? s->name : "",
+			    d->nr_subjects > 1 ? "'" : "", num_double(cpu / wall, 1).s);
+}
+
 static void add_remarks(struct report *r, const struct bench_data *d)
 {
 	for (size_t i = 0; i < d->nr_subjects; i++) {
@@ -551,6 +570,7 @@ static void add_remarks(struct report *r, const struct bench_data *d)
 				"times of '%s' are without the shell's %s (%s of CPU time), the median of its runs with an empty command",
 				s->name, num_ns(s->shell->v[BENCH_WALL]).s,
 				num_ns(s->shell->v[BENCH_USER] + s->shell->v[BENCH_SYSTEM]).s);
+		add_cpus_note(r, d, s);
 		if (s->nr_failed)
 			report_note(r, "%s of '%s' exited with another status than 0",
 				    num_noun(s->nr_failed, "runs").s, s->name);
@@ -571,6 +591,7 @@ struct report *bench_report(const struct bench_data *d)
 		bench_outcome(&o, d, i, BENCH_WHOLE, SIZE_MAX);
 		add_comparison(r, d, i, &o);
 	}
+	bench_noise(r, d); /* before what is cut on first pages */
 	if (d->nr_subjects > 1 && !invalid)
 		report_note(r,
 			    "floor: no smaller change is called slower or faster: %s %%, or what "
@@ -598,7 +619,6 @@ struct report *bench_report(const struct bench_data *d)
 		add_histogram(r, d, &s, v, n, add_series(r, d, &s, v, n, d->subjects[i].name));
 	}
 	add_remarks(r, d);
-	bench_noise(r, d);
 	bench_counters(r, d);
 	if (d->is_stopped)
 		report_note(r, "stopped by a signal: these are the runs until then");

@@ -319,6 +319,17 @@ static int check_counts(const struct bench_commands *c, const struct bench_words
 	return 0;
 }
 
+static int refuse_versus(const struct bench_words *w, const struct opt_args *args, struct err *err)
+{
+	CLEANUP(buf_release) struct buf vs = {0};
+	CLEANUP(buf_release) struct buf base = {0};
+	escape_shell(&vs, sv_from_str(w->versus));
+	for (size_t i = 0; i < args->operands.n; i++)
+		buf_addf(&base, "%s%s", i ? " " : "", args->operands.p[i]);
+	err_set(err, -EINVAL, "--vs compares with the command after --, and there is none");
+	return err_hint(err, "assay bench --vs %s -- %s", buf_str(&vs), buf_str(&base));
+}
+
 int bench_commands_init(struct bench_commands *ret, const struct bench_words *w,
 			const struct opt_args *args, struct err *err)
 {
@@ -329,6 +340,8 @@ int bench_commands_init(struct bench_commands *ret, const struct bench_words *w,
 		return err_set(err, -EINVAL, "both a quoted command and one after '--'");
 	if (!has_words && !args->operands.n)
 		return err_set(err, -EINVAL, "missing command");
+	if (w->versus && !has_words)
+		return refuse_versus(w, args, err);
 	for (size_t i = 0; i < w->lists.n; i++)
 		TRY(add_list(&lists, &c->arena, w->lists.p[i], err));
 	for (size_t i = 0; i < w->scans.n; i++)

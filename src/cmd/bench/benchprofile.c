@@ -103,6 +103,32 @@ static int compare(const char *dir, const char *const *options, size_t nr_option
 	return run_assay(&w);
 }
 
+/* As text, page and Markdown: @by: options of all three. */
+static int compare_forms(const char *dir, const char *name, const char *const *by, size_t nr_by)
+{
+	CLEANUP(free_p) char *html = xasprintf("%s/%s.html", dir, name);
+	CLEANUP(free_p) char *md = xasprintf("%s/%s.md", dir, name);
+	const char *const forms[][6] = {
+		{"-n", "10"},
+		{"-q", "-o", html},
+		{"-q", "--md", "-n", "5", "-o", md},
+	};
+	CLEANUP(free_p)
+	const char **options = xmalloc((nr_by + ARRAY_LEN(forms[0])) * sizeof(*options));
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		size_t n = 0;
+		for (size_t k = 0; k < nr_by; k++)
+			options[n++] = by[k];
+		for (size_t k = 0; k < ARRAY_LEN(forms[i]) && forms[i][k]; k++)
+			options[n++] = forms[i][k];
+		int rc = compare(dir, options, n);
+		if (rc)
+			return rc;
+	}
+	log_note("profiles of both and their comparison: %s, %s", html, md);
+	return 0;
+}
+
 static int compare_phases(const struct bench_profile_spec *spec)
 {
 	CLEANUP(free_p)
@@ -114,31 +140,20 @@ static int compare_phases(const struct bench_profile_spec *spec)
 		options[nr++] = "--phase";
 		options[nr++] = spec->phases[i];
 	}
-	return spec->nr_phases ? compare(spec->dir, options, nr) : 0;
+	return spec->nr_phases ? compare_forms(spec->dir, "phases", options, nr) : 0;
 }
 
 static int profile(const struct bench_profile_spec *spec, uint64_t nr_repeats)
 {
-	const char *dir = spec->dir;
-	CLEANUP(free_p) char *html = xasprintf("%s/diff.html", dir);
-	CLEANUP(free_p) char *md = xasprintf("%s/diff.md", dir);
-	const char *const page[] = {"-q", "-o", html};
-	const char *const comment[] = {"-q", "--md", "-n", "5", "-o", md};
-	const char *const text[] = {"-n", "10"};
 	for (unsigned i = 0; i < 2 * BENCH_PROFILE_RUNS; i++) {
 		bool is_b = (i & 3) == 1 || (i & 3) == 2; /* A B B A */
-		int rc = record(dir, is_b ? 'b' : 'a', i / 2 + 1, is_b ? spec->b : spec->a,
+		int rc = record(spec->dir, is_b ? 'b' : 'a', i / 2 + 1, is_b ? spec->b : spec->a,
 				nr_repeats);
 		if (rc)
 			return rc;
 	}
-	int rc = compare(dir, text, ARRAY_LEN(text));
-	rc = rc ? rc : compare_phases(spec);
-	rc = rc ? rc : compare(dir, page, ARRAY_LEN(page));
-	rc = rc ? rc : compare(dir, comment, ARRAY_LEN(comment));
-	if (!rc)
-		log_note("profiles of both and their comparison: %s, %s", html, md);
-	return rc;
+	int rc = compare_forms(spec->dir, "diff", NULL, 0);
+	return rc ? rc : compare_phases(spec);
 }
 
 int bench_profile_start(struct bench_profile *ret, const struct bench_profile_spec *spec,

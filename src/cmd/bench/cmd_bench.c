@@ -601,6 +601,10 @@ static int prepare_job(struct job *j, const struct opt_args *args, struct err *e
 		TRY(bench_patterns_add_function(&j->patterns, &j->arena, o->phase_functions.p[i],
 						err));
 	TRY(add_events(j, err));
+	if (o->nr_exact % 2 && j->commands.subjects.n > 1)
+		log_note("%" PRIu64 " runs of each command, not %" PRIu64
+			 ": blocks have two of each, in order and in reverse",
+			 o->nr_exact + 1, o->nr_exact);
 	if (pattern)
 		TRY(bench_patterns_add_each(&j->patterns, pattern, err));
 	if (bench_patterns_has_lines(&j->patterns) && (o->output || o->shows_output))

@@ -157,17 +157,21 @@ static bool is_time_over(const struct state *st, uint64_t next_ns)
 static int run_series(struct state *st, struct err *err)
 {
 	const struct bench_loop *l = st->l;
+	uint64_t spent_ns = 0;
 	st->nr_all = l->nr_exact;
 	while (!st->nr_all || st->nr_done < st->nr_all) {
 		uint64_t before = clock_mono_ns();
 		TRY(run_measured(st, 0, err));
 		uint64_t took = clock_mono_ns() - before;
+		spent_ns += vec_last(&l->subjects[0].runs)->v[BENCH_WALL];
 		if (l->for_ns && is_time_over(st, took) && st->nr_done >= MAX(l->nr_min, 1u))
 			break;
-		if (!l->nr_exact && !l->for_ns && st->nr_done == 1) {
-			uint64_t fit = (BENCH_MIN_NS + took - 1) / MAX(took, (uint64_t)1);
-			st->nr_all = clamp_runs(l, MAX(fit, (uint64_t)BENCH_MIN_RUNS));
-		}
+		if (l->nr_exact || l->for_ns || (st->nr_done > 1 && st->nr_done < st->nr_all))
+			continue;
+		/* estimated after the first run, and again if these were not enough */
+		uint64_t once_ns = MAX(spent_ns / st->nr_done, (uint64_t)1);
+		uint64_t fit = (BENCH_MIN_NS + once_ns - 1) / once_ns;
+		st->nr_all = clamp_runs(l, MAX(fit, (uint64_t)BENCH_MIN_RUNS));
 	}
 	return 0;
 }

@@ -39,6 +39,9 @@ near(float(rows[2][1]), r[1]["mean"], "mean in CSV")
 if open("ab.md").read().count("\n") != 4:
     sys.exit("FAIL: Markdown")
 P
+"$ASSAY" bench ./old --vs './new in' > out 2> err
+[ $? = 2 ] && says err "hint: assay bench --vs './new in' -- ./old" || fail "--vs without --: $(cat err)"
+"$ASSAY" bench -r 3 --vs true -- true > out 2> err; says err '4 runs of each command, not 3' || fail "odd runs: $(cat err)"
 # memory and faults are those that the program causes, and the kernel's own
 "$ASSAY" bench -r 3 -w 1 --export-json m.json -- dd if=/dev/zero of=/dev/null bs=64M count=1 > out 2> err || fail "$(cat err)"
 python3 - <<'P' || exit 1

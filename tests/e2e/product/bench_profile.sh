@@ -22,6 +22,7 @@ case $first in *hash_rows*) ;; *) fail "first is: $first" ;; esac
 grep -q 'hash_rows' both/diff.md && grep -q 'hash_rows' both/diff.html || fail "not in the pages"
 # below main is nearly all, and the rule nearest to the root wins
 awk '/^phases by change/ { on = 1 } on' out > phases
+grep -q 'main' both/phases.md && grep -q 'main' both/phases.html || fail "no pages of phases: $(ls both)"
 grep -q 'main$' phases && ! grep -q 'hash$' phases || fail "phases: $(cat phases)"
 "$ASSAY" diff -q --absolute --by phase --phase 'hash=^hash_rows$' --runs both/a*.assay -- both/b*.assay > out 2> err ||
 	fail "$(cat err)"

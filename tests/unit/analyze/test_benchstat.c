@@ -206,6 +206,16 @@ TEST(bench_verdicts_follow_ratio_and_floor)
 	CHECK(decide(1, 0.5, &c) == BENCH_INCONCLUSIVE); /* the floor is too large to say "same" */
 }
 
+TEST(bench_floor_is_on_the_side_of_the_change)
+{
+	struct bench_ratio faster = {.median = log(0.914), .floor = log(1.09)};
+	struct bench_ratio slower = {.median = log(1.1), .floor = log(1.09)};
+	CHECK(is_near(bench_floor_pct(&slower), 9));
+	CHECK(fabs(bench_floor_pct(&faster) - 8.257) < 0.001); /* below the change of 8.6 % */
+	faster.floor = INFINITY;
+	CHECK(isinf(bench_floor_pct(&faster)));
+}
+
 TEST(bench_few_blocks_give_no_verdict)
 {
 	struct bench_block b[BENCH_LOOK_MIN];

@@ -406,6 +406,22 @@ TEST(bench_blocks_have_two_runs_of_each_command)
 	}
 }
 
+TEST(bench_runs_take_3_s_even_if_the_first_one_is_slow)
+{
+	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
+	char *argv[] = {(char *)"sh", (char *)"-c",
+			(char *)"[ $HYPERFINE_ITERATION != 1 ] || exec sleep 0.7; exec sleep 0.1",
+			NULL};
+	struct bench_subject s = {.name = "a", .argv = argv};
+	struct bench_loop l = {.subjects = &s, .nr_subjects = 1, .nr_min = BENCH_MIN_RUNS};
+	uint64_t sum_ns = 0;
+	CHECK(!bench_loop_run(&l, r, NULL));
+	for (size_t i = 0; i < s.runs.n; i++)
+		sum_ns += s.runs.p[i].v[BENCH_WALL];
+	CHECK(sum_ns >= BENCH_MIN_NS && s.runs.n >= BENCH_MIN_RUNS);
+	bench_subject_release(&s);
+}
+
 TEST(bench_a_failing_command_ends_the_runs_unless_it_may_fail)
 {
 	CLEANUP(bench_runner_free_p) struct bench_runner *r = new_runner(BENCH_OUTPUT_NULL);
