@@ -127,7 +127,6 @@ VIEWPICTURES(heap)
 /* The first table has no suffix, the others their name: ".block.svg". */
 VIEWPICTURES(tables)
 {
-	(void)flags;
 	struct view_pictures to = room_for(a, TABLE_ID_NR);
 	struct select_spec own = *spec;
 	bool is_first = true;
@@ -135,8 +134,8 @@ VIEWPICTURES(tables)
 		if (!(v->drawn >> id & 1))
 			continue;
 		own.event = table_key(id);
-		/* rows without weight (calls that moved no bytes) are not drawn */
-		if (weight_of(p, &own))
+		/* rows without weight (calls that moved no bytes) are not drawn by it */
+		if (flags & VIEW_PICTURES_ROWS ? tables_has_rows(p, id) : weight_of(p, &own) > 0)
 			add(&to, &own, is_first ? ".svg" : arena_fmt(a, ".%s.svg", own.event));
 		is_first = false;
 	}

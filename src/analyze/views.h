@@ -34,6 +34,7 @@ enum view_id {
 enum view_pictures_flags {
 	VIEW_PICTURES_BY_REASON = 1 << 0, /* waits: also one per reason */
 	VIEW_PICTURES_ALL = 1 << 1,       /* memory: also the rarely used weights */
+	VIEW_PICTURES_ROWS = 1 << 2,      /* also of rows that only other columns give a weight */
 };
 
 /* A flame graph of a profile: what to select, and the suffix of its file name. */

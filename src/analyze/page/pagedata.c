@@ -307,15 +307,19 @@ static const struct weighing {
 	enum column_role role;
 	const char *key;
 	const char *title;
+	const char *title_of_some; /* with FACT_IO_SYNCS_ONLY; NULL: the same */
 } weighings[] = {
-	{TABLE_IO, COLUMN_TIME, "io-time", "time in I/O calls"},
-	{TABLE_IO, COLUMN_BYTES, "io", "bytes of I/O calls"},
-	{TABLE_BLOCK, COLUMN_BYTES, "block", "bytes of block requests (whole machine)"},
-	{TABLE_BLOCK, COLUMN_TIME, "block-time", "time of block requests (whole machine)"},
-	{TABLE_FAULTS, COLUMN_COUNT, "faults", "page faults"},
-	{TABLE_FAULTS, COLUMN_TIME, "faults-time", "time in page faults"},
-	{TABLE_RECLAIM, COLUMN_TIME, "reclaim", "time in direct reclaim"},
-	{TABLE_SPAN_TIME, COLUMN_TIME, "spans", "time in the measured calls"},
+	{TABLE_IO, COLUMN_TIME, "io-time", "time in I/O calls",
+	 "time in sync calls (reads and writes not recorded)"},
+	{TABLE_IO, COLUMN_BYTES, "io", "bytes of I/O calls", NULL},
+	{TABLE_BLOCK, COLUMN_BYTES, "block", "bytes of block requests (whole machine)", NULL},
+	{TABLE_BLOCK, COLUMN_TIME, "block-time", "time of block requests (whole machine)", NULL},
+	{TABLE_FAULTS, COLUMN_COUNT, "faults", "page faults",
+	 "major page faults (minor ones not recorded)"},
+	{TABLE_FAULTS, COLUMN_TIME, "faults-time", "time in page faults",
+	 "time in major page faults (minor ones not recorded)"},
+	{TABLE_RECLAIM, COLUMN_TIME, "reclaim", "time in direct reclaim", NULL},
+	{TABLE_SPAN_TIME, COLUMN_TIME, "spans", "time in the measured calls", NULL},
 };
 
 static const char *key_of(struct arena *a, const struct view *v, const struct view_picture *pic)
@@ -363,18 +367,21 @@ static struct page_stream stream_of(struct maker *m, const struct view *v,
 	};
 }
 
-/* Rows have the weights of a column of their table. */
-static void weigh_by(struct maker *m, struct page_stream *s, struct selection *sel, uint32_t column)
+/* Rows have the weights of a column of their table. Returns the sum. */
+static uint64_t weigh_by(struct maker *m, struct page_stream *s, struct selection *sel,
+			 uint32_t column)
 {
 	const struct table *t = &m->p->tables.p[sel->table];
+	uint64_t sum = 0;
 	for (size_t i = 0; i < sel->nr_rows; i++) {
 		int64_t v = t->values[sel->rows[i].source * t->nr_columns + column];
-		sel->rows[i].weight = (uint64_t)MAX(v, (int64_t)0);
+		sum += sel->rows[i].weight = (uint64_t)MAX(v, (int64_t)0);
 	}
 	s->unit = t->columns[column].unit;
 	if (column != t->weight_column)
 		s->report = arena_fmt(&m->page->arena, "%s --weight %s", s->report,
 				      profile_text(m->p, t->columns[column].name));
+	return sum;
 }
 
 static void fill_stream(struct maker *m, struct page_stream *s, const struct selection *sel)
@@ -389,6 +396,12 @@ static void fill_stream(struct maker *m, struct page_stream *s, const struct sel
 		s->node[i] = nodes[places[i].row];
 	}
 	vec_push(&m->page->streams, *s);
+}
+
+static const char *weighing_title(const struct profile *p, const struct weighing *w)
+{
+	bool is_of_some = profile_get_fact(p, FACT_IO_SYNCS_ONLY) && w->title_of_some;
+	return is_of_some ? w->title_of_some : w->title;
 }
 
 static int add_stream(struct maker *m, const struct view *v, const struct view_picture *pic,
@@ -411,8 +424,9 @@ static int add_stream(struct maker *m, const struct view *v, const struct view_p
 			continue;
 		struct page_stream s = stream_of(m, v, pic, &sel);
 		s.key = w->key;
-		s.title = w->title;
-		weigh_by(m, &s, &sel, (uint32_t)column);
+		s.title = weighing_title(m->p, w);
+		if (!weigh_by(m, &s, &sel, (uint32_t)column))
+			continue;
 		fill_stream(m, &s, &sel);
 		is_weighed = true;
 	}
@@ -442,7 +456,7 @@ static int add_streams(struct maker *m, struct err *err)
 		if (!v->pictures || (i && (v == first || is_covered(m->p, (enum view_id)(i - 1)) ||
 					   !views_has(v, m->p))))
 			continue;
-		struct view_pictures list = v->pictures(&a, v, m->p, &spec, 0);
+		struct view_pictures list = v->pictures(&a, v, m->p, &spec, VIEW_PICTURES_ROWS);
 		for (size_t k = 0; k < list.n; k++)
 			TRY(add_stream(m, v, &list.p[k], err));
 	}
@@ -458,7 +472,7 @@ static int add_lines(struct maker *m, const struct code_access *code, struct err
 	struct selection sel;
 	struct view_pictures list = {0};
 	if (v->pictures)
-		list = v->pictures(&a, v, m->p, &spec, 0);
+		list = v->pictures(&a, v, m->p, &spec, VIEW_PICTURES_ROWS);
 	if (!list.n)
 		return 0;
 	TRY(views_select(&a, m->p, &list.p[0].spec, &sel, err));

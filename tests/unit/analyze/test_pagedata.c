@@ -177,3 +177,41 @@ TEST(pagedata_of_calls_counts_their_waits)
 	}
 	CHECK(has_calls);
 }
+
+static const char *title_with(const struct page *page, const char *key)
+{
+	vec_foreach(s, &page->streams)
+		if (!strcmp(s->key, key))
+			return s->title;
+	return "";
+}
+
+/* As in captures of everything: reads and writes take place, but have no rows. */
+TEST(pagedata_of_sync_calls_only_says_so)
+{
+	static const struct {
+		const char *fact;
+		const char *of_io;
+		const char *of_faults;
+	} cases[] = {{NULL, "time in I/O calls", "page faults"},
+		     {"not recorded", "time in sync calls (reads and writes not recorded)",
+		      "major page faults (minor ones not recorded)"}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(profile_free_p) struct profile *p = madewaits_new(3);
+		struct tag tag = {.log2_ns = 24, .detail = profile_cstr(p, "fsync")};
+		task_id task = profile_task(p, 1, 2, profile_cstr(p, "app"), MADEWAITS_START_NS);
+		uint32_t io = tables_add(p, TABLE_IO, 0);
+		uint32_t faults = tables_add(p, TABLE_FAULTS, 0);
+		profile_tagged_sample(p, io, MADEWAITS_START_NS, 0, task, -1, profile_tag(p, &tag),
+				      (int64_t[]){100, 0, 2000000000, 20000000});
+		profile_tagged_sample(p, faults, MADEWAITS_START_NS, 0, task, -1,
+				      profile_tag(p, &tag), (int64_t[]){100, 2000000000, 20000000});
+		if (cases[i].fact)
+			profile_fact(p, FACT_IO_SYNCS_ONLY, cases[i].fact);
+		profile_seal(p);
+		CLEANUP(page_release) struct page page = made_page(p);
+		CHECK_STR(title_with(&page, "io-time"), cases[i].of_io);
+		CHECK_STR(title_with(&page, "faults"), cases[i].of_faults);
+		CHECK_STR(title_with(&page, "io"), ""); /* a sync call has no bytes */
+	}
+}
