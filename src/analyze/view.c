@@ -404,15 +404,20 @@ void view_add_frames(struct report *r, const struct selection *sel)
 		r->frames.all += weight_of_frames(sel);
 		return;
 	}
-	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
+	uint64_t *total =
+		arena_calloc(&a, p->stacks.n, sizeof(*total)); /* weight at or below a node */
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		total[sel->rows[i].stack] += sel->rows[i].weight;
+	for (stack_id id = (stack_id)p->stacks.n - 1; id > 0; id--)
+		total[p->stacks.p[id].parent] += total[id];
 	double *by_module = arena_calloc(&a, p->modules.n + 1, sizeof(*by_module));
 	module_id most = 0;
-	for (stack_id id = 1; id < w.nr_nodes; id++) {
+	for (stack_id id = 1; id < p->stacks.n; id++) {
 		const struct location *l = &p->locations.p[p->stacks.p[id].loc];
 		uint32_t n = select_nr_frames(sel, id);
-		if (!n || !w.total[id].weight || p->modules.p[l->module].kind == MODULE_PSEUDO)
+		if (!n || !total[id] || p->modules.p[l->module].kind == MODULE_PSEUDO)
 			continue;
-		double weight = (double)w.total[id].weight;
+		double weight = (double)total[id];
 		r->frames.all += weight * n;
 		by_module[l->module] += weight * nr_unnamed(p, l, n);
 		r->frames.unnamed += weight * nr_unnamed(p, l, n);

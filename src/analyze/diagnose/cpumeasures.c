@@ -80,6 +80,12 @@ struct cpumeasures {
 	const char *where[CLASS_NR];
 };
 
+/* What does not depend on the filters. */
+struct cpufunctions {
+	struct groups groups;
+	uint8_t *classes; /* by function, bits */
+};
+
 static struct cpumeasures *new_cpu(struct measures *m)
 {
 	return m->cpu = arena_calloc(&m->a, 1, sizeof(*m->cpu));
@@ -132,6 +138,32 @@ NUMBER(cpu_of_active)
 	return w ? measured_pct(w, w->l->total.ns[WAIT_ON_CPU]) : 100;
 }
 
+static uint8_t classes_of_name(struct sv name)
+{
+	char plain[FUNCGLOB_NAME_MAX];
+	uint8_t bits = heapframe_kind_of(name) == HEAPFRAME_ALLOCATOR ? 1u << CLASS_ALLOCATOR : 0;
+	name = funcglob_plain(name, plain);
+	for (enum func_class k = 0; k < CLASS_NR; k++)
+		if (classes[k].patterns && funcglob_is_like(classes[k].patterns, name))
+			bits |= (uint8_t)(1u << k);
+	return bits;
+}
+
+static const struct cpufunctions *functions_of(struct measures *m)
+{
+	struct measures *whole = m->whole ?: m;
+	const struct profile *p = m->p;
+	struct cpufunctions *f = whole->functions;
+	if (f)
+		return f;
+	f = whole->functions = arena_calloc(&whole->a, 1, sizeof(*f));
+	f->groups = groups_by(&whole->a, p, BY_FUNCTION);
+	f->classes = arena_calloc(&whole->a, p->functions.n + 1, 1);
+	for (size_t i = 1; i < p->functions.n; i++)
+		f->classes[i] = classes_of_name(profile_sv(p, p->functions.p[i].name));
+	return f;
+}
+
 /* ---- the hottest ----------------------------------------------------------------------------- */
 
 static const struct hotpath *path_of(struct measures *m)
@@ -173,10 +205,10 @@ static const struct view_item *top_of(struct measures *m)
 	struct cpumeasures *c = measured_cpu(m);
 	if (!c || c->has_top)
 		return c ? &c->top : NULL;
-	struct groups g = groups_by(&m->a, m->p, BY_FUNCTION);
 	c->has_top = true;
 	if (view_has_shares(c->sel))
-		(void)top_of_phase(&m->a, c->sel, WEIGH_ALL_PHASES, &g, &c->top, 1); /* or none */
+		(void)top_of_phase(&m->a, c->sel, WEIGH_ALL_PHASES, &functions_of(m)->groups,
+				   &c->top, 1); /* or none */
 	return &c->top;
 }
 
@@ -230,17 +262,6 @@ NUMBER(lives_pct)
 
 /* ---- classes of functions -------------------------------------------------------------------- */
 
-static uint8_t classes_of_name(struct sv name)
-{
-	char plain[FUNCGLOB_NAME_MAX];
-	uint8_t bits = heapframe_kind_of(name) == HEAPFRAME_ALLOCATOR ? 1u << CLASS_ALLOCATOR : 0;
-	name = funcglob_plain(name, plain);
-	for (enum func_class k = 0; k < CLASS_NR; k++)
-		if (classes[k].patterns && funcglob_is_like(classes[k].patterns, name))
-			bits |= (uint8_t)(1u << k);
-	return bits;
-}
-
 /* A function of a stripped library whose name is not known: who calls it says more. */
 static bool is_unnamed_of_library(const struct profile *p, func_id func)
 {
@@ -293,13 +314,11 @@ static void add_where(struct map *sums, enum func_class k, str_id where, uint64_
 static void add_up_classes(struct measures *m, struct cpumeasures *c)
 {
 	CLEANUP(map_release) struct map sums = {0}; /* by class and caller, in parts of 2^-24 */
-	CLEANUP(free_p) uint8_t *of_functions = xcalloc(m->p->functions.n + 1, 1);
+	const uint8_t *of_functions = functions_of(m)->classes;
 	uint32_t most[CLASS_NR] = {0};
 	struct row_classes rc = {0};
 	stack_id last = UINT32_MAX;
 	uint64_t unit = c->sel->weight / (1u << 24) + 1;
-	for (size_t i = 1; i < m->p->functions.n; i++)
-		of_functions[i] = classes_of_name(profile_sv(m->p, m->p->functions.p[i].name));
 	for (size_t i = 0; i < c->sel->nr_rows; i++) {
 		const struct select_row *row = &c->sel->rows[i];
 		if (view_is_idle_thread(m->p, row->task))

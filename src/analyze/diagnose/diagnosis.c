@@ -83,7 +83,8 @@ static void want_decisive(struct wanted *w, struct diagnoses *d)
 
 /* Evaluates no other rules than the states of those shown need: each slice is a selection of all rows. */
 static void make_slices(struct slices *s, struct arena *a, const struct profile *p,
-			const struct select_spec *spec, const struct wanted *w)
+			const struct select_spec *spec, const struct wanted *w,
+			struct measures *whole)
 {
 	uint64_t seconds = window_recorded_ns(p, window_of_profile(p)) / NS_PER_SEC;
 	size_t nr_rules = w->rules->all.n;
@@ -106,7 +107,7 @@ static void make_slices(struct slices *s, struct arena *a, const struct profile 
 		struct diagnoses d;
 		part.time = arena_fmt(&scratch, "%" PRIu64 "s..%" PRIu64 "s", s->second[i],
 				      s->second[i + 1]);
-		CLEANUP(measures_free_p) struct measures *m = measures_new(p, &part, NULL);
+		CLEANUP(measures_free_p) struct measures *m = measures_of_part(whole, &part);
 		diagnose_run(&d, &scratch, &some, m, 0);
 		for (size_t k = 0; k < d.nr; k++)
 			s->states[at[k] * SLICES + i] = state_of(&d, &d.all[k]);
@@ -341,7 +342,7 @@ void diagnosis_report(struct report *r, const struct profile *p, const struct se
 		for (size_t i = 0; i < nr; i++)
 			w.is_wanted[shown[i] - d.all] = is_of_parts(shown[i]->rule);
 		want_decisive(&w, &d);
-		make_slices(&slices, &a, p, spec, &w);
+		make_slices(&slices, &a, p, spec, &w, m);
 		add_findings(r, &d, shown, nr, &slices);
 	} else {
 		add_inconclusive(r, &d);

@@ -71,10 +71,12 @@ struct measures {
 	struct arena a;
 	const struct profile *p;
 	struct select_spec spec;
-	const char *input; /* file name for commands, or NULL */
-	uint32_t left_out; /* sections, bits */
+	const char *input;      /* file name for commands, or NULL */
+	struct measures *whole; /* of a part of the same profile, or NULL */
+	uint32_t left_out;      /* sections, bits */
 	struct waitmeasures *waits;
-	struct cpumeasures *cpu;       /* cpumeasures.c */
+	struct cpumeasures *cpu; /* cpumeasures.c */
+	struct cpufunctions *functions;
 	struct memorymeasures *memory; /* memorymeasures.c */
 	struct heapmeasures *heap;
 	struct iomeasures *io; /* iomeasures.c */

@@ -35,6 +35,13 @@ struct measures *measures_new(const struct profile *p, const struct select_spec 
 	return m;
 }
 
+struct measures *measures_of_part(struct measures *whole, const struct select_spec *spec)
+{
+	struct measures *m = measures_new(whole->p, spec, NULL);
+	m->whole = whole;
+	return m;
+}
+
 void measures_free(struct measures *m)
 {
 	if (!m)

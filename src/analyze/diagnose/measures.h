@@ -49,6 +49,8 @@ struct measure {
 /* @input: file name for commands; NULL: none. All are borrowed. */
 struct measures *measures_new(const struct profile *p, const struct select_spec *spec,
 			      const char *input);
+/* Of a part of @whole's profile: what does not depend on the filters is computed once, in @whole. */
+struct measures *measures_of_part(struct measures *whole, const struct select_spec *spec);
 void measures_free(struct measures *m);
 void measures_free_p(struct measures **m);
 /*

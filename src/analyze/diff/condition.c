@@ -159,7 +159,7 @@ static int value_of_matches(struct diff_value *ret_v, struct arena *a, const str
 		const struct selection *sel = diff_part(s, i);
 		struct groups g = groups_by_plain_name(&scratch, sel->p, c->by);
 		struct groups one = one_group(&scratch, sel->p, &g, c, re, is_matched);
-		struct weighed w = weigh(&scratch, sel, WEIGH_ALL_PHASES);
+		struct weighed w = weigh(&scratch, sel);
 		const struct group_weight *gw = weigh_groups(&scratch, &w, &one);
 		weights[i] = c->is_total ? gw[1].total : gw[1].self;
 	}

@@ -161,7 +161,7 @@ static void add_groups(struct aligner *al, size_t part)
 	CLEANUP(arena_release) struct arena a = {0};
 	const struct selection *sel = diff_part(al->spec, part);
 	struct groups g = groups_by_plain_name(&a, sel->p, (enum group_by)al->spec->by);
-	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
+	struct weighed w = weigh(&a, sel);
 	const struct group_weight *gw = weigh_groups(&a, &w, &g);
 	for (size_t i = 1; i < g.n; i++) {
 		if (!gw[i].total.weight && !gw[i].self.weight)

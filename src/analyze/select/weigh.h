@@ -34,16 +34,21 @@ static inline void weight_add_row(struct weight *to, const struct selection *sel
 
 struct weighed {
 	const struct selection *sel;
-	size_t nr_nodes;
 	struct weight *self;   /* by stack node */
 	struct weight *total;  /* the node and everything below it */
 	stack_id *first_child; /* children in order of id; 0: none */
 	stack_id *next;
 };
 
-/* Rows of phase @phase only, or of all with WEIGH_ALL_PHASES. */
+struct weighed weigh(struct arena *a, const struct selection *sel);
+
 #define WEIGH_ALL_PHASES UINT32_MAX
-struct weighed weigh(struct arena *a, const struct selection *sel, uint32_t phase);
+/*
+ * Returns self weights by group of the rows of a phase, in the arena: costs no pass over all stacks. Group 0
+ * is not used.
+ */
+struct weight *weigh_self(struct arena *a, const struct selection *sel, uint32_t phase,
+			  const struct groups *g);
 
 struct group_weight {
 	struct weight self;

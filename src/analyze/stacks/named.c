@@ -162,7 +162,7 @@ int named_report(struct report *r, const struct selection *sel, const struct nam
 	uint32_t *by_func = NULL;
 	TRY(rules_of_functions(&a, sel->p, rules, nr_rules, &by_func, err));
 	struct groups g = groups_from_rules(&a, sel->p, by_func, nr_rules);
-	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
+	struct weighed w = weigh(&a, sel);
 	struct group_weight *all = weigh_groups(&a, &w, &g);
 	uint32_t *rule = rule_of_stacks(&a, sel, &g, nearest);
 	struct weight *own = arena_calloc(&a, nr_rules + 1, sizeof(*own));

@@ -55,7 +55,7 @@ static void add_run(struct run_rows *t, size_t run)
 	CLEANUP(arena_release) struct arena a = {0};
 	const struct selection *sel = &t->runs[run].sel;
 	struct groups g = groups_by(&a, sel->p, BY_FUNCTION);
-	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
+	struct weighed w = weigh(&a, sel);
 	const struct group_weight *gw = weigh_groups(&a, &w, &g);
 	for (size_t i = 1; i < g.n; i++) {
 		if (!gw[i].self.nr_samples && !gw[i].self.weight)

@@ -16,10 +16,10 @@ static const struct {
 	[BY_LINE] = {"lines", "source lines", "line", "function", VIEW_TOTAL | VIEW_MODULE},
 };
 
-static struct view_item *weigh_items(struct arena *a, const struct selection *sel, uint32_t phase,
+static struct view_item *weigh_items(struct arena *a, const struct selection *sel,
 				     const struct groups *g)
 {
-	struct weighed w = weigh(a, sel, phase);
+	struct weighed w = weigh(a, sel);
 	struct group_weight *gw = weigh_groups(a, &w, g);
 	struct view_item *items = arena_calloc(a, g->n, sizeof(*items));
 	for (size_t i = 0; i < g->n; i++)
@@ -49,7 +49,7 @@ static void add_top(struct report *r, const struct selection *sel, enum group_by
 	CLEANUP(arena_release) struct arena scratch = {0};
 	const char *title = title_of(&scratch, sel, by, limits->sort);
 	struct groups g = groups_by(&scratch, sel->p, by);
-	struct view_item *items = weigh_items(&scratch, sel, WEIGH_ALL_PHASES, &g);
+	struct view_item *items = weigh_items(&scratch, sel, &g);
 	struct view_spec spec = {
 		.key = is_other ? arena_fmt(&scratch, "%s:%s", kinds[by].key, sel->event)
 				: kinds[by].key,
@@ -78,19 +78,21 @@ void top_report_other(struct report *r, const struct selection *sel,
 size_t top_of_phase(struct arena *a, const struct selection *sel, uint32_t phase,
 		    const struct groups *groups, struct view_item *ret_items, size_t max)
 {
-	struct view_item *items = weigh_items(a, sel, phase, groups);
+	const struct weight *self = weigh_self(a, sel, phase, groups);
 	size_t n = 0;
 	for (size_t i = 1; i < groups->n; i++) {
-		if (!items[i].self.weight)
+		if (!self[i].weight)
 			continue;
 		size_t at = n;
-		while (at > 0 && ret_items[at - 1].self.weight < items[i].self.weight)
+		while (at > 0 && ret_items[at - 1].self.weight < self[i].weight)
 			at--;
 		if (at == max)
 			continue;
 		n = MIN(n + 1, max);
 		memmove(&ret_items[at + 1], &ret_items[at], (n - 1 - at) * sizeof(*ret_items));
-		ret_items[at] = items[i];
+		ret_items[at] = (struct view_item){.name = groups->rows[i].name,
+						   .module = groups->rows[i].module,
+						   .self = self[i]};
 	}
 	return n;
 }

@@ -15,7 +15,7 @@ void top_report(struct report *r, const struct selection *sel, enum group_by by,
 void top_report_other(struct report *r, const struct selection *sel,
 		      const struct view_limits *limits);
 /*
- * Writes the @max groups with the largest self weight in a phase to @ret_items, largest first.
+ * Writes the @max groups with the largest self weight in a phase to @ret_items, largest first; without totals.
  * Returns their number; it is smaller than @max if the phase has fewer.
  */
 size_t top_of_phase(struct arena *a, const struct selection *sel, uint32_t phase,

@@ -225,7 +225,7 @@ TEST(recursion_counts_once_and_self_adds_up_to_everything)
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection s;
 	CHECK(!select_run(&a, p, &(struct select_spec){0}, &s, NULL));
-	struct weighed w = weigh(&a, &s, WEIGH_ALL_PHASES);
+	struct weighed w = weigh(&a, &s);
 	for (enum group_by by = 0; by < BY_NR; by++) {
 		struct groups g = groups_by(&a, p, by);
 		struct group_weight *gw = weigh_groups(&a, &w, &g);
@@ -254,7 +254,7 @@ TEST(an_empty_profile_selects_nothing_without_error)
 	struct selection s;
 	CHECK(!select_run(&a, p, &(struct select_spec){0}, &s, NULL));
 	CHECK_U64(s.nr_rows, 0);
-	struct weighed w = weigh(&a, &s, WEIGH_ALL_PHASES);
+	struct weighed w = weigh(&a, &s);
 	struct groups g = groups_by(&a, p, BY_CRATE);
 	CHECK_U64(weigh_groups(&a, &w, &g)[0].total.weight, 0);
 }
