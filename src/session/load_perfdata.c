@@ -14,7 +14,7 @@
 
 #define ROOM_EVENTS  64 /* the size of the profile is checked after so many events */
 #define SAMPLE_BYTES 64 /* a sample of perf has at least so many, with a short chain */
-#define ROWS_AT_ONCE ((uint64_t)1 << 20)
+#define ROWS_AT_ONCE ((uint64_t)1 << 22)
 
 struct loading {
 	struct profile *p;
