@@ -460,22 +460,19 @@ void view_note_filtered(struct report *r, const struct selection *sel)
 	for (size_t i = 0; i < SELECT_OUT_NR; i++) {
 		if (!sel->nr_out[i])
 			continue;
-		buf_addf(&b, "%s%s %s", b.n ? ", " : "",
-			 is_wait_time ? num_noun(sel->nr_out[i], select_noun(sel)).s
-				      : num_count(sel->nr_out[i]).s,
+		buf_addf(&b, "%s%s %s", b.n ? ", " : "", num_count(sel->nr_out[i]).s,
 			 select_out_text((enum select_out)i));
 		nr_out += sel->nr_out[i];
 	}
 	if (!nr_out)
 		return;
 	const char *by = nr_out > sel->nr_out[SELECT_OUT_IDLE] ? "filters: " : "";
-	if (is_wait_time)
-		report_note(r, "shown: %s of %s of wait time (%s%s)", num_ns(sel->weight).s,
-			    num_ns(sel->weight + sel->weight_out).s, by, buf_str(&b));
-	else
-		report_note(r, "shown: %s of %s (%s%s)", num_count(sel->nr_samples).s,
-			    num_noun(sel->nr_samples + nr_out, select_noun(sel)).s, by,
-			    buf_str(&b));
+	const char *time = !is_wait_time ? ""
+					 : arena_fmt(&r->arena, "%s of %s of wait time, ",
+						     num_ns(sel->weight).s,
+						     num_ns(sel->weight + sel->weight_out).s);
+	report_note(r, "shown: %s%s of %s (%s%s)", time, num_count(sel->nr_samples).s,
+		    num_noun(sel->nr_samples + nr_out, select_noun(sel)).s, by, buf_str(&b));
 }
 
 static struct num_text seconds_text(uint64_t ns)

@@ -318,6 +318,7 @@ static size_t nr_lines(const struct buf *text)
 static size_t add_notes(struct buf *to, const struct report *r, const struct text_style *style)
 {
 	size_t nr_left_out = 0;
+	bool is_first = true;
 	vec_foreach(n, &r->notes) {
 		CLEANUP(buf_release) struct buf text = {0};
 		CLEANUP(buf_release) struct buf lines = {0};
@@ -326,11 +327,16 @@ static size_t add_notes(struct buf *to, const struct report *r, const struct tex
 		buf_add_str(&text, "note: ");
 		escape_term(&text, sv_from_str(*n));
 		add_line(&lines, buf_sv(&text), 2, style);
-		bool has_room = !style->max_lines || nr_lines(to) + nr_lines(&lines) <= HEAD_MAX;
-		if ((has_text(r->details.p, r->details.n, *n) && !style->has_details) || !has_room)
+		/* the first one limits what the answers say */
+		bool has_room = !style->max_lines || is_first ||
+				nr_lines(to) + nr_lines(&lines) <= HEAD_MAX;
+		if ((has_text(r->details.p, r->details.n, *n) && !style->has_details) ||
+		    !has_room) {
 			nr_left_out++;
-		else
-			buf_add_sv(to, buf_sv(&lines));
+			continue;
+		}
+		buf_add_sv(to, buf_sv(&lines));
+		is_first = false;
 	}
 	return nr_left_out;
 }

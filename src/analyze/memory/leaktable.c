@@ -94,6 +94,7 @@ struct slices {
 	size_t n;
 	uint64_t start_ns;
 	uint64_t step_ns; /* length of a slice; more for long captures */
+	int64_t rss_rise; /* how much RSS rose in the second half, of one process; < 0: not known */
 };
 
 static int add_net(struct slices *s, struct heapfigures *f, enum table_id table, double sign,
@@ -112,6 +113,25 @@ static int add_net(struct slices *s, struct heapfigures *f, enum table_id table,
 	return 0;
 }
 
+static int64_t rise_of_rss(const struct profile *p)
+{
+	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
+	struct window w = window_of_profile(p);
+	uint64_t middle_ns = w.from_ns + (w.to_ns - w.from_ns) / 2;
+	int64_t first = -1;
+	int64_t most = 0;
+	for (size_t i = 0; t && i < t->n; i++) {
+		int64_t rss = t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
+		if (p->tasks.p[t->task[i]].pid != p->tasks.p[t->task[0]].pid)
+			return -1;
+		if (t->time_ns[i] < middle_ns)
+			continue;
+		first = first < 0 ? rss : first;
+		most = MAX(most, rss);
+	}
+	return first > 0 ? most - first : -1;
+}
+
 /* The last slice is rarely complete, and is not used. */
 static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 		       const struct select_spec *spec, struct err *err)
@@ -128,6 +148,7 @@ static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 	size_t most = MIN((size_t)SLICES_MAX, CELLS_MAX / MAX(nr_rows, (size_t)1));
 	s->step_ns = shortest_ns * (length_ns / shortest_ns / MAX(most, (size_t)1) + 1);
 	s->n = length_ns / s->step_ns;
+	s->rss_rise = rise_of_rss(f->p);
 	if (f->leaks.rule == LEAKS_UNKNOWN || w.to_ns - w.from_ns < LEAK_SLICES_MIN * NS_PER_SEC)
 		s->n = 0;
 	s->net = arena_calloc(f->arena, nr_rows * s->n + 1, sizeof(*s->net));
@@ -148,45 +169,24 @@ static struct leak_growth growth_of(const struct slices *s, size_t row)
 	return g;
 }
 
-/* How much RSS rose in the second half, of one process; < 0: not known. */
-static int64_t rise_of_rss(const struct profile *p)
-{
-	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
-	struct window w = window_of_profile(p);
-	uint64_t middle_ns = w.from_ns + (w.to_ns - w.from_ns) / 2;
-	int64_t first = -1;
-	int64_t most = 0;
-	for (size_t i = 0; t && i < t->n; i++) {
-		int64_t rss = t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
-		if (p->tasks.p[t->task[i]].pid != p->tasks.p[t->task[0]].pid)
-			return -1;
-		if (t->time_ns[i] < middle_ns)
-			continue;
-		first = first < 0 ? rss : first;
-		most = MAX(most, rss);
-	}
-	return first > 0 ? most - first : -1;
-}
-
 /*
  * Right after attaching, the blocks of a pool of constant size are older ones, whose frees have no site,
  * and are replaced by blocks of the capture: these increase until all are replaced. True if neither of two
  * exact figures has an increase like that of the site: the blocks of the process (allocations less
  * frees), and its RSS. Memory that the allocator had free hides a leak from RSS, not from the blocks.
  */
-static bool is_replacement(const struct profile *p, const struct leak_growth *g,
-			   const struct heap_sum *leaked)
+static bool is_replacement(const struct profile *p, const struct slices *s,
+			   const struct leak_growth *g, const struct heap_sum *leaked)
 {
 	struct window w = window_of_profile(p);
 	double half_minutes = (double)(w.to_ns - w.from_ns) / 2 / 60e9;
 	double bytes = (g->per_min - g->per_min_error) * half_minutes;
 	uint64_t frees = profile_get_fact_nr(p, FACT_HEAP_FREES);
-	int64_t rise = rise_of_rss(p);
-	if (!frees || rise < 0 || leaked->bytes <= 0 || leaked->nr <= 0)
+	if (!frees || s->rss_rise < 0 || leaked->bytes <= 0 || leaked->nr <= 0)
 		return false;
 	double blocks = bytes * (double)leaked->nr / (double)leaked->bytes;
 	double net = (double)profile_get_fact_nr(p, FACT_HEAP_ALLOCATIONS) - (double)frees;
-	return net < blocks * REPLACED_SHARE && (double)rise < bytes * REPLACED_SHARE;
+	return net < blocks * REPLACED_SHARE && (double)s->rss_rise < bytes * REPLACED_SHARE;
 }
 
 /* A site with its verdict. Growing sites come first, fastest first. */
@@ -215,7 +215,7 @@ static void judge(struct site *s, const struct heapfigures *f, const struct slic
 		s->growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
 	s->verdict = leak_verdict(&s->growth, s->leaked.bytes, w.to_ns - w.from_ns);
 	s->grows = !strcmp(s->verdict, "grows");
-	if (s->grows && is_replacement(f->p, &s->growth, &s->leaked)) {
+	if (s->grows && is_replacement(f->p, slices, &s->growth, &s->leaked)) {
 		s->verdict = "unclear";
 		s->grows = false;
 	}

@@ -482,6 +482,19 @@ TEST(trees_indent_branches_but_not_only_children)
 						      "    40.00    40.00    - b\n");
 }
 
+/* A note that limits what the answers say is worth more than rows, however long the answers are. */
+#define WORDS "of many words, of many lines, of many words, of many lines, "
+TEST(a_page_full_of_answers_has_the_first_note)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("main");
+	CLEANUP(buf_release) struct buf b = {0};
+	for (int i = 0; i < 3; i++)
+		report_finding(r, "answer %d " WORDS WORDS WORDS, i);
+	report_note(r, "a further note");
+	text_render(&b, r, &(struct text_style){.width = 30, .max_lines = 40});
+	CHECK(strstr(buf_str(&b), "note: a note\n") && !strstr(buf_str(&b), "a further note"));
+}
+
 TEST(text_names_empty_tables_and_says_how_to_see_more_rows)
 {
 	static const struct report_column ns_column[] = {{"ns", "time", CELL_NS, NULL}};
