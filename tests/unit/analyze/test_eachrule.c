@@ -204,6 +204,13 @@ HELD_IN(add_slept, "sleep", "retry app;usleep libc.so.6")
 HELD_IN(add_starved, "run_queue", "count app")
 HELD_IN(add_reclaimed, "reclaim", "grow app")
 
+/* In both forms. */
+static void add_starved_lock(struct profile *p, int is_well)
+{
+	(void)is_well;
+	add_starved(p, 0);
+}
+
 static void add_pipe(struct profile *p, int is_well)
 {
 	add_blamed(p, WAIT_PIPE, is_well ? "sleep/1" : "fsync/1");
@@ -341,6 +348,7 @@ static const struct each table[] = {
 	{"lock-remote", {.add = add_asked}, {.add = add_asked}},
 	{"lock-sleep", {.add = add_slept}, {.add = add_slept}},
 	{"lock-cpu", {.add = add_starved}, {.add = add_starved}},
+	{"lock-cpu", {.add = add_starved_lock}, {{QUEUED(6000)}, .add = add_starved_lock}},
 	{"lock-memory", {.add = add_reclaimed}, {.add = add_reclaimed}},
 	{"cpu-quota",
 	 {{QUEUED(2000)}, .facts = "throttled by CPU quota, ns=1900000000"},
@@ -419,6 +427,9 @@ static const struct each table[] = {
 	{"bloat",
 	 {.readings = {40, 900, 900, 10}, .facts = "machine memory=1073741824"},
 	 {.readings = {40, 100, 100, 10}, .facts = "machine memory=1073741824"}},
+	{"growth-uncollected",
+	 {.readings = {40, 100, 200, 10}, .samples = "node::Start;f 600"},
+	 {.readings = {70, 100, 200, 10}, .samples = "node::Start;f 600"}},
 	{"first-use",
 	 {.readings = {40, 100, 200, 10, .space = 900}},
 	 {.readings = {40, 100, 100, 10, .space = 900}}},
