@@ -32,6 +32,8 @@ struct spansum {
 	struct tag_groups *spans;
 	struct reasons *reasons;
 	struct waitframes *frames;
+	struct slow_span *slow; /* slowest first */
+	size_t nr_slow;
 	uint64_t no_stack_ns; /* of waits whose stacks were not kept */
 	uint64_t all_ns;      /* of the calls whose time is known by reason */
 	uint64_t queue_ns;    /* part of it in the run queue */
@@ -390,8 +392,11 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, bool h
 			w->by_reason_ns[reason] += row.ns;
 		}
 	}
-	if (list.n)
+	if (list.n) {
 		qsort(list.p, list.n, sizeof(*list.p), by_time_and_task);
+		s->slow = arena_dup(s->a, list.p, list.n * sizeof(*list.p));
+		s->nr_slow = list.n;
+	}
 	struct report_table *t =
 		report_add_table_of(s->r, "span_slowest", "slowest calls", slow_columns,
 				    ARRAY_LEN(slow_columns), has_times ? HAS_TIMES : 0);
@@ -505,6 +510,16 @@ static const char *largest_parts(const struct spansum *s, const char *span)
 	return arena_strdup(&s->r->arena, buf_str(&text));
 }
 
+/* " (run_queue 51.6 ms, sleep 20.1 ms)": the longest call; pages have few rows of slow ones, and cut them. */
+static const char *longest_parts(const struct spansum *s, const char *span, uint64_t longest_ns)
+{
+	CLEANUP(buf_release) struct buf parts = {0};
+	for (size_t i = 0; i < s->nr_slow && !parts.n; i++)
+		if (s->slow[i].ns == longest_ns && !strcmp(s->slow[i].name, span))
+			add_breakdown_text(&parts, &s->slow[i]);
+	return parts.n ? arena_fmt(&s->r->arena, " (%s)", buf_str(&parts)) : "";
+}
+
 /* The spans with most time, and what it is. */
 static void add_answer(struct spansum *s)
 {
@@ -512,17 +527,19 @@ static void add_answer(struct spansum *s)
 	for (size_t i = 0; t && i < MIN(t->nr_rows, (size_t)2); i++) {
 		const char *span = cell_of(t, i, "span")->text;
 		uint64_t nr = cell_of(t, i, "calls")->u;
+		uint64_t longest_ns = cell_of(t, i, "longest_ns")->u;
 		if (nr == 1) {
 			report_finding(s->r, "%s: 1 call, of %s%s", view_name(s->r, span),
-				       num_ns(cell_of(t, i, "longest_ns")->u).s,
-				       largest_parts(s, span));
+				       num_ns(longest_ns).s, largest_parts(s, span));
 			continue;
 		}
 		report_finding(
-			s->r, "%s: %s calls, half of them within %s, 99 %% within %s, longest %s%s",
+			s->r,
+			"%s: %s calls, half of them within %s, 99 %% within %s, longest %s%s%s",
 			view_name(s->r, span), num_count(nr).s,
 			num_ns(cell_of(t, i, "p50_ns")->u).s, num_ns(cell_of(t, i, "p99_ns")->u).s,
-			num_ns(cell_of(t, i, "longest_ns")->u).s, largest_parts(s, span));
+			num_ns(longest_ns).s, longest_parts(s, span, longest_ns),
+			largest_parts(s, span));
 	}
 }
 
