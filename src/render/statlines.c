@@ -16,6 +16,8 @@
 #define WAIT_WIDTH    34 /* with the unit */
 #define COLUMN_WIDTH  11
 #define SUBJECT_WIDTH 24
+#define BLOCKED_PCT   5.0
+#define LONGEST_WIDTH 34     /* of the longest wait, at the end of a line */
 #define TURNS_PCT     99.995 /* counted for less of the time is printed */
 
 /* As perf stat writes them. */
@@ -115,16 +117,16 @@ static void add_seconds(struct buf *to, double s, double spread_pct, const char 
 	buf_add_ch(to, '\n');
 }
 
-static void add_waits(struct buf *to, const struct stat_summary *s)
+static void add_waits(struct buf *to, const struct stat_waits *s)
 {
 	size_t from = to->n;
-	if (!s->nr_waits)
+	if (!s->n)
 		return;
 	num_add_double(to, s->thread_s, 6);
 	pad(to, from, VALUE_WIDTH, false);
 	buf_add_str(to, " seconds thread time, by reason:\n\n");
-	for (size_t i = 0; i < s->nr_waits; i++) {
-		const struct stat_wait *w = &s->waits[i];
+	for (size_t i = 0; i < s->n; i++) {
+		const struct stat_wait *w = &s->p[i];
 		const struct counter_row ms = {.is_time = true, .value = (double)w->ns};
 		from = to->n;
 		add_value(to, &ms);
@@ -156,7 +158,7 @@ static void add_text_summary(struct buf *to, const struct statlines *l,
 	for (size_t i = 0; i < s->reading.nr_rows; i++)
 		add_row(to, l, &s->reading.rows[i]);
 	buf_add_ch(to, '\n');
-	add_waits(to, s);
+	add_waits(to, &s->waits);
 	add_seconds(to, s->elapsed_s, s->elapsed_spread_pct, "time elapsed");
 	add_seconds(to, s->user_s, NAN, "user");
 	add_seconds(to, s->system_s, NAN, "sys");
@@ -197,14 +199,24 @@ static void add_csv_row(struct buf *to, const struct statlines *l, const struct 
 	buf_addf(to, "%s%s\n", sep, isfinite(row->metric) ? row->metric_unit : "");
 }
 
-static void add_csv_wait(struct buf *to, const struct statlines *l, const struct stat_wait *w)
+static void add_csv_wait(struct buf *to, const struct statlines *l, const struct counter_reading *r,
+			 const struct stat_wait *w)
 {
 	const char *sep = l->separator;
+	if (l->has_intervals)
+		buf_addf(to, "%s%s", num_double(r->at_s, 9).s, sep);
 	num_add_double(to, (double)w->ns / 1e6, 2);
 	buf_addf(to, "%smsec%sthread-%s%s%" PRIu64 "%s100.00%s", sep, sep, w->key, sep, w->ns, sep,
 		 sep);
 	num_add_double(to, w->pct, 3);
 	buf_addf(to, "%s%% of thread time\n", sep);
+}
+
+static void add_csv_waits(struct buf *to, const struct statlines *l,
+			  const struct counter_reading *r, const struct stat_waits *waits)
+{
+	for (size_t i = 0; waits && i < waits->n; i++)
+		add_csv_wait(to, l, r, &waits->p[i]);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------- */
@@ -231,7 +243,25 @@ static void put_rows(struct json *j, const struct counter_reading *r)
 	json_end(j);
 }
 
-static void add_json_reading(struct buf *to, const struct counter_reading *r)
+static void put_waits(struct json *j, const struct stat_waits *s)
+{
+	if (!s || !s->n)
+		return;
+	json_put_double(j, "thread_time_s", s->thread_s, 9);
+	json_put_arr(j, "thread_time");
+	for (size_t i = 0; i < s->n; i++) {
+		json_obj(j);
+		json_put_str(j, "reason", s->p[i].key);
+		json_put_u64(j, "ns", s->p[i].ns);
+		json_put_u64(j, "count", s->p[i].count);
+		json_put_double(j, "pct", s->p[i].pct, 2);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_json_reading(struct buf *to, const struct counter_reading *r,
+			     const struct stat_waits *waits)
 {
 	struct json j = json_to(to);
 	json_obj(&j);
@@ -239,25 +269,9 @@ static void add_json_reading(struct buf *to, const struct counter_reading *r)
 	if (r->subject)
 		json_put_str(&j, "thread", r->subject);
 	put_rows(&j, r);
+	put_waits(&j, waits);
 	json_end(&j);
 	buf_add_ch(to, '\n');
-}
-
-static void put_waits(struct json *j, const struct stat_summary *s)
-{
-	if (!s->nr_waits)
-		return;
-	json_put_double(j, "thread_time_s", s->thread_s, 9);
-	json_put_arr(j, "thread_time");
-	for (size_t i = 0; i < s->nr_waits; i++) {
-		json_obj(j);
-		json_put_str(j, "reason", s->waits[i].key);
-		json_put_u64(j, "ns", s->waits[i].ns);
-		json_put_u64(j, "count", s->waits[i].count);
-		json_put_double(j, "pct", s->waits[i].pct, 2);
-		json_end(j);
-	}
-	json_end(j);
 }
 
 static void add_json_summary(struct buf *to, const struct stat_summary *s)
@@ -269,7 +283,7 @@ static void add_json_summary(struct buf *to, const struct stat_summary *s)
 	json_put_double(&j, "user_s", s->user_s, 9);
 	json_put_double(&j, "system_s", s->system_s, 9);
 	put_rows(&j, &s->reading);
-	put_waits(&j, s);
+	put_waits(&j, &s->waits);
 	json_put_arr(&j, "notes");
 	for (size_t i = 0; i < s->nr_notes; i++)
 		json_str(&j, s->notes[i]);
@@ -290,8 +304,7 @@ void statlines_add_summary(struct buf *to, const struct statlines *l, const stru
 	}
 	for (size_t i = 0; i < s->reading.nr_rows; i++)
 		add_csv_row(to, l, &s->reading, &s->reading.rows[i]);
-	for (size_t i = 0; i < s->nr_waits; i++)
-		add_csv_wait(to, l, &s->waits[i]);
+	add_csv_waits(to, l, &s->reading, &s->waits);
 }
 
 /* ---- lines of text ---------------------------------------------------------------------------------- */
@@ -326,10 +339,29 @@ static void add_cell(struct buf *to, const struct counter_row *r, bool is_title)
 	pad(to, from, COLUMN_WIDTH, false);
 }
 
+/* The longest wait that is not idle, if it has some share, or the longest. */
+static void add_longest(struct buf *to, const struct stat_waits *waits)
+{
+	const struct stat_wait *longest = NULL;
+	for (size_t i = 0; waits && i < waits->n; i++) {
+		const struct stat_wait *w = &waits->p[i];
+		bool is_better =
+			longest && longest->is_idle && !w->is_idle && w->pct >= BLOCKED_PCT;
+		if (w->is_wait && (!longest || is_better))
+			longest = w;
+	}
+	if (longest)
+		buf_addf(to, "  %s %s %%%s", longest->text, num_pct(longest->pct).s,
+			 longest->is_idle ? " (idle)" : "");
+	else
+		buf_add_str(to, "  -");
+}
+
 static void add_line(struct buf *to, const struct statlines *l, const struct counter_reading *r,
-		     bool is_title)
+		     const struct stat_waits *waits, bool is_title)
 {
 	size_t start = to->n;
+	size_t reserved = l->has_waits ? LONGEST_WIDTH : 0;
 	if (r->subject && is_title)
 		buf_add_str(to, "thread");
 	else if (r->subject)
@@ -346,7 +378,8 @@ static void add_line(struct buf *to, const struct statlines *l, const struct cou
 		bool has_ipc = row->role == COUNTER_INSTRUCTIONS;
 		if (row->state == COUNTER_NOT_SUPPORTED || row->state == COUNTER_NOT_PERMITTED)
 			continue;
-		if (l->columns && to->n - start + COLUMN_WIDTH * (1u + has_ipc) > l->columns)
+		if (l->columns &&
+		    to->n - start + COLUMN_WIDTH * (1u + has_ipc) + reserved > l->columns)
 			break;
 		add_cell(to, row, is_title);
 		if (!has_ipc)
@@ -357,20 +390,26 @@ static void add_line(struct buf *to, const struct statlines *l, const struct cou
 							: "-");
 		pad(to, from, COLUMN_WIDTH, false);
 	}
+	if (l->has_waits && is_title)
+		buf_add_str(to, "  longest wait");
+	else if (l->has_waits)
+		add_longest(to, waits);
 	buf_add_ch(to, '\n');
 }
 
 void statlines_add_reading(struct buf *to, const struct statlines *l,
-			   const struct counter_reading *r, bool is_first)
+			   const struct counter_reading *r, const struct stat_waits *waits,
+			   bool is_first)
 {
 	if (l->form == STATLINES_JSON) {
-		add_json_reading(to, r);
+		add_json_reading(to, r, waits);
 	} else if (l->form == STATLINES_CSV) {
 		for (size_t i = 0; i < r->nr_rows; i++)
 			add_csv_row(to, l, r, &r->rows[i]);
+		add_csv_waits(to, l, r, waits);
 	} else {
 		if (is_first)
-			add_line(to, l, r, true);
-		add_line(to, l, r, false);
+			add_line(to, l, r, waits, true);
+		add_line(to, l, r, waits, false);
 	}
 }

@@ -18,6 +18,7 @@ struct statlines {
 	unsigned columns;      /* of a line of text; 0: unlimited */
 	bool has_intervals;
 	bool has_spread; /* several runs */
+	bool has_waits;  /* lines of text have the longest wait */
 };
 
 /* A reason of waits, or another state of threads, in which they were for some of their time. */
@@ -27,6 +28,14 @@ struct stat_wait {
 	uint64_t ns;
 	uint64_t count;
 	double pct; /* of the time of all threads */
+	bool is_idle;
+	bool is_wait; /* else it ran, or something else on its CPU */
+};
+
+struct stat_waits {
+	const struct stat_wait *p; /* in the order of the output, the longest first */
+	size_t n;                  /* 0: not known */
+	double thread_s;           /* all of the threads' time */
 };
 
 struct stat_summary {
@@ -38,14 +47,16 @@ struct stat_summary {
 	double system_s;
 	const char *const *notes; /* sentences below it */
 	size_t nr_notes;
-	const struct stat_wait *waits; /* in the order of the output */
-	size_t nr_waits;               /* 0: not known */
-	double thread_s;               /* all of the threads' time */
+	struct stat_waits waits;
 };
 
 void statlines_add_summary(struct buf *to, const struct statlines *l, const struct stat_summary *s);
-/* A line for an interval, or for a thread; of text. @is_first: with the heading. */
+/*
+ * A line for an interval, or for a thread; of text. @waits: of the interval, NULL: not known; a line has
+ * the longest one that is not idle, or if that has less than 5 %, the longest. @is_first: with the heading.
+ */
 void statlines_add_reading(struct buf *to, const struct statlines *l,
-			   const struct counter_reading *r, bool is_first);
+			   const struct counter_reading *r, const struct stat_waits *waits,
+			   bool is_first);
 
 #endif

@@ -57,7 +57,8 @@ static const struct opt stat_table[] = {
 	OPT_FLAG(0, "per-thread", struct stat_opts, has_threads, "a line for each thread"),
 	OPT_FLAG(
 		0, "waits", struct stat_opts, has_waits,
-		"what threads wait for, and how long (needs BPF programs; not with -r, -I, --per-thread)"),
+		"what threads wait for, and how long; with -I the longest wait (needs BPF programs; not "
+		"with -r, --per-thread)"),
 	OPT_U64_IN('r', "repeat", struct stat_opts, nr_runs, 1, RUNS_MAX, "N",
 		   "run CMD N times: means, and their standard errors"),
 	OPT_END,
@@ -108,6 +109,8 @@ struct job {
 	struct target launched; /* the command, for waits */
 	struct countwaits waits;
 	bool has_waits; /* they are recorded */
+	bool has_stopped_waits;
+	struct wait_sum waits_before[WAIT_NR]; /* at the end of the last interval */
 	struct err no_waits;
 	struct watch watch;
 	bool is_first_line;
@@ -155,8 +158,84 @@ static uint64_t queue_of(const struct countrun_part *p)
 	return p->has_queue ? p->queue_ns : UINT64_MAX;
 }
 
-static void print_interval(struct job *j, const struct countrun_part *p)
+/* ---- waits ----------------------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
 {
+	const struct stat_wait *x = a;
+	const struct stat_wait *y = b;
+	return COMPARE(y->ns, x->ns) ?: strcmp(x->key, y->key);
+}
+
+/* The states that the threads were in, the longest first. @rows: WAIT_NR of them. */
+static void wait_rows(struct stat_waits *ret, struct stat_wait *rows, const struct wait_sum *sums)
+{
+	uint64_t total_ns = 0;
+	*ret = (struct stat_waits){.p = rows};
+	for (size_t i = 0; i < WAIT_NR; i++)
+		total_ns += sums[i].ns;
+	for (size_t i = 0; i < WAIT_NR; i++)
+		if (sums[i].ns)
+			rows[ret->n++] = (struct stat_wait){
+				.key = wait_key((enum wait_reason)i),
+				.text = wait_text((enum wait_reason)i),
+				.ns = sums[i].ns,
+				.count = sums[i].count,
+				.pct = 100 * (double)sums[i].ns / (double)total_ns,
+				.is_idle = wait_is_idle((enum wait_reason)i),
+				.is_wait = i != WAIT_ON_CPU && i != WAIT_STOLEN,
+			};
+	if (ret->n)
+		qsort(rows, ret->n, sizeof(*rows), by_time);
+	ret->thread_s = (double)total_ns / 1e9;
+}
+
+/* Without waits the counters go on; a note says why. */
+static void drop_waits(struct job *j, const char *what)
+{
+	log_debug(LOG_BPF, 1, "%s: %s", what, err_msg(&j->no_waits));
+	if (!j->no_waits.code)
+		err_set(&j->no_waits, -ENOTSUP, "the kernel refused the BPF programs");
+	countwaits_release(&j->waits);
+	j->has_waits = false;
+}
+
+static void stop_waits(struct job *j)
+{
+	if (j->has_waits && !j->has_stopped_waits && countwaits_stop(&j->waits, &j->no_waits))
+		drop_waits(j, "stopping");
+	j->has_stopped_waits = true;
+}
+
+/* Those of an interval that ends now. */
+static void interval_waits(struct job *j, struct stat_waits *ret, struct stat_wait *rows,
+			   bool is_last)
+{
+	struct wait_sum sums[WAIT_NR];
+	struct timespec ts = {.tv_nsec = COUNTWAITS_LATE_NS};
+	*ret = (struct stat_waits){0};
+	if (is_last)
+		stop_waits(j);
+	while (j->has_waits && !is_last && nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+	if (j->has_waits && !is_last && countwaits_drain(&j->waits, &j->no_waits))
+		drop_waits(j, "reading");
+	if (!j->has_waits)
+		return;
+	for (size_t i = 0; i < WAIT_NR; i++) {
+		sums[i].ns = j->waits.sums[i].ns - j->waits_before[i].ns;
+		sums[i].count = j->waits.sums[i].count - j->waits_before[i].count;
+	}
+	memcpy(j->waits_before, j->waits.sums, sizeof(j->waits_before));
+	wait_rows(ret, rows, sums);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------- */
+
+static void print_interval(struct job *j, const struct countrun_part *p, bool is_last)
+{
+	struct stat_wait waits[WAIT_NR];
+	struct stat_waits all = {0};
 	struct counter_row rows[COUNTRUN_ROWS_MAX];
 	struct counter_reading reading = {.at_s = (double)(p->at_ns - j->start_ns) / 1e9,
 					  .rows = rows};
@@ -164,7 +243,9 @@ static void print_interval(struct job *j, const struct countrun_part *p)
 	reading.nr_rows =
 		countrun_rows(rows, &j->set, p->values, queue_of(p), p->ran_ns, p->stolen_ns);
 	counter_metrics(rows, reading.nr_rows, (double)p->elapsed_ns);
-	statlines_add_reading(&b, &j->lines, &reading, j->is_first_line);
+	if (j->has_waits)
+		interval_waits(j, &all, waits, is_last);
+	statlines_add_reading(&b, &j->lines, &reading, &all, j->is_first_line);
 	j->is_first_line = false;
 	put(j, &b);
 }
@@ -199,7 +280,7 @@ static void print_threads(struct job *j, const struct countrun_part *p)
 			countrun_rows(rows, &j->set, tasks[i]->values, tasks[i]->part_queue_ns,
 				      tasks[i]->part_ran_ns, UINT64_MAX);
 		counter_metrics(rows, reading.nr_rows, (double)p->elapsed_ns);
-		statlines_add_reading(&b, &j->lines, &reading, j->is_first_line);
+		statlines_add_reading(&b, &j->lines, &reading, NULL, j->is_first_line);
 		j->is_first_line = false;
 	}
 	put(j, &b);
@@ -222,7 +303,7 @@ static void add_part(struct countrun_part *to, const struct countrun_part *p)
 	to->stolen_ns += p->stolen_ns;
 }
 
-static void take_reading(struct job *j)
+static void take_reading(struct job *j, bool is_last)
 {
 	struct countrun_part p;
 	countrun_read(&j->run, &p);
@@ -230,7 +311,7 @@ static void take_reading(struct job *j)
 	if (j->o->has_threads)
 		print_threads(j, &p);
 	else if (j->o->interval_ms)
-		print_interval(j, &p);
+		print_interval(j, &p, is_last);
 }
 
 /* A child that has ended is a zombie until it is reaped: its run queue is read before. */
@@ -278,16 +359,6 @@ static void wait_a_little(struct job *j, uint64_t until_ns)
 	stop_drain();
 }
 
-/* Without waits the counters go on; a note says why. */
-static void drop_waits(struct job *j, const char *what)
-{
-	log_debug(LOG_BPF, 1, "%s: %s", what, err_msg(&j->no_waits));
-	if (!j->no_waits.code)
-		err_set(&j->no_waits, -ENOTSUP, "the kernel refused the BPF programs");
-	countwaits_release(&j->waits);
-	j->has_waits = false;
-}
-
 static void open_waits(struct job *j)
 {
 	j->launched.child = j->child.pid;
@@ -310,14 +381,14 @@ static void count(struct job *j)
 		if (clock_mono_ns() < next_ns)
 			continue;
 		countrun_poll(&j->run, true);
-		take_reading(j);
+		take_reading(j, false);
 		next_ns = MAX(next_ns + every_ns, clock_mono_ns());
 	}
 	if (every_ns && j->run.read_ns >= j->deadline_ns) /* the last interval ended with SECONDS */
 		return;
 	if (!j->has_child)
 		countrun_poll(&j->run, true);
-	take_reading(j);
+	take_reading(j, true);
 }
 
 static int run_once(struct job *j, struct err *err)
@@ -339,8 +410,7 @@ static int run_once(struct job *j, struct err *err)
 		TRY(spawn_exec(&j->child, j->command[0], err));
 	j->deadline_ns = j->target->duration_ns ? j->start_ns + j->target->duration_ns : UINT64_MAX;
 	count(j);
-	if (j->has_waits && countwaits_stop(&j->waits, &j->no_waits))
-		drop_waits(j, "stopping");
+	stop_waits(j);
 	return 0;
 }
 
@@ -445,34 +515,10 @@ static void add_queue_note(struct job *j, const char **notes, size_t *nr)
 		}
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct stat_wait *x = a;
-	const struct stat_wait *y = b;
-	return COMPARE(y->ns, x->ns) ?: strcmp(x->key, y->key);
-}
-
-/* The states that the threads were in, the longest first. @rows: WAIT_NR of them. */
 static void set_waits(struct job *j, struct stat_summary *s, struct stat_wait *rows)
 {
-	uint64_t total_ns = 0;
-	if (!j->has_waits)
-		return;
-	for (size_t i = 0; i < WAIT_NR; i++)
-		total_ns += j->waits.sums[i].ns;
-	for (size_t i = 0; i < WAIT_NR; i++) {
-		const struct wait_sum *sum = &j->waits.sums[i];
-		if (sum->ns)
-			rows[s->nr_waits++] =
-				(struct stat_wait){.key = wait_key((enum wait_reason)i),
-						   .text = wait_text((enum wait_reason)i),
-						   .ns = sum->ns,
-						   .count = sum->count,
-						   .pct = 100 * (double)sum->ns / (double)total_ns};
-	}
-	qsort(rows, s->nr_waits, sizeof(*rows), by_time);
-	s->waits = rows;
-	s->thread_s = (double)total_ns / 1e9;
+	if (j->has_waits)
+		wait_rows(&s->waits, rows, j->waits.sums);
 }
 
 static void add_waits_note(struct job *j, const char **notes, size_t *nr)
@@ -571,6 +617,7 @@ static int open_output(struct job *j, struct err *err)
 		.columns = output_style(&(struct renderer_choice){0}, j->fd).width,
 		.has_intervals = o->interval_ms > 0,
 		.has_spread = o->nr_runs > 1,
+		.has_waits = o->has_waits && o->interval_ms,
 	};
 	return 0;
 }
@@ -598,8 +645,12 @@ static int check(const struct job *j, struct err *err)
 		return err_set(err, -EINVAL, "-r needs a command: assay stat -r 5 -- CMD");
 	if (o->nr_runs > 1 && (o->interval_ms || o->has_threads || j->target->has_target))
 		return err_set(err, -EINVAL, "-r excludes -I, --per-thread and a target");
-	if (o->has_waits && (o->nr_runs > 1 || o->interval_ms || o->has_threads))
-		return err_set(err, -EINVAL, "--waits excludes -r, -I and --per-thread");
+	if (o->has_waits && (o->nr_runs > 1 || o->has_threads))
+		return err_set(err, -EINVAL, "--waits excludes -r and --per-thread");
+	if (o->has_waits && o->interval_ms % COUNTWAITS_ROWS_MS)
+		return err_set(err, -EINVAL,
+			       "--waits needs intervals of %d ms or multiples of that",
+			       COUNTWAITS_ROWS_MS);
 	if (o->is_json && o->separator)
 		return err_set(err, -EINVAL, "--json excludes -x");
 	if (o->has_threads && is_system(j))

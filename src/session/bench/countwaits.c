@@ -14,6 +14,8 @@ void countwaits_release(struct countwaits *w)
 	w->source = NULL;
 }
 
+_Static_assert(COUNTWAITS_ROWS_MS *NS_PER_MS == SOURCE_ROWS_NS, "rows of the source");
+
 int countwaits_open(struct countwaits *w, const struct target *target, struct err *err)
 {
 	*w = (struct countwaits){.target = target, .nr_processes = target->pids.pids.n};

@@ -5,7 +5,8 @@
  *
  *	countwaits_open(&w, target, &err);      loads BPF programs: 0.2 s or more
  *	countwaits_start(&w, &err);             from here on
- *	countwaits_drain(&w, &err);             often, and when countwaits_fd is readable
+ *	countwaits_drain(&w, &err);             often, and when countwaits_fd is readable; sums of waits that
+ *	                                        have ended
  *	countwaits_stop(&w, &err);              to here; the sums are complete
  *	countwaits_release(&w);
  */
@@ -13,10 +14,15 @@
 #define ASSAY_SESSION_COUNTWAITS_H
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "capture/source.h"
 #include "host/target.h"
 #include "model/wait.h"
+
+/* Sums come for pieces of this long, from the start on, so much later. */
+#define COUNTWAITS_ROWS_MS 500
+#define COUNTWAITS_LATE_NS (15 * NS_PER_MS)
 
 struct wait_sum {
 	uint64_t ns;

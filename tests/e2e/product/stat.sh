@@ -113,4 +113,15 @@ if t["sleep"]["ns"] < 0.3e9 or t["sleep"]["count"] < 1:
     sys.exit("FAIL: slept 0.5 s: %r" % t)
 P
 "$ASSAY" stat --waits -I 100 -- true > out 2> err
-[ $? = 2 ] && says err 'waits excludes' || fail "--waits -I: $(cat out err)"
+[ $? = 2 ] && says err 'waits needs intervals of 500 ms' || fail "--waits -I: $(cat out err)"
+# intervals: the sums of all of them are the thread time; waits that end in an interval are in it
+"$ASSAY" stat --waits -j -I 500 -o waits.json -- sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.2; done' 2> err || fail "$(cat err)"
+python3 - <<'P' || exit 1
+import json, sys
+lines = [json.loads(l) for l in open("waits.json")]
+waits = [{x["reason"]: x["ns"] for x in l.get("thread_time", [])} for l in lines]
+if any(waits):  # else without BPF
+    sleep = sum(w.get("sleep", 0) for w in waits) / 1e9
+    if not 1.5 <= sleep <= 3 or len(lines) < 3 or sum(1 for w in waits if w.get("sleep", 0) > 0) < 3:
+        sys.exit("FAIL: 8 times 0.2 s of sleep: %r" % waits)
+P

@@ -43,8 +43,8 @@ TEST(statlines_summary_is_as_of_perf_stat)
 TEST(statlines_summary_has_the_states_of_threads)
 {
 	static const struct stat_wait waits[] = {
-		{"poll", "poll, epoll", 1500000000, 1204, 75},
-		{"stolen", "interrupts and stolen time", 500000000, 0, 25},
+		{"poll", "poll, epoll", 1500000000, 1204, 75, true, true},
+		{"stolen", "interrupts and stolen time", 500000000, 0, 25, false, false},
 	};
 	struct statlines l = {.form = STATLINES_TEXT};
 	const struct stat_summary s = {.title = "a",
@@ -53,9 +53,7 @@ TEST(statlines_summary_has_the_states_of_threads)
 				       .elapsed_spread_pct = NAN,
 				       .user_s = NAN,
 				       .system_s = NAN,
-				       .waits = waits,
-				       .nr_waits = 2,
-				       .thread_s = 2};
+				       .waits = {waits, 2, 2}};
 	CLEANUP(buf_release) struct buf b = {0};
 	statlines_add_summary(&b, &l, &s);
 	CHECK(strstr(
@@ -80,7 +78,7 @@ TEST(statlines_csv_has_the_fields_of_perf_stat)
 {
 	const struct statlines l = {.form = STATLINES_CSV, .separator = ";", .has_intervals = true};
 	CLEANUP(buf_release) struct buf b = {0};
-	statlines_add_reading(&b, &l, &reading, true);
+	statlines_add_reading(&b, &l, &reading, NULL, true);
 	CHECK_STR(buf_str(&b),
 		  "10.000000000;4451.32;msec;task-clock;4451325000;100.00;0.445;CPUs utilized\n"
 		  "10.000000000;1234567;;page-faults;4451325000;100.00;277.350;K/sec\n"
@@ -93,7 +91,35 @@ TEST(statlines_intervals_fit_the_width)
 {
 	const struct statlines l = {.form = STATLINES_TEXT, .columns = 45, .has_intervals = true};
 	CLEANUP(buf_release) struct buf b = {0};
-	statlines_add_reading(&b, &l, &reading, true);
+	statlines_add_reading(&b, &l, &reading, NULL, true);
 	CHECK_STR(buf_str(&b), "     time s     CPU ms     faults\n"
 			       "     10.000    4451.32     1.23 M\n");
+}
+
+TEST(statlines_intervals_have_the_longest_wait_that_is_not_idle)
+{
+	struct stat_wait waits[] = {
+		{"poll", "poll, epoll", 700000000, 3, 70, true, true},
+		{"on_cpu", "on CPU", 200000000, 0, 20, false, false},
+		{"file_read", "file read", 100000000, 5, 10, false, true},
+	};
+	struct stat_waits all = {waits, 3, 1};
+	struct statlines l = {
+		.form = STATLINES_TEXT, .columns = 68, .has_intervals = true, .has_waits = true};
+	CLEANUP(buf_release) struct buf b = {0};
+	statlines_add_reading(&b, &l, &reading, &all, true);
+	all.n = 2;
+	statlines_add_reading(&b, &l, &reading, &all, false);
+	all.n = 0;
+	statlines_add_reading(&b, &l, &reading, &all, false);
+	CHECK_STR(buf_str(&b), "     time s     CPU ms     faults  longest wait\n"
+			       "     10.000    4451.32     1.23 M  file read 10.0 %\n"
+			       "     10.000    4451.32     1.23 M  poll, epoll 70.0 % (idle)\n"
+			       "     10.000    4451.32     1.23 M  -\n");
+	l = (struct statlines){.form = STATLINES_CSV, .separator = ",", .has_intervals = true};
+	buf_clear(&b);
+	all.n = 1;
+	statlines_add_reading(&b, &l, &reading, &all, true);
+	CHECK(strstr(buf_str(&b), "\n10.000000000,700.00,msec,thread-poll,700000000,100.00,70.000,"
+				  "% of thread time\n"));
 }
