@@ -27,7 +27,7 @@ def row_page():
         print('page: skipped: ' + done.stdout.decode().strip())
         return
     speed = dict(zip(pages, map(json.loads, done.stdout.decode().splitlines())))
-    goals = {'samples': (4e6 + 4 * SAMPLES, 1000, {'zoom': 50, 'search': 50, 'range': 200}),
+    goals = {'samples': (4e6 + 4 * SAMPLES, 1000, {'zoom': 50, 'search': 50, 'range': 200, 'inverted': 200}),
              'waits': (30e6, 3000, {})}
     for kind, text in (('samples', '1 M samples, 64 threads, 750,000 nodes'), ('waits', '6 M waits, 500 threads')):
         size, first, acts = goals[kind]

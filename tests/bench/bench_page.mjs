@@ -34,6 +34,7 @@ async function measure(page) {
 		await time('search', (i) => ({ search: words[i] }));
 		a.set({ search: '' });
 		await time('range', (i) => ({ range: [end * (0.1 + 0.02 * i) + 3, end * (0.6 + 0.02 * i) + 7] }));
+		await time('inverted', (i) => ({ order: 'up', range: [end * (0.1 + 0.02 * i) + 5, end * (0.6 + 0.02 * i)] }));
 		return out;
 	});
 }

@@ -522,4 +522,14 @@ check(await page.evaluate(() => window.owned === undefined && !document.querySel
 	'and none is markup');
 await page.close();
 
+/* ---- a large tree that is larger when inverted ---- */
+
+write('wide.folded', Array.from({ length: 5000 }, (_, i) => [`a;b;c;d;leaf_${i}`, 1]));
+page = await ready(await open(view(path.join(dir, 'wide.folded'), 'wide.html')));
+await page.keyboard.press('b');
+await drawn(page);
+check(await page.evaluate(() => window.assay.model.tree.n) === 1 + 5 * 5000,
+	'callers of 5,000 leaves are in the inverted tree');
+await page.close();
+
 await finish();

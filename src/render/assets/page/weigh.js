@@ -249,16 +249,20 @@ TreeMaker.prototype.child = function (parent, sym) {
 	let h = this.slot(parent, sym);
 	if (this.hash[h])
 		return this.hash[h];
-	if (2 * this.n > this.hash.length || this.n === this.parent.length) {
-		this.grow();
+	if (2 * this.n > this.hash.length) {
+		this.hash = new Uint32Array(4 * this.hash.length);
+		for (let i = 1; i < this.n; i++)
+			this.hash[this.slot(this.parent[i], this.sym[i])] = i;
 		h = this.slot(parent, sym);
 	}
 	this.hash[h] = this.n;
 	return this.add(parent, sym);
 };
 
-/* Adds a node that no call of child() will look for, below the capacity. */
+/* Adds a node that no call of child() will look for. */
 TreeMaker.prototype.add = function (parent, sym) {
+	if (this.n === this.parent.length)
+		this.grow();
 	const id = this.n++;
 	this.parent[id] = parent;
 	this.sym[id] = sym;
@@ -269,17 +273,11 @@ TreeMaker.prototype.add = function (parent, sym) {
 };
 
 TreeMaker.prototype.grow = function () {
-	if (this.n === this.parent.length)
-		for (const c of this.columns) {
-			const old = this[c];
-			this[c] = new Uint32Array(2 * this.n);
-			this[c].set(old);
-		}
-	if (2 * this.n <= this.hash.length)
-		return;
-	this.hash = new Uint32Array(4 * this.hash.length);
-	for (let i = 1; i < this.n; i++)
-		this.hash[this.slot(this.parent[i], this.sym[i])] = i;
+	for (const c of this.columns) {
+		const old = this[c];
+		this[c] = new Uint32Array(2 * this.n);
+		this[c].set(old);
+	}
 };
 
 TreeMaker.prototype.finish = function () {
@@ -460,8 +458,6 @@ function inverted(d, w) {
 				continue;
 			}
 			if (child[s] < firstChild) {
-				if (made.n === made.parent.length)
-					made.grow();
 				child[s] = made.add(at, s);
 				self.push(0);
 				count.push(0);
@@ -516,8 +512,6 @@ function inOrder(P, sel, metric, d) {
 	const made = new TreeMaker(1024), self = [0], count = [0], start = [0], first = [0], last = [0];
 	let open = [], at = 0, thread = -1; /* open: [node of d, node made], from the thread on */
 	const add = (parent, sym, time) => {
-		if (made.n === made.parent.length)
-			made.grow();
 		first[made.n] = time;
 		start[made.n] = at;
 		self[made.n] = count[made.n] = 0;
