@@ -63,6 +63,15 @@ TEXT(memory_evidence)
 	return v ? v->evidence : NULL;
 }
 
+/* In the whole recording. */
+NUMBER(memory_grown_pct)
+{
+	const struct memverdict *v = verdict_of(m);
+	return v && v->kept.is_known && v->kept_bytes > 0
+		       ? 100 * v->kept.per_s * (double)v->span_ns / 1e9 / v->kept_bytes
+		       : (double)NAN;
+}
+
 /* Of memory that the kernel cannot reclaim. */
 NUMBER(memory_growth)
 {
@@ -340,6 +349,8 @@ static const struct measure memory_rows[] = {
 	 .text = memory_evidence},
 	{"memory.growth", FORMULA_BYTES, NULL, "growth a minute of memory that cannot be reclaimed",
 	 .number = memory_growth},
+	{"memory.grown.pct", FORMULA_PERCENT, "memory that cannot be reclaimed",
+	 "its growth in the recording", .number = memory_grown_pct},
 	{"memory.readings", FORMULA_COUNT, NULL, "readings", .number = memory_readings},
 	{"growth.where", FORMULA_TEXT, NULL,
 	 "the function that touched most of the new pages first; empty: not recorded",

@@ -619,6 +619,7 @@ struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, 
 	fill_answers(&j);
 	j.v.span_ns = n ? points[n - 1].time_ns - points[0].time_ns : 0;
 	j.v.nr_points = n;
+	j.v.kept_bytes = n ? now_of(j.kept, n) : 0;
 	j.v.rss = slope_of(j.t, j.rss, n);
 	j.v.kept = slope_of(j.t, j.kept, n);
 	j.v.file = slope_of(j.t, j.file, n);

@@ -109,6 +109,7 @@ struct memverdict {
 		kept; /* as judged: of a leak beside shared memory in first use without that */
 	struct memslope file;
 	struct memslope in_use; /* not known: no allocator reports, or too rarely */
+	double kept_bytes;      /* now */
 	uint64_t span_ns;
 	size_t nr_points;
 	const char *evidence; /* one or two sentences, in the arena */

@@ -4,11 +4,12 @@
 
 #include <sys/syscall.h>
 
+#include "analyze/select/funcglob.h"
 #include "analyze/stacks/groups.h"
 #include "analyze/stacks/pythonmodules.h"
 #include "analyze/wait/syncframes.h"
 
-enum { NOT_YET = 0, IS_OWN, IS_RUNTIME };
+enum { NOT_YET = 0, IS_OWN, IS_RUNTIME, IS_JVM };
 
 /* Texts of functions of Python with a line, in the arena. */
 struct line_text {
@@ -21,6 +22,7 @@ struct line_text {
 struct waitframes {
 	const struct profile *p;
 	bool has_python;
+	bool has_java;
 	uint8_t *by_func;
 	uint8_t *by_module;
 	struct arena *arena;
@@ -94,27 +96,56 @@ static bool is_runtime_package(struct sv name)
 	return false;
 }
 
+static bool is_jvm_module(const char *name)
+{
+	static const char *const names[] = {"libjvm.so", "libjava.so", "libnio.so", "libnet.so"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Names of code that the JVM compiles: "void java.lang.Thread.sleep(long)", "Interpreter",
+ * "_complete_monitor_locking_Java", "SafepointBlob".
+ */
+static bool is_java_runtime(struct sv name)
+{
+	struct sv method = sv_split(&name, '(');
+	if (funcglob_is_like("Interpreter*|StubRoutines*|*_Java|*Blob", method))
+		return true;
+	return funcglob_is_like("java.*|jdk.*|sun.*",
+				sv_from_idx(method, (size_t)(sv_rindex(method, ' ') + 1)));
+}
+
 struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
 {
 	struct waitframes *wf = arena_calloc(a, 1, sizeof(*wf));
 	wf->p = p;
 	wf->arena = a;
 	wf->has_python = python_is_seen(p);
+	for (module_id id = 0; id < p->modules.n; id++)
+		wf->has_java |= !strcmp(profile_module_name(p, id), "libjvm.so");
 	wf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	wf->by_module = arena_calloc(a, p->modules.n + 1, 1);
 	wf->sync = arena_calloc(a, p->functions.n + 1, 1);
 	return wf;
 }
 
-static bool is_module_runtime(struct waitframes *wf, module_id id)
+static int kind_of_module(struct waitframes *wf, module_id id)
 {
 	if (wf->by_module[id] == NOT_YET) {
 		const char *name = profile_module_name(wf->p, id);
 		bool is_runtime =
 			is_runtime_module(name) || (wf->has_python && python_is_module(name));
-		wf->by_module[id] = is_runtime ? IS_RUNTIME : IS_OWN;
+		wf->by_module[id] = is_runtime ? IS_RUNTIME : is_jvm_module(name) ? IS_JVM : IS_OWN;
 	}
-	return wf->by_module[id] == IS_RUNTIME;
+	return wf->by_module[id];
+}
+
+static bool is_module_runtime(struct waitframes *wf, module_id id)
+{
+	return kind_of_module(wf, id) != IS_OWN;
 }
 
 /* Names are compared with some hundred patterns: once for each function. */
@@ -138,6 +169,7 @@ static bool is_func_runtime(struct waitframes *wf, func_id id)
 		struct sv name = profile_sv(wf->p, wf->p->functions.p[id].name);
 		bool is_runtime = is_runtime_crate(crate_from_name(name)) || is_sync(wf, id) ||
 				  is_runtime_package(name) ||
+				  (wf->has_java && is_java_runtime(name)) ||
 				  sv_has_prefix(name, SV("__gthread_")) || /* libstdc++ */
 				  sv_has_prefix(name, SV("__rust_")) ||
 				  sv_has_prefix(name, SV("__rdl_")); /* Rust's allocator */
@@ -165,6 +197,7 @@ static bool is_entry(const struct profile *p, str_id name)
 /* Runtime functions met on the way from the leaf, used if no program function follows. */
 struct met {
 	struct waitframe nameless; /* innermost function of the program, if unsymbolized */
+	struct waitframe jvm;      /* innermost function of the JVM */
 	struct waitframe waiting;  /* outermost known wait function */
 	struct waitframe named;    /* innermost function outside of the C library */
 	struct waitframe any;      /* innermost function */
@@ -177,6 +210,8 @@ static void meet_runtime(struct waitframes *wf, struct met *m, const struct wait
 		.own = wf->p->functions.p[func].name, .via = f->via, .module = module};
 	if (!m->any.own)
 		m->any = here;
+	if (!m->jvm.own && kind_of_module(wf, module) == IS_JVM)
+		m->jvm = here;
 	if (!m->named.own && !is_module_runtime(wf, module))
 		m->named = here;
 	if (is_sync(wf, func))
@@ -255,6 +290,7 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 	}
 	/* Only runtime functions: returns the most informative one. */
 	const struct waitframe *best = met.nameless.own  ? &met.nameless
+				       : met.jvm.own     ? &met.jvm
 				       : met.waiting.own ? &met.waiting
 				       : met.named.own   ? &met.named
 							 : &met.any;

@@ -32,7 +32,7 @@ static const struct opt diagnose_opts[] = {
 static const struct opt_group diagnose_group = {"Recording and rules", diagnose_opts};
 
 static const char details[] =
-	"Prints at most three findings: defects (a deadlock, a leak) first, then by share of the time; a CPU "
+	"Prints at most three findings: defects (a deadlock, a fast leak) first, then by share of the time; a CPU "
 	"shortage that other programs cause is second at best. Each has the measured "
 	"values with what they are a share of, the test, in how many of ten equal parts of the capture it "
 	"holds, an upper bound of the gain, the command that shows its rows, a remedy, and what would "

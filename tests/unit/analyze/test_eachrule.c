@@ -516,15 +516,11 @@ static void add_facts(struct profile *p, const char *text)
 	}
 }
 
-static enum diagnosis_state state_on(const struct form *f, int is_well, const char *id)
+static struct profile *profile_of(const struct form *f, int is_well)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(rules_release) struct rules rules = {0};
 	bool is_heap = f->heap[0].nr || f->add == add_leak;
-	CLEANUP(profile_free_p) struct profile *p = is_heap ? madeheap_new(4, 0) : madewaits_new(4);
+	struct profile *p = is_heap ? madeheap_new(4, 0) : madewaits_new(4);
 	p->end_ns = f->ms ? p->start_ns + f->ms * 1000000ull : p->end_ns;
-	enum diagnosis_state state = DIAGNOSIS_COULD_NOT_RUN;
-	struct diagnoses d;
 	for (size_t i = 0; i < FORM_WAITS && f->waits[i].nr; i++)
 		madewait(p, &f->waits[i]);
 	if (f->samples)
@@ -545,6 +541,16 @@ static enum diagnosis_state state_on(const struct form *f, int is_well, const ch
 		p->losses.nr[LOSS_WRITTEN] = 1000;
 		p->losses.nr[f->loss] = f->pct_of_loss * 10;
 	}
+	return p;
+}
+
+static enum diagnosis_state state_on(const struct form *f, int is_well, const char *id)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_of(f, is_well);
+	enum diagnosis_state state = DIAGNOSIS_COULD_NOT_RUN;
+	struct diagnoses d;
 	CLEANUP(measures_free_p)
 	struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
 	rules_add_builtin(&rules, &a);
@@ -582,4 +588,28 @@ TEST(each_rule_has_a_row)
 		if (i == ARRAY_LEN(table))
 			tap_fail(__FILE__, __LINE__, "no row for rule %s", rule->id);
 	}
+}
+
+/* Of memory that grows, where half of the time is a wait. */
+static const char *first_rule(struct arena *a, unsigned mib, unsigned mib_end)
+{
+	const struct form f = {{WAIT(WAIT_FSYNC, "main app;commit app", 20000),
+				WAIT(WAIT_ON_CPU, NULL, 20000)},
+			       .readings = {40, mib, mib_end, 10}};
+	CLEANUP(rules_release) struct rules rules = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_of(&f, 0);
+	CLEANUP(measures_free_p)
+	struct measures *m = measures_new(p, &(struct select_spec){0}, NULL);
+	struct diagnoses d;
+	rules_add_builtin(&rules, a);
+	diagnose_run(&d, a, &rules, m, 0);
+	return d.nr_fired ? d.fired[0]->rule->id : "none";
+}
+
+TEST(growth_is_before_waits_if_it_is_much)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CHECK_STR(first_rule(&a, 1000, 1090), "leak"); /* 135 MiB a minute */
+	CHECK_STR(first_rule(&a, 20, 30), "leak");     /* a third of what it had */
+	CHECK_STR(first_rule(&a, 200, 210), "fsync");
 }

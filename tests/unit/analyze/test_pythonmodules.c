@@ -44,6 +44,39 @@ TEST(pythonmodules_wait_for_the_python_function_that_called_them)
 	CHECK_STR(waitframe_name(p, &f), "work");
 }
 
+#define JVM "/usr/lib/jvm/java-17/lib/server/libjvm.so"
+
+TEST(the_jvm_waits_for_the_java_method_that_called_it)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id method = push(p, push(p, 0, JVM, "JavaCalls::call_helper(JavaValue*)"), "[jit]",
+			       "boolean shop.Orders.put(int, long)");
+	stack_id s = push(p, method, "[jit]", "_complete_monitor_locking_Java");
+	s = push(p, s, JVM, "ObjectMonitor::enter(JavaThread*)");
+	stack_id lock = push(p, s, "/usr/lib/libc.so.6", "pthread_cond_wait");
+	stack_id taken = push(p, method, "[jit]",
+			      "java.lang.Object java.util.concurrent.LinkedBlockingQueue.take()");
+	stack_id native = push(p, method, "/opt/libshop.so", "flush");
+	stack_id own = push(p, push(p, 0, JVM, "GangWorker::loop()"), JVM, "Monitor::wait(long)");
+	own = push(p, own, "/usr/lib/libc.so.6", "pthread_cond_wait");
+	profile_seal(p);
+	const struct {
+		stack_id stack;
+		const char *name;
+	} cases[] = {
+		{lock, "boolean shop.Orders.put(int, long)"},
+		{taken, "boolean shop.Orders.put(int, long)"},
+		{native, "flush"},
+		{own, "Monitor::wait(long)"}, /* a thread of the JVM */
+	};
+	struct waitframes *wf = waitframes_new(&a, p);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct waitframe f = waitframe_of(wf, cases[i].stack);
+		CHECK_STR(waitframe_name(p, &f), cases[i].name);
+	}
+}
+
 TEST(pythonmodules_without_python_frames_are_shown)
 {
 	CLEANUP(arena_release) struct arena a = {0};
