@@ -12,6 +12,7 @@
 #include "analyze/stacks/sourcetext.h"
 #include "analyze/overview.h"
 #include "analyze/select/phases.h"
+#include "analyze/select/tags.h"
 #include "analyze/view.h"
 #include "analyze/views.h"
 
@@ -115,6 +116,8 @@ int query_run(struct report *r, const struct profile *p, const struct query *q, 
 		view_report_nothing(r, p);
 		return 0;
 	}
+	if (!spec.event && selecttags_is_needed(&spec) && views_default(p)->is_mixed)
+		spec.event = table_key(TABLE_OFF_CPU); /* only waits have what is asked for */
 	if (asks_for_page(q)) {
 		TRY(views_page(r, p, &spec, q->input, &q->limits, err));
 		bool has_one_sum = (spec.function || spec.within) && !views_default(p)->is_mixed;

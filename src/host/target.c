@@ -269,14 +269,16 @@ static int resolve_match(struct resolution *r, const char *pattern, struct err *
 	CLEANUP(free_p) char *what = xasprintf("command lines match '%s'", pattern);
 	CLEANUP(pid_list_release) struct pid_list ours = {0};
 	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf own = {0}; /* also of what assay forked */
 	struct target_candidates found = {0};
 	list_ancestors(&ours);
+	(void)proc_cmdline(&own, getpid(), NULL);
 	for (size_t i = 0; i < r->all.pids.n; i++) {
 		int32_t pid = r->all.pids.p[i];
 		buf_clear(&text);
 		if (pid_list_has(&ours, pid) || proc_cmdline(&text, pid, NULL))
 			continue;
-		if (text.n && regex_match(re, buf_sv(&text)))
+		if (text.n && !sv_eq(buf_sv(&text), buf_sv(&own)) && regex_match(re, buf_sv(&text)))
 			add_candidate(&found, &r->containers, pid);
 	}
 	if (found.list.n)

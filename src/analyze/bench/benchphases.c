@@ -135,12 +135,14 @@ static void add_share_note(struct report *r, const struct bench_data *d, size_t 
 			   size_t phase)
 {
 	double pct = bench_phase_share(d, subject, phase);
+	const char *of = d->has_each ? "the times that --each reads: it is no part of them, or its"
+				     : "the run: its printed";
 	if (pct > 100 + SHARE_SLACK_PCT)
 		report_note(
 			r,
-			"phase '%s' of '%s' is %s %% of the run: its printed times overlap, as those "
-			"of threads do, or are CPU time",
-			d->phases[phase].name, d->subjects[subject].name, num_double(pct, 0).s);
+			"phase '%s' of '%s' is %s %% of %s times overlap, as those of threads do, "
+			"or are CPU time",
+			d->phases[phase].name, d->subjects[subject].name, num_double(pct, 0).s, of);
 }
 
 static void add_times(struct report *r, const struct bench_data *d)

@@ -132,6 +132,12 @@ TEXT(cpu_time)
 	return !c ? NULL : view_nr_out(c->sel) ? "the selection's CPU time" : "CPU time";
 }
 
+TEXT(cpu_event)
+{
+	const struct cpumeasures *c = measured_cpu(m);
+	return c ? c->sel->event : NULL;
+}
+
 NUMBER(cpu_of_active)
 {
 	struct waitmeasures *w = measures_has(m, MEASURE_WAITS) ? measured_waits(m) : NULL;
@@ -399,6 +405,8 @@ NUMBER(spin_is_kernel)
 	}
 
 static const struct measure rows[] = {
+	{"cpu.event", FORMULA_TEXT, NULL, "the event of the CPU samples, as --event takes it",
+	 .text = cpu_event},
 	{"cpu.samples", FORMULA_COUNT, NULL,
 	 "CPU samples: as many as would be as exact with equal weights", .number = cpu_samples},
 	{"cpu.used", FORMULA_PLAIN, NULL, "CPUs in use on average, by samples", .number = cpu_used},

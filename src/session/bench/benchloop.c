@@ -79,8 +79,9 @@ static int fail_run(const struct bench_subject *s, uint64_t nr, int status, stru
 				"127 is the shell's for a command that is not found; check with: "
 				"command -v %.*s",
 				(int)n, word);
-	return err_hint(err, "-i measures failing commands, too; --show-output shows what they "
-			     "print");
+	return err_hint(
+		err, "-i measures failing commands, too; --show-output shows what they print%s",
+		shell_word(s->argv, &n) ? ". A command with arguments is quoted: 'sort FILE'" : "");
 }
 
 /* @nr: which run of the command this is, from 0. */

@@ -20,6 +20,8 @@ $ASSAY cpu -t $one 0.5 -o bytid.assay > out 2>&1 || fail "by tid: $(cat out)"
 $ASSAY cpu --match "$a doze" 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
 # whoever started us has the pattern in its command line, too
 timeout 60 sh -c '"$0" cpu --match "$1" 0.5 -o wrapped.assay; exit $?' "$ASSAY" "$a doze" > out 2>&1 || fail "by match, under others: $(cat out)"
+# a process that assay forked before has its command line
+$ASSAY diagnose --match "$a doze" 0.5 -o diagnosed.assay > out 2>&1 || fail "diagnose by match: $(cat out)"
 $ASSAY cpu --match no-such-line-here-either 0.5 -o no.assay > out 2>&1
 [ $? = 2 ] || [ ! -e no.assay ] || fail "a pattern that only we have: $(cat out)"
 
