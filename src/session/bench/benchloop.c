@@ -77,7 +77,7 @@ static int fail_run(const struct bench_subject *s, uint64_t nr, int status, stru
 	if (word)
 		return err_hint(err,
 				"127 is the shell's for a command that is not found; check with: "
-				"command -v %.*s",
+				"command -v %.*s. A command with arguments is quoted: 'sort FILE'",
 				(int)n, word);
 	return err_hint(
 		err, "-i measures failing commands, too; --show-output shows what they print%s",
