@@ -47,11 +47,10 @@ tests_of() {
 	esac | wc -l
 }
 
-# The end-to-end tests wait for captures most of the time. Meanwhile the golden tests run, and one job compiles
-# what the parts after them need, as SCHED_IDLE: only while a CPU has nothing else to do.
-idle='chrt -i 0'
+# The end-to-end tests wait for captures most of the time. Meanwhile one job compiles what the parts after
+# them need, as SCHED_IDLE: it runs only while a CPU has nothing else to do.
 start_builds() {
-	setsid $idle $make -j1 san-builds > /dev/null 2>&1 < /dev/null &
+	setsid chrt -i 0 $make -j1 san-builds > /dev/null 2>&1 < /dev/null &
 	builds=$!
 }
 
@@ -116,12 +115,11 @@ part() { # NAME SECONDS COMMAND...
 make="$make --no-print-directory"
 part build 900 $make $jobs builds
 begin unit 600 $make unit
+begin golden 600 $make golden
 begin lint 600 $make lint
-for part in lint unit; do finish $part; done
-begin golden 3000 $idle $make golden
+for part in lint golden unit; do finish $part; done
 start_builds
 part e2e 3000 $make e2e
-finish golden
 end_builds
 part clang 600 $make $jobs clang
 part static 600 $make $jobs static
