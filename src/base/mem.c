@@ -43,7 +43,6 @@ void mem_keep(void)
 	/* Else freed blocks are unmapped, and the kernel clears the pages of the next ones again. */
 	(void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	(void)mallopt(M_TRIM_THRESHOLD, INT32_MAX);
-	(void)mallopt(M_ARENA_MAX, 1);   /* threads use this heap, too, and what others freed */
 	void *heap = malloc(HEAP_BYTES); /* grows the heap; memory that nothing uses costs none */
 	if (heap)
 		free(in_huge_pages(heap, HEAP_BYTES));
