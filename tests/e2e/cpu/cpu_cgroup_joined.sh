@@ -65,7 +65,7 @@ kill -9 $second
 wait_for has_processes 1
 
 # The end of all processes ends the capture; a cgroup of the same name does not go on with it.
-$ASSAY cpu --cgroup $path 120 -o end.assay > end.out 2>&1 & recorder=$!
+$ASSAY cpu -F 999 --cgroup $path 120 -o end.assay > end.out 2>&1 & recorder=$!
 wait_for grep -q . end.assay
 end
 mkdir "$cg"

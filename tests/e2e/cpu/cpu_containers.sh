@@ -49,7 +49,7 @@ $ASSAY cpu --cgroup "$(sed -n 's/^[0-9]*:[^:]*:\(.*libpod-[0-9a-f]*\).*/\1/p' "/
 	0.3 -o cg.assay > out 2>&1 || fail "by cgroup: $(cat out)"
 
 # A process that podman exec starts during the capture is recorded, with the name of its function.
-$ASSAY cpu "$name-a" 30 -o late.assay > late.out 2>&1 & recorder=$!
+$ASSAY cpu -F 999 "$name-a" 30 -o late.assay > late.out 2>&1 & recorder=$!
 wait_for grep -q . late.assay
 pm exec "$name-a" /spins 30 > /dev/null 2>&1 &
 late_is_there() { [ "$(pgrep -fc '^/spins 30$')" = 1 ] && late=$(pgrep -f '^/spins 30$'); }
@@ -82,7 +82,7 @@ pm rm -f -t 0 "$name-b" > /dev/null 2>&1
 cp root/spins musl/
 start "$name-c" --rootfs "$PWD/musl" /spins 60 delete
 wait_for [ ! -e musl/spins ]
-$ASSAY cpu --container "$name-c" 60 -o end.assay > end.out 2>&1 & recorder=$!
+$ASSAY cpu -F 999 --container "$name-c" 60 -o end.assay > end.out 2>&1 & recorder=$!
 wait_for grep -q . end.assay
 run_for "$(pm inspect -f '{{.State.Pid}}' "$name-c")" 100
 pm rm -f -t 0 "$name-c" > /dev/null 2>&1

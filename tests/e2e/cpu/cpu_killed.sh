@@ -19,7 +19,7 @@ written() {
 rounds=${ASSAY_KILL_ROUNDS:-8}
 for i in $(seq "$rounds"); do
 	before=$(cpu_ms $target)
-	$ASSAY cpu -p $target 60 -o k$i.assay > out$i 2>&1 & rec=$!
+	$ASSAY cpu -F 999 -p $target 60 -o k$i.assay > out$i 2>&1 & rec=$!
 	wait_for test -s k$i.assay
 	begun $rec
 	before=$(cpu_ms $target)
@@ -54,7 +54,7 @@ while True:
 END
 [ "$(uname -m)" = x86_64 ] || { echo "$rounds killed recorders, $rounds files open"; exit 0; }
 "$python" jit.py & jit=$!
-$ASSAY cpu -p $jit 60 -o jit.assay > out 2>&1 & rec=$!
+$ASSAY cpu -F 999 -p $jit 60 -o jit.assay > out 2>&1 & rec=$!
 begun $rec
 run_for $jit 300
 written jit.assay

@@ -56,14 +56,14 @@ $ASSAY cpu -p $three 1 -o idle.assay > out 2>&1
 [ $? = 3 ] && grep -q 'no samples' out || fail "an idle target must say so with exit 3: $(cat out)"
 
 "$TARGETS/lives" burn 0.2 & short=$!
-$ASSAY cpu -p $short 30 -o short.assay > out 2>&1 || fail "target that ends: $(cat out)"
+$ASSAY cpu -F 999 -p $short 30 -o short.assay > out 2>&1 || fail "target that ends: $(cat out)"
 
 # A zombie has ended, even if its parent never asks.
 perl -e 'my $pid = fork; if (!$pid) { exec $ENV{TARGETS} . "/lives", "burn", 1 } print "$pid\n"; close STDOUT; sleep 60' > zombie.pid & parent=$!
 trap 'kill $one $two $three $parent 2> /dev/null' EXIT
 wait_for test -s zombie.pid
 start=$(date +%s)
-$ASSAY cpu -p "$(cat zombie.pid)" 40 -o zombie.assay > out 2>&1 || fail "target that becomes a zombie: $(cat out)"
+$ASSAY cpu -F 999 -p "$(cat zombie.pid)" 40 -o zombie.assay > out 2>&1 || fail "target that becomes a zombie: $(cat out)"
 [ $(($(date +%s) - start)) -le 25 ] || fail "a zombie was waited for"
 kill $parent
 
@@ -84,7 +84,7 @@ $ASSAY cpu -o t.assay -- sh -c 'kill -9 $$' > out 2>&1
 # SIGINT, SIGTERM and SIGHUP stop early and write everything.
 for sig in INT TERM HUP; do
 	# A shell starts background jobs with SIGINT ignored.
-	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$ASSAY" cpu -p $one 60 -o sig$sig.assay > out 2>&1 &
+	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$ASSAY" cpu -F 999 -p $one 60 -o sig$sig.assay > out 2>&1 &
 	rec=$!
 	begun $rec
 	run_for $one 100

@@ -106,7 +106,7 @@ mount_files
 mnt/hung-lives doze 600 & pids="$pids $!"
 wait_for grep -q hung- /proc/$!/maps
 silence
-"$ASSAY" cpu -a 600 --no-pictures -o int.assay > out 2> err < /dev/null & assay=$!
+"$ASSAY" cpu -F 999 -a 600 --no-pictures -o int.assay > out 2> err < /dev/null & assay=$!
 begun $assay
 kill -INT $assay
 ends_in_time $assay 20 || { pids="$pids $assay"; fail "SIGINT does not end it"; }

@@ -33,7 +33,7 @@ uptime_ns() { awk '{ printf "%d0000000\n", $1 * 100 }' /proc/uptime; }
 number_of() { sed -n "1s/.*\"$1\":\([0-9]*\).*/\1/p" k.json; }
 
 [ $nr -ge 6 ] || fail "only $nr of 24 recorders lived to make a file"
-$ASSAY cpu --no-pictures -o k.assay -p $target 60 > out 2>&1 & rec=$!
+$ASSAY cpu -F 999 --no-pictures -o k.assay -p $target 60 > out 2>&1 & rec=$!
 begun $rec
 run_for $target 300
 kill -9 $rec

@@ -48,7 +48,7 @@ closes gone.assay "target that ended"
 # Two at once see the same; each is stopped by a signal.
 "$TARGETS/waits_c" 900 lock fsync > truth 2>&1 & target=$!
 $ASSAY offcpu -p $target 60 -o one.assay > out1 2> err1 & a=$!
-$ASSAY cpu --offcpu -p $target 60 -o two.assay > out2 2> err2 & b=$!
+$ASSAY cpu -F 999 --offcpu -p $target 60 -o two.assay > out2 2> err2 & b=$!
 begun $a
 begun $b
 sleep 1.2
