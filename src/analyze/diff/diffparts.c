@@ -96,30 +96,55 @@ static const char *program_of(const struct diff_spec *d, int side, const char *f
 	return target ? target : command ? command : first;
 }
 
+/* Names of the processes of both sides; ids from 1. */
+struct programs {
+	struct intern names[2];
+};
+
+static void programs_release(struct programs *s)
+{
+	intern_release(&s->names[DIFF_BEFORE]);
+	intern_release(&s->names[DIFF_AFTER]);
+}
+
+static struct programs programs_of(const struct diff_spec *d)
+{
+	struct programs s = {0};
+	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+		for (size_t i = 0; i < d->nr_runs[side]; i++)
+			add_programs(&s.names[side], &d->runs[side][i]);
+	return s;
+}
+
+/* Both sides have names, and none is the same. */
+static bool are_different(struct programs *s)
+{
+	struct intern *before = &s->names[DIFF_BEFORE];
+	const struct intern *after = &s->names[DIFF_AFTER];
+	size_t nr_before = intern_count(before);
+	size_t nr_after = intern_count(after);
+	/* each has the empty name */
+	for (uint32_t id = 1; id < nr_after; id++)
+		(void)intern_add_str(before, intern_str(after, id));
+	return nr_before > 1 && nr_after > 1 && intern_count(before) == nr_before + nr_after - 1;
+}
+
+bool diffparts_are_different_programs(const struct diff_spec *d)
+{
+	CLEANUP(programs_release) struct programs s = programs_of(d);
+	return are_different(&s);
+}
+
 void diffparts_note_programs(struct report *r, const struct diff_spec *d)
 {
-	struct intern names = {0};
-	struct intern after = {0};
-	for (size_t i = 0; i < d->nr_runs[DIFF_BEFORE]; i++)
-		add_programs(&names, &d->runs[DIFF_BEFORE][i]);
-	for (size_t i = 0; i < d->nr_runs[DIFF_AFTER]; i++)
-		add_programs(&after, &d->runs[DIFF_AFTER][i]);
-	size_t nr_before = intern_count(&names);
-	size_t nr_after = intern_count(&after);
-	for (uint32_t id = 1; id < nr_after; id++)
-		(void)intern_add_str(&names, intern_str(&after, id));
-	/* both have names beside the empty one, and all of AFTER were new */
-	if (nr_before > 1 && nr_after > 1 && intern_count(&names) == nr_before + nr_after - 1) {
-		const char *program[2] = {
-			program_of(d, DIFF_BEFORE, intern_str(&names, 1)),
-			program_of(d, DIFF_AFTER, intern_str(&after, 1)),
-		};
-		if (strcmp(program[DIFF_BEFORE], program[DIFF_AFTER]))
-			report_finding(r,
-				       "warning: recordings of different programs: '%s' before, "
-				       "'%s' after, no process name in common",
-				       program[DIFF_BEFORE], program[DIFF_AFTER]);
-	}
-	intern_release(&names);
-	intern_release(&after);
+	CLEANUP(programs_release) struct programs s = programs_of(d);
+	if (!are_different(&s))
+		return;
+	const char *before = program_of(d, DIFF_BEFORE, intern_str(&s.names[DIFF_BEFORE], 1));
+	const char *after = program_of(d, DIFF_AFTER, intern_str(&s.names[DIFF_AFTER], 1));
+	if (strcmp(before, after) != 0)
+		report_finding(r,
+			       "warning: recordings of different programs: '%s' before, '%s' "
+			       "after, no process name in common",
+			       before, after);
 }

@@ -25,6 +25,8 @@
  */
 int diffparts_add(struct diff *ret_parts, size_t *ret_nr, struct arena *a,
 		  const struct select_spec *spec, struct err *err);
+/* Whether the recordings have no process name in common: their call stacks are compared without these names. */
+bool diffparts_are_different_programs(const struct diff_spec *d);
 /*
  * Adds a warning as a sentence, if the recordings have no process name in common: what is aligned by name are then
  * different programs, most likely. Programs are named as the user named them.

@@ -401,11 +401,12 @@ static void add_picture_path(struct buf *to, const char *after, const char *exte
 }
 
 static void set_picture(struct picture *pic, const struct comparison *c,
-			const struct select_spec *spec, enum diff_how how)
+			const struct select_spec *spec, const struct diff_spec *d)
 {
 	pic->spec = *spec;
 	pic->spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
-	pic->tree_flags = CALLTREE_ROOT_GROUP | (how == DIFF_AMOUNTS ? 0u : CALLTREE_NORMALISE);
+	pic->tree_flags = (diffparts_are_different_programs(d) ? 0u : CALLTREE_ROOT_GROUP) |
+			  (d->how == DIFF_AMOUNTS ? 0u : CALLTREE_NORMALISE);
 	for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
 		for (size_t i = 0; i < c->side[side].nr; i++)
 			(side == DIFF_BEFORE ? picture_add_before : picture_add)(
@@ -531,7 +532,7 @@ static int write_pictures(struct comparison *c, const struct diff_opts *o,
 		pic.diffs = by_function.d;
 		pic.nr_diffs = by_function.nr;
 	}
-	set_picture(&pic, c, spec, parts->d[0].spec.how);
+	set_picture(&pic, c, spec, &parts->d[0].spec);
 	if (is_svg) {
 		CLEANUP(buf_release) struct buf path = {0};
 		if (has_extension(output, ".svg"))

@@ -17,6 +17,8 @@ gcc -O1 -g -DSLOW=1 -o old planted.c && gcc -O1 -g -DSLOW=1.3 -o new planted.c |
 "$ASSAY" bench -r 2 --profile both --profile-phase 'hash=^hash_rows$' --profile-phase 'main=^main$' --vs ./new -- ./old \
 	> out 2> err
 says err 'profiles of both and their comparison: both/diff.html, both/diff.md' || fail "$(cat out err)"
+# the stacks of builds with different file names are compared, without these names
+grep -q '>main ([^<]*; before [1-9]' both/diff.html || fail "main: $(grep -o '>[^>]*; before [^<]*' both/diff.html | head)"
 first=$(awk '/functions by change/ { getline; getline; print }' out)
 case $first in *hash_rows*) ;; *) fail "first is: $first" ;; esac
 grep -q 'hash_rows' both/diff.md && grep -q 'hash_rows' both/diff.html || fail "not in the pages"
