@@ -157,7 +157,7 @@ double bench_phase_cpu(const struct bench_data *d, const struct bench_subject_da
 	return counter_of(rows, d->nr_counters, COUNTER_CLOCK);
 }
 
-/* The rows of a phase: each event for each command. */
+/* The rows of a phase: each event for each command, but for what no run has. */
 static void add_phase(struct report *r, struct report_table *t, const struct bench_data *d,
 		      size_t phase, const struct counter_row *whole)
 {
@@ -169,7 +169,7 @@ static void add_phase(struct report *r, struct report_table *t, const struct ben
 		for (size_t i = 0; i < d->nr_subjects; i++) {
 			const struct counter_row *row = &rows[i * BENCH_COUNTERS_MAX + k];
 			double all = whole[i * BENCH_COUNTERS_MAX + k].value;
-			if (row->state || row->role == COUNTER_CLOCK ||
+			if (row->state || row->role == COUNTER_CLOCK || (!row->value && !all) ||
 			    !d->subjects[i].phases[phase].nr_counts)
 				continue;
 			report_add_row(r, t,
