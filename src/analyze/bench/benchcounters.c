@@ -9,6 +9,20 @@
 
 #define PHASE_ROWS_FIRST 4 /* of each phase on the first page */
 
+/* Of the tables of runs and of phases. */
+#define EVENT_COLUMNS                                                      \
+	{.key = "event", .title = "counters, per run", .kind = CELL_TEXT}, \
+	{                                                                  \
+		.key = "median", .title = "median", .kind = CELL_FLOAT     \
+	}
+#define METRIC_COLUMNS                                                                            \
+	{.key = "metric", .title = "", .kind = CELL_FLOAT},                                       \
+		{.key = "metric_unit", .title = "", .kind = CELL_TEXT},                           \
+	{                                                                                         \
+		.key = "counted_pct", .title = "counted %", .kind = CELL_PERCENT,                 \
+		.help = "of the time on a CPU; less than 100: events took turns, and were scaled" \
+	}
+
 /* What was counted in a run, or in a phase of it; NULL: nothing. */
 static const struct counter_value *counted(const struct bench_subject_data *s, size_t phase,
 					   size_t run)
@@ -82,14 +96,8 @@ static void add_rows(struct report *r, struct report_table **t, const struct ben
 {
 	static const struct report_column columns[] = {
 		BENCH_COMMAND_COLUMN,
-		{.key = "event", .title = "counters, per run", .kind = CELL_TEXT},
-		{.key = "median", .title = "median", .kind = CELL_FLOAT},
-		{.key = "metric", .title = "", .kind = CELL_FLOAT},
-		{.key = "metric_unit", .title = "", .kind = CELL_TEXT},
-		{.key = "counted_pct",
-		 .title = "counted %",
-		 .kind = CELL_PERCENT,
-		 .help = "of the time on a CPU; less than 100: events took turns, and were scaled"},
+		EVENT_COLUMNS,
+		METRIC_COLUMNS,
 	};
 	if (!is_shown(d, row))
 		return;
@@ -189,18 +197,12 @@ void bench_phase_counters(struct report *r, const struct bench_data *d)
 	static const struct report_column columns[] = {
 		BENCH_COMMAND_COLUMN,
 		{.key = "phase", .title = "phase", .kind = CELL_TEXT},
-		{.key = "event", .title = "counters, per run", .kind = CELL_TEXT},
-		{.key = "median", .title = "median", .kind = CELL_FLOAT},
+		EVENT_COLUMNS,
 		{.key = "run_pct",
 		 .title = "% of run",
 		 .kind = CELL_PERCENT,
 		 .help = "of the median of whole runs"},
-		{.key = "metric", .title = "", .kind = CELL_FLOAT},
-		{.key = "metric_unit", .title = "", .kind = CELL_TEXT},
-		{.key = "counted_pct",
-		 .title = "counted %",
-		 .kind = CELL_PERCENT,
-		 .help = "of the time on a CPU; less than 100: events took turns, and were scaled"},
+		METRIC_COLUMNS,
 	};
 	static const char *const hide_first[] = {"counted_pct", NULL};
 	if (!bench_has_counts(d, BENCH_WHOLE))

@@ -429,7 +429,7 @@ static const struct each table[] = {
 	 {.readings = {40, 100, 100, 10}, .facts = "machine memory=1073741824"}},
 	{"growth-uncollected",
 	 {.readings = {40, 100, 200, 10}, .samples = "node::Start;f 600"},
-	 {.readings = {70, 100, 200, 10}, .samples = "node::Start;f 600"}},
+	 {.readings = {59, 100, 200, 10}, .samples = "node::Start;f 600"}},
 	{"first-use",
 	 {.readings = {40, 100, 200, 10, .space = 900}},
 	 {.readings = {40, 100, 100, 10, .space = 900}}},
